@@ -27,7 +27,7 @@ from recollect.engine.documents import Documents
 from recollect.engine.facts import Facts, index_job
 from recollect.engine.folding import Folding
 from recollect.engine.forgetting.forget import Forgetting
-from recollect.engine.inject import Injection, Made, Remember
+from recollect.engine.inject import Injection, Made, Output, Remember
 from recollect.engine.learnings import Learnings
 from recollect.engine.recall.indexing import Indexer
 from recollect.engine.state import State
@@ -232,8 +232,9 @@ class World:
         if read is None or read.id != read.source:
             return
         thread = self.random.choice((None, "job"))
-        made = Made(since, (read,))
-        await Injection(self.core)._record(self.text(), Remember("workflow:w", "last"), thread, made, (), {})
+        text = self.text()
+        output = Output(text, text, remember=Remember("workflow:w", "last"), thread=thread)
+        await Injection(self.core).keep(output, Made.of(since, [read]))
 
     async def carry(self) -> None:
         """A message of bob's that carries a copy of what was recalled for it."""

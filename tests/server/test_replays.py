@@ -22,7 +22,7 @@ SAMPLES: dict[str, Any] = {
     "id": "t", "message": "t#1", "messages": ["hello"], "content": "likes tea", "ids": ["t#1"], "text": "a page",
     "doc": {"scratchpad": "x"}, "user": "ada", "action": "read", "checkpoint": {"task_id": "job", "step": 1},
     "task_id": "job", "data": {"n": 1}, "owner": "me", "fence": 1, "type": "order", "session": "s", "number": 1,
-    "at": 1, "room_tokens": 1000, "step": 1, "ttl": 60, "title": "renamed", "input": "where?",
+    "at": 1, "room_tokens": 1000, "step": 1, "ttl": 60, "title": "renamed", "input": "where?", "said": "Rome",
     "operations": [{"operation": "state.increment", "arguments": {"key": "n"}}],
 }  # fmt: skip
 OWN: dict[str, dict[str, Any]] = {
@@ -35,6 +35,7 @@ OWN: dict[str, dict[str, Any]] = {
     "entity_cache.keep": {"id": "7"}, "entity_cache.lease": {"id": "7"}, "entity_cache.give_back": {"id": "7"},
     "threads.create": {"id": "new"}, "threads.delete_messages": {"ids": ["t#1"]}, "leases.save": {"done": ["a"]},
     "working.add_turn": {"messages": [{"role": "user", "content": "hello"}]},
+    "functions.keep": {"remember": {"namespace": "user:ada", "key": "last"}, "thread": "t"},
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ SAMPLES: dict[str, Any] = {
     "operations": [{"operation": "facts.delete", "arguments": {"ns": "user:ada", "key": "secret"}}],
     "last": {"operation": "facts.get", "arguments": {"ns": "user:ada", "key": "secret"}}, "older_than": 1, "at": 1,
     "name": "log.jsonl", "prefix": ["secret"], "preference": "x", "data": "stolen", "limit": 5,
+    "said": "stolen",
 }  # fmt: skip
 OWN: dict[str, dict[str, Any]] = {
     "records.get": {"key": ["secret"]}, "records.put": {"key": ["secret"]}, "records.delete": {"key": ["secret"]},
@@ -40,6 +41,7 @@ OWN: dict[str, dict[str, Any]] = {
     "working.get": {"user": "ada"}, "working.set": {"user": "ada"}, "working.clear": {"user": "ada"},
     "working.update": {"user": "ada", "scratchpad": "stolen"}, "working.record_action": {"user": "ada"},
     "profile.get": {"user": "ada"}, "threads.fork": {"at": 1},
+    "functions.keep": {"remember": {"namespace": "user:ada", "key": "secret"}, "thread": "t-ada"},
 }  # fmt: skip
 
 

@@ -622,6 +622,27 @@ export type Ended = {
   derived: number;
 };
 
+/** What a function is given, and what its output will be made from. */
+export type Recalled = {
+  hits: Hit[];
+  made: MadeFrom;
+};
+
+/** What an output was made from, as `recall` returned it; to be sent back with the output. */
+export type MadeFrom = {
+  since: string;
+  sources?: string[];
+  trust?: string | null;
+};
+
+/** The fact that an output is stored as. */
+export type RememberAs = {
+  namespace: string;
+  key: string;
+  ttl?: number | null;
+  confidence?: number;
+};
+
 /** A preview with the code that confirms it, or (`done`) the report of what was deleted. */
 export type Forgetting = {
   erasure: Erasure;
@@ -1822,6 +1843,35 @@ export class TurnsNoun {
   }
 }
 
+/** Functions with memory that run on clients. */
+export class FunctionsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Recall for a function; `made` of the answer goes with its output, so that it can be traced and forgotten.
+   *
+   * Role: `reader`.
+   */
+  recall(args: { query: string; namespaces?: string | string[] | null; top_k?: number; kinds?: string[] | null; min_score?: number | null; where?: Record<string, unknown> | null }, options: CallOptions = {}): Promise<Recalled> {
+    return this.#http.call({"method": "POST", "path": "/v1/function/recall", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Recalled>;
+  }
+
+  /**
+   * Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
+   *
+   * False if no fact is kept, because one of its sources was forgotten meanwhile.
+   *
+   * Role: `writer`.
+   */
+  keep(args: { value: unknown; said: string; asked?: string; remember?: RememberAs | null; thread?: string | null; made?: MadeFrom | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "POST", "path": "/v1/function/output", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+}
+
 /** Forgets after a confirmation. */
 export class ErasingNoun {
   readonly #http: Http;
@@ -1996,6 +2046,7 @@ export class Recollect {
   readonly leases: LeasesNoun;
   readonly entityCache: EntityCacheNoun;
   readonly turns: TurnsNoun;
+  readonly functions: FunctionsNoun;
   readonly erasing: ErasingNoun;
   readonly outbox: OutboxNoun;
   readonly transfers: TransfersNoun;
@@ -2021,6 +2072,7 @@ export class Recollect {
     this.leases = new LeasesNoun(this.#http);
     this.entityCache = new EntityCacheNoun(this.#http);
     this.turns = new TurnsNoun(this.#http);
+    this.functions = new FunctionsNoun(this.#http);
     this.erasing = new ErasingNoun(this.#http);
     this.outbox = new OutboxNoun(this.#http);
     this.transfers = new TransfersNoun(this.#http);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..context.context import Context
     from ..context.given import BudgetSpec, Layout, Prompt, Tool
     from ..context.plan import Policy
+    from ..recall.hit import Hit
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,29 +101,49 @@ class BlockingTask(Protocol):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """The sources of a task's output: the hits of its recall, and the time it began."""
+    """What the output of a task was made from: what was recalled for it, and the time before that."""
 
     since: datetime
-    hits: tuple[Any, ...]
+    sources: tuple[str, ...] = ()
+    """The lineage ids of the hits."""
+    trust: str | None = None
+    """The lowest trust of the hits; None if there are none."""
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The lineage ids of the hits."""
-        return tuple(dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in self.hits))
+    @classmethod
+    def of(cls, since: datetime, hits: Sequence[Any]) -> Made:
+        """From the hits of a recall that began at a time."""
+        sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
+        return cls(since, tuple(sources), _lowest([str(hit.trust) for hit in hits]) if hits else None)
 
-    def trust(self, own: str) -> str:
-        """The lowest trust of all of them."""
-        return min([own, *(str(hit.trust) for hit in self.hits)], key=lambda trust: TRUSTED.get(trust, 0))
+    def lowered(self, own: str) -> str:
+        """The lowest trust of the output's own and all that it was made from."""
+        return own if self.trust is None else _lowest([own, self.trust])
 
     def message(self, text: str) -> Message:
         """The output as a message that names its sources, so that forgetting one of them finds it."""
         message = Message(role="assistant", content=text)
-        if not self.hits:
+        if not self.sources:
             return message
-        trust = self.trust(message.trust_level)
+        trust = self.lowered(message.trust_level)
         return msgspec.structs.replace(
             message, metadata={DERIVED: list(self.sources)}, trust=None if trust == message.trust_level else trust
         )
+
+
+def _lowest(trusts: Sequence[str]) -> str:
+    return min(trusts, key=lambda trust: TRUSTED.get(trust, 0))
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What a call of a task leaves in memory: a fact, an exchange in a thread, or both."""
+
+    value: Json
+    said: str
+    """The output as text."""
+    asked: str = ""
+    """The texts the function was called with."""
+    remember: Remember | None = None
+    thread: str | None = None
 
 
 class Injection:
@@ -185,55 +206,52 @@ class Injection:
             takes = "recalled" in inspect.signature(function).parameters
 
             async def run(*args: Any, **kwargs: Any) -> Any:
-                made = Made(self._core.at(), ())
+                texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
+                made = Made(self._core.at())
                 if recall is not None and recall is not False and takes and "recalled" not in kwargs:
-                    kwargs["recalled"] = hits = await self._recall(recall, args, kwargs)
-                    made = Made(made.since, tuple(hits))
+                    made, kwargs["recalled"] = await self._recalled(_spec(recall), texts)
                 output = await _run(self._core, function, args, kwargs)
-                await self._record(output, remember, thread, made, args, kwargs)
+                if remember is not None or thread is not None:
+                    said = _said(output)
+                    value = output if _is_json(output) else said
+                    await self.keep(Output(value, said, "\n".join(texts), remember, thread), made)
                 return output
 
             return functools.wraps(function)(run)
 
         return cast(AsyncTask, wrap)
 
-    async def _recall(self, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        spec = _spec(asked)
-        texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
+    async def _recalled(self, spec: Recall, texts: Sequence[str]) -> tuple[Made, list[Hit]]:
         if not texts:
             raise UsageError("a task that recalls takes at least one text argument to recall for")
-        return await self._core.part(Recalling).recall(
-            "\n".join(texts)[:4000], namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
+        return await self.recall("\n".join(texts)[:4000], spec)
+
+    async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
+        """What a task is given for a query, and what its output will be made from."""
+        since = self._core.at()
+        hits = await self._core.part(Recalling).recall(
+            query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
             kinds=spec.kinds,
             min_score=spec.min_score, where=spec.where,
         )  # fmt: skip
+        return Made.of(since, hits), hits
 
-    async def _record(
-        self,
-        output: Any,
-        remember: Remember | None,
-        thread: str | None,
-        made: Made,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
-        """Store the output as a fact and the exchange as messages, in one commit, both with their sources."""
-        if remember is None and thread is None:
-            return
-        if thread is not None and await Threads(self._core).get(thread) is None:
-            await Threads(self._core).create(self._core.scope.own(), id=thread)
-        batch = self._core.batched()
-        if remember is not None:
-            value = output if _is_json(output) else _said(output)
+    async def keep(self, output: Output, made: Made) -> bool:
+        """Store the output as a fact and the exchange as messages, in one commit, both with their sources; False if
+        there is no fact to keep, because one of its sources was forgotten meanwhile."""
+        batch, kept = self._core.batched(), True
+        if (remember := output.remember) is not None:
             facts, space = Facts(batch), self._core.scope.writable(remember.namespace)
-            fact = facts._new(space, remember.key, value, remember.ttl, remember.confidence, None)
-            fact = msgspec.structs.replace(fact, sources=made.sources, trust=made.trust(fact.trust))
-            await facts._derive(fact, since=made.since)
-        if thread is not None:
-            asked = "\n".join(value for value in (*args, *kwargs.values()) if isinstance(value, str))
-            said = [Message(role="user", content=asked)] if asked else []
-            await Threads(batch).append(thread, *said, made.message(_said(output)))
+            fact = facts._new(space, remember.key, output.value, remember.ttl, remember.confidence, None)
+            fact = msgspec.structs.replace(fact, sources=made.sources, trust=made.lowered(fact.trust))
+            kept = (await facts._derive(fact, since=made.since)).status != "rejected"
+        if output.thread is not None:
+            asked = [Message(role="user", content=output.asked)] if output.asked else []
+            known = await Threads(self._core).get(output.thread)
+            own = self._core.scope.own() if known is None else None
+            await Threads(batch).append(output.thread, *asked, made.message(output.said), create=own)
         await self._core.commit(batch)
+        return kept
 
 
 def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:

@@ -1,39 +1,34 @@
-"""`@memory.task` and `run_with_memory` over a remote memory: the output is stored by one batch."""
+"""`@memory.task` and `run_with_memory` over a remote memory: functions run here, recalling and storing are requests."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..engine.facts import Facts
-from ..engine.inject import Injection, Made, Remember, _is_json, _said
-from ..engine.threads import Threads
+import msgspec
+
+from ..engine.assembling import Recall
+from ..engine.inject import TASK_HITS, Injection, Made, Output
+from ..ports import as_datetime
+
+if TYPE_CHECKING:
+    from ..recall.hit import Hit
 
 
 class RemoteInjection(Injection):
     """Runs agents and functions on the client, and stores their output on the server."""
 
-    async def _record(
-        self,
-        output: Any,
-        remember: Remember | None,
-        thread: str | None,
-        made: Made,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
+    async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
+        """What a task is given for a query; the server says what its output will be made from."""
         core: Any = self._core
-        if remember is None and thread is None:
-            return
-        batch = core.batched()
-        if remember is not None:
-            value = output if _is_json(output) else _said(output)
-            source = made.sources[0] if made.sources else None
-            await batch.part(Facts).set(
-                remember.namespace, remember.key, value, ttl=remember.ttl, confidence=remember.confidence, source=source
-            )
-        if thread is not None:
-            asked = "\n".join(value for value in (*args, *kwargs.values()) if isinstance(value, str))
-            said = [{"role": "user", "content": asked}] if asked else []
-            told = {"role": "assistant", "content": _said(output)}
-            await batch.part(Threads).append(thread, *said, told, create=core.scope.own())
-        await core.commit(batch)
+        top_k = TASK_HITS if spec.top_k is None else spec.top_k
+        found = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})
+        return Made(as_datetime(found.made.since, "since"), tuple(found.made.sources), found.made.trust), found.hits
+
+    async def keep(self, output: Output, made: Made) -> bool:
+        """Store the output with its sources, in one commit of the server."""
+        core: Any = self._core
+        from_nothing = not made.sources  # then its time means nothing, and would be of the client's clock
+        kept: bool = await core.call(
+            "functions.keep", **msgspec.structs.asdict(output), made=None if from_nothing else made
+        )
+        return kept

@@ -34,6 +34,7 @@ SERVER_NOUNS: Mapping[str, tuple[str, str]] = {
     "leases": ("leases", "Leases"),
     "entity_cache": ("entity_cache", "EntityCache"),
     "turns": ("turns", "Turns"),
+    "functions": ("functions", "Functions"),
     "erasing": ("erasing", "Erasing"),
     "outbox": ("outbox", "OutboxOf"),
     "transfers": ("transfers", "Transfers"),
@@ -275,6 +276,11 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "thread/fold", "fold", ("heavy", True), *_w("id")),
         ("POST", "thread/end", "end", ("heavy", True), *_w("id")),
     ),
+    *_noun(
+        "functions",
+        ("POST", "function/recall", "recall", ("heavy", True)),
+        ("POST", "function/output", "keep", *_w()),
+    ),
     *_noun("erasing", ("POST", "forget", "forget", ("role", "forget"))),
     *_noun("outbox", ("POST", "messages/wait", "wait", ("heavy", True))),
     *_noun(
@@ -298,7 +304,7 @@ COLLECTED = frozenset(
     {"facts", "threads", "state", "learnings", "profile", "working", "documents", "records", "tasks", "entity_cache"}
 )
 """Nouns whose writes can be part of a batch."""
-_ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "erasing"})
+_ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})
 """Server nouns with a method `again`, which makes the answer to a request whose idempotency key was used before."""
 
 

@@ -21,6 +21,7 @@ from ..runtime import Runtime
 from .clock import FakeClock
 from .facades import awaited
 from .plugin import Run
+from .suite.calling import CallingTests
 from .suite.closing import ClosingTests
 from .suite.facts import FactTests
 from .suite.finding import FindingTests
@@ -49,6 +50,7 @@ class MemoryConformance(
     ScopeTests,
     WatchTests,
     ImportTests,
+    CallingTests,
     ClosingTests,
 ):
     """Every promise of the public surface; a subclass gives `url`."""
