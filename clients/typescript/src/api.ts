@@ -434,6 +434,7 @@ export type MemoryItem = {
   id: string;
   place: number;
   gist: string;
+  said_in: string;
 };
 
 /** Whether one message given to `compress` was kept, and if not why. */

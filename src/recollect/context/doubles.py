@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from .profile import ProfileLine
 from .tokens import Counter
 from .units import Unit
 
+_WORD = re.compile(r"[^\W_]+")
 LEAST_PIECE = 12
 """A shorter text may stand in a summary by chance, so that it does not count as a duplicate."""
 
@@ -27,12 +29,13 @@ class Said:
 
     def __init__(self, units: Iterable[Unit], lines: Sequence[ProfileLine], summary: Message | None) -> None:
         self._ids: set[str] = set()
+        self._messages: dict[str, Message] = {}
         self._texts: set[str] = set()
         for unit in units:
             self._ids.update(carried(unit))
             for message in unit.messages:
                 if message.thread:
-                    self._ids.add(message.id)
+                    self._messages[message.id] = message
                 if type(message.content) is str:
                     self._texts.add(_plain(message.content))
         self._lines = {line.source for line in lines if line.source}
@@ -42,10 +45,12 @@ class Said:
 
     def where(self, item: MemoryItem) -> str:
         """The section that contains an item already; empty if none does."""
-        if identity(item) in self._ids:
+        if (mine := identity(item)) in self._ids or mine in self._messages:
             return "history"
         if item.source in self._lines:
             return "profile"
+        if (taken := self._messages.get(item.said_in)) is not None and not item.superseded_by and _holds(taken, item):
+            return "history, in the message it was taken from"
         if len(item.text) > MOST_SPACED * self._longest:
             return ""
         text = _plain(item.text)
@@ -70,6 +75,14 @@ class Said:
             else:
                 fresh.append(item)
         return fresh, double
+
+
+def _holds(message: Message, item: MemoryItem) -> bool:
+    """Whether a message has all words of the value that was taken from it. It has not where the value was worked out:
+    "next Tuesday" has no date."""
+    value, text = item.text.partition(": ")[2] if item.kind == "fact" else item.text, message.text.casefold()
+    words = _WORD.findall(value := value.casefold())
+    return bool(words) and (set(words) <= set(_WORD.findall(text)) or value in text)
 
 
 def identity(item: MemoryItem) -> str:

@@ -38,6 +38,8 @@ SAID = "in the "
 NO_ROOM = "over the room for memory"
 FOR_CACHE = "over what the cached layout sends anew"
 """Why an item was left out: the budget, or the share of a request that a prompt cache should serve."""
+DERIVED = ("fact", "learning")
+"""Kinds of items that are taken from messages."""
 Shorten = Callable[[str, int], str]
 """(text, tokens) → the best passage of the text in so many tokens, or ""."""
 
@@ -61,6 +63,8 @@ class MemoryItem(msgspec.Struct, frozen=True):
     """The number of a passage in its document, from 1 on."""
     gist: str = ""
     """The part of a passage that is sent alone where the whole has no room."""
+    said_in: str = ""
+    """The id of the message that a fact or learning was taken from."""
 
     @property
     def thread(self) -> str:
@@ -78,7 +82,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
         """The thread, namespace or document it belongs to, by which items are grouped."""
         if self.kind == "message":
             return self.thread or self.source
-        if self.kind in ("fact", "learning"):
+        if self.kind in DERIVED:
             return self.source.partition("/")[0]
         return self.source
 
@@ -238,6 +242,7 @@ def _as_item(given: Any) -> MemoryItem:
     return MemoryItem(
         text, kind, source, str(_field(given, "trust") or "unknown"), when(_field(given, "created_at")),
         str(_field(given, "speaker") or ""), _field(given, "superseded_by"), _field(given, "score"), id,
+        said_in=str(_field(given, "source") or "") if kind in DERIVED else "",
     )  # fmt: skip
 
 

@@ -218,7 +218,7 @@ class Assembling:
 
     @staticmethod
     def _item(hit: Any) -> Any:
-        from ..context.items import MemoryItem, when
+        from ..context.items import DERIVED, MemoryItem, when
 
         # The lineage id, by which forgetting finds copies of it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
@@ -226,6 +226,7 @@ class Assembling:
             hit.text, hit.kind, source, hit.trust, when(hit.created_at), hit.speaker, hit.superseded_by, hit.score,
             hit.id, hit.place if hit.kind == "document" else 0,
             next((reason.note for reason in hit.reasons if reason.signal == "sentence"), ""),
+            (hit.source or "") if hit.kind in DERIVED else "",
         )  # fmt: skip
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:

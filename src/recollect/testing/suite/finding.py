@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ...context.policies import Fifo
 from ...errors import InvalidFilter, InvalidNamespace, UsageError
 from ..clock import FakeClock
 
@@ -121,3 +122,21 @@ class FindingTests:
         for wrong in refused:
             with pytest.raises(InvalidFilter):
                 await memory.recall("animal", where=wrong)
+
+    async def test_a_fact_is_not_sent_beside_the_message_it_was_taken_from(self, memory: Any) -> None:
+        said = ("My persimmon tree stands in Porto.", "The persimmon is pruned next Tuesday.", "The persimmon is ill.")
+        await memory.threads.append("t", *said, create=NS)
+        await memory.facts.set(NS, "persimmon.place", "Porto", source="t#1")
+        await memory.facts.set(NS, "persimmon.pruned", "2040-01-03", source="t#2")
+        await memory.facts.set(NS, "persimmon.age", 9, source="t#3")
+        question = "What of the persimmon?"
+        beside = await memory.context(question, thread="t")
+        fates = {fate.item.source.rpartition("/")[2]: (fate.fate, fate.reason) for fate in beside.recalled}
+        left_out = ("dropped", "in the history, in the message it was taken from")
+        assert fates["persimmon.place"] == left_out and left_out[1] in beside.explain()
+        assert "persimmon place" not in beside.memory_text
+        # What the message does not say in these words is sent: a date that was worked out, a value of the program's.
+        assert "persimmon pruned: 2040-01-03" in beside.memory_text and "persimmon age: 9" in beside.memory_text
+        for options in ({}, {"thread": "t", "policy": Fifo(2)}):
+            without = await memory.context(question, **options)
+            assert "persimmon place: Porto" in without.memory_text
