@@ -108,6 +108,9 @@ async def test_a_failing_agent_records_nothing(memory: Any, run: Run) -> None:
     def agent(prompt: str) -> str:
         raise ValueError("broken")
 
+    with pytest.raises(ValueError, match="broken"):
+        await do(run_with_memory(agent, "zeroth", memory=memory, user="ada"))
+    assert await memory._core.scan(Thread) == []
     await do(run_with_memory(lambda _: "fine", "first", memory=memory, user="ada"))
     with pytest.raises(ValueError, match="broken"):
         await do(run_with_memory(agent, "second", memory=memory, user="ada"))

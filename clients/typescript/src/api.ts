@@ -1819,9 +1819,11 @@ export class TurnsNoun {
   /**
    * Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
    *
+   * Without an `id` it is the first request of a session whose thread is not written yet.
+   *
    * Role: `writer`.
    */
-  context(args: { id: string; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number }, options: CallOptions = {}): Promise<SessionContext> {
+  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number }, options: CallOptions = {}): Promise<SessionContext> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/context", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<SessionContext>;
   }
 

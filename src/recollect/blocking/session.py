@@ -36,16 +36,16 @@ class Session:
 
     @property
     def thread(self) -> str:
-        """The id of the thread; there is one from the first turn or context on."""
+        """The id of the thread; a new one is written by the first turn."""
         return self._engine.thread
 
     def start(self) -> Self:
-        """Check that the thread exists, or create it.
+        """Check that the thread exists, or create a new one without waiting for the first turn.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
-            >>> talk.thread is not None
-            True
+            >>> memory.threads.get(talk.thread).length
+            0
         """
         run_blocking(self._engine.start())
         return self

@@ -60,7 +60,8 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
                     talk.turn(run, line)
                 except ModelError as problem:
                     _aside(f"{problem}; nothing of this turn is kept, say it again")
-        session.done({"thread": run.thread, "turns": talk.turns}, f"kept as {run.thread}")
+        kept = run.thread if talk.turns or thread is not None else None
+        session.done({"thread": kept, "turns": talk.turns}, f"kept as {kept}" if kept else "nothing said, nothing kept")
 
 
 class Talk:

@@ -37,6 +37,8 @@ METHODS = ("run", "invoke", "arun", "ainvoke")
 TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
 """Ranks of trust; text made from several sources has the trust of the lowest."""
 TASK_HITS = 8
+OWN_THREAD = "recollect.thread"
+"""The state key of the thread that agents of a scope continue."""
 
 
 class Remember(msgspec.Struct, frozen=True):
@@ -177,21 +179,19 @@ class Injection:
             layout=layout,
         )  # fmt: skip
         output = await _called(core, agent, call, input, context)
+        if thread is None:
+            thread = (await threads.create(core.scope.own())).id
+            await core.part(State).set(OWN_THREAD, thread)
         await threads.append(
             thread, Message(role="user", content=input), Message(role="assistant", content=_said(output))
         )
         return Answer(output, thread, context)
 
     @staticmethod
-    async def _own_thread(core: Core) -> str:
-        """The thread that agents of this scope continue; created on first use."""
-        state, threads = core.part(State), core.part(Threads)
-        known = await state.get("recollect.thread")
-        if isinstance(known, str) and await threads.get(known) is not None:
-            return known
-        made = await threads.create(core.scope.own())
-        await state.set("recollect.thread", made.id)
-        return made.id
+    async def _own_thread(core: Core) -> str | None:
+        """The thread that agents of this scope continue; None before the first turn is recorded."""
+        known = await core.part(State).get(OWN_THREAD)
+        return known if isinstance(known, str) and await core.part(Threads).get(known) is not None else None
 
     def task(
         self,

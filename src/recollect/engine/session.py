@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ..backoff import pause
-from ..errors import UsageError
+from ..errors import NotFound, UsageError
 from ..ids import new_id
 from ..messages import Given, Message, as_message
-from ..records import Job, Summary, Thread
+from ..records import Job, Summary
 from ..values import Json
 from .assembling import Recall, checked_budget
 from .core import Core
@@ -80,6 +80,7 @@ class Ended(msgspec.Struct, frozen=True):
     """The result of a session."""
 
     thread: str
+    """Empty if no turn was added to a new one."""
     turns: int
     summary: Summary | None
     derived: int
@@ -119,7 +120,9 @@ class AsyncSession:
         self._user = user or core.scope.user
         self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
         self._agent = agent
-        self._thread = thread
+        self._thread = new_id() if thread is None else thread
+        self._written = thread is not None
+        """Whether the thread is there: a new one is written with the first turn, so that asking writes none."""
         self._budget = checked_budget(budget)
         self._policy = policy
         self._layout: Layout = layout
@@ -135,27 +138,26 @@ class AsyncSession:
 
     @property
     def thread(self) -> str:
-        """The id of the thread; there is one from the first turn or context on."""
-        if self._thread is None:
-            raise UsageError("the session has no thread yet; add a turn or start it first")
+        """The id of the thread; a new one is written by the first turn."""
         return self._thread
 
     async def start(self) -> Self:
-        """Check that the thread exists, or create it.
+        """Check that the thread exists, or create a new one without waiting for the first turn.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
-            >>> talk.thread is not None
-            True
+            >>> memory.threads.get(talk.thread).length
+            0
         """
-        threads = Threads(self._core)
-        if self._thread is not None:
-            await threads._existing_or_fail(self._thread)
+        threads = self._core.part(Threads)
+        if self._written:
+            if await threads.get(self.thread) is None:
+                raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
             return self
         ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
         metadata = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
-        made: Thread = await threads.create(ns, metadata={**metadata, "session": self.id})
-        self._thread = made.id
+        await threads.create(ns, id=self.thread, metadata={**metadata, "session": self.id})
+        self._written = True
         return self
 
     async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
@@ -172,7 +174,7 @@ class AsyncSession:
             'Lisbon'
         """
         self._check_open()
-        if self._thread is None:
+        if not self._written:
             await self.start()
         given = [self._attached(message) for message in _spoken(messages)]
         turn = Turn(tuple(given), self._turns + 1)
@@ -213,11 +215,11 @@ class AsyncSession:
             True
         """
         self._check_open()
-        if self._thread is None:
-            await self.start()
-        await self._fold()
+        if self._written:
+            await self._fold()
         context = await self._assembling.context(
-            input, thread=self.thread, system=self._system if system is None else system, tools=tools,
+            input, thread=self.thread if self._written else None,
+            system=self._system if system is None else system, tools=tools,
             budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
             scratchpad=scratchpad, layout=layout or self._layout,
         )  # fmt: skip
@@ -232,11 +234,12 @@ class AsyncSession:
             ...     talk.state().messages
             2
         """
-        thread = await Threads(self._core)._existing_or_fail(self.thread)
+        thread = await Threads(self._core)._existing_or_fail(self.thread) if self._written else None
         past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
+        messages = thread.length - thread.start if thread else 0
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         return SessionState(
-            self.id, self.thread, thread.length - thread.start, window, self._budget.total, self._turns,
+            self.id, self.thread, messages, window, self._budget.total, self._turns,
             self._persisted, self._turns - self._persisted, past[0].last if past else 0, self._assembling.reused,
         )  # fmt: skip
 
@@ -251,20 +254,18 @@ class AsyncSession:
         """
         if self._ended is not None:
             return self._ended
-        if self._thread is None:
+        if self._written:
+            summary = await self._archive()
+            await self._count()
+            self._ended = Ended(self.thread, self._turns, summary, await self._derive())
+        else:
             self._ended = Ended("", 0, None, 0)
-            return self._ended
-        summary = await self._archive()
-        await self._count()
-        derived = await self._derive()
-        self._ended = Ended(self.thread, self._turns, summary, derived)
         if self._on_session_end is not None:
             await self._core.runtime.resolve(self._on_session_end(self._ended))
         return self._ended
 
     async def __aenter__(self) -> Self:
-        await self.start()
-        return self
+        return await self.start() if self._written else self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

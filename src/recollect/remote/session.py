@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ..engine.receipts import MessageReceipt
 from ..engine.session import AsyncSession, Ended, SessionState, Turn, _spoken
@@ -16,23 +16,10 @@ class RemoteSession(AsyncSession):
     _carried: tuple[str, dict[str, Any], str] | None = None
     """(input, recalled memory, HMAC) of the last context, to be sent with the turn that has this input."""
 
-    async def start(self) -> Self:
-        """Check that the thread exists, or create one."""
-        threads = self._core.part(Threads)
-        if self._thread is not None:
-            if await threads.get(self._thread) is None:
-                raise NotFound(f"no thread {self._thread!r}", thread=self._thread)
-            return self
-        ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
-        metadata = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
-        made = await threads.create(ns, metadata={**metadata, "session": self.id})
-        self._thread = made.id
-        return self
-
     async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
         """Append a turn, in one request."""
         self._check_open()
-        if self._thread is None:
+        if not self._written:
             await self.start()
         given = _spoken(messages)
         turn = Turn(tuple(given), self._turns + 1)
@@ -53,10 +40,9 @@ class RemoteSession(AsyncSession):
     ) -> Any:  # fmt: skip
         """Assemble the context for the next input, in one request to the server."""
         self._check_open()
-        if self._thread is None:
-            await self.start()
         made = await self._remote.call(
-            "turns.context", id=self.thread, input=input, system=self._system if system is None else system,
+            "turns.context", id=self.thread if self._written else None, input=input,
+            system=self._system if system is None else system,
             tools=tools, budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=recall, scratchpad=scratchpad, layout=layout or self._layout, compact_at=self._compact[0],
             compact_to=self._compact[1],
@@ -67,27 +53,26 @@ class RemoteSession(AsyncSession):
     async def state(self) -> SessionState:
         """The current state of the session."""
         threads = self._core.part(Threads)
-        thread = await threads.get(self.thread)
-        if thread is None:
+        thread = await threads.get(self.thread) if self._written else None
+        if thread is None and self._written:
             raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
-        past = await threads.summaries(self.thread)
+        past = await threads.summaries(self.thread) if thread else []
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         turns, persisted = self._turns, self._persisted
         return SessionState(
-            self.id, self.thread, thread.length, window, self._budget.total, turns, persisted, turns - persisted,
-            past[-1].last if past else 0, 0,
+            self.id, self.thread, thread.length if thread else 0, window, self._budget.total, turns, persisted,
+            turns - persisted, past[-1].last if past else 0, 0,
         )  # fmt: skip
 
     async def end(self) -> Ended:
         """End the session: archive it as a summary and extract facts and learnings; idempotent."""
         if self._ended is not None:
             return self._ended
-        if self._thread is None:
-            self._ended = Ended("", 0, None, 0)
-            return self._ended
-        ended: Ended = await self._remote.call(
-            "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
-        )
+        ended = Ended("", 0, None, 0)
+        if self._written:
+            ended = await self._remote.call(
+                "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
+            )
         self._ended = ended
         if self._on_session_end is not None:
             await self._core.runtime.resolve(self._on_session_end(ended))

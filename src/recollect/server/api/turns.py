@@ -72,8 +72,8 @@ class Turns(ServerNoun):
 
     async def context(
         self,
-        id: str,
         input: str | dict[str, Any] | list[str | dict[str, Any]] | None,
+        id: str | None = None,
         system: str | dict[str, Any] | list[str | dict[str, Any]] | None = None,
         tools: list[dict[str, Any]] | None = None,
         budget: int | str | dict[str, Any] = 8000,
@@ -84,7 +84,10 @@ class Turns(ServerNoun):
         compact_at: float = 0.8,
         compact_to: float = 0.5,
     ) -> SessionContext:
-        """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first."""
+        """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
+
+        Without an `id` it is the first request of a session whose thread is not written yet.
+        """
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to,
