@@ -179,6 +179,37 @@ def test_requests_that_cannot_be_read_say_why(server: Running, org: str) -> None
         assert client.get("/v1/task/history", params={"task_id": "job", "n": 2**70}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"value": 1, "value": 2}',
+        b'{"value": {"a": [{"b": 1, "c": 2, "b": 3}]}}',
+        b'{"value" : 1,"\\u0076alue"\n:2}',
+        b'{"value": {"a\\\\": 1, "a\\\\": 2}}',
+        b'{"value": "it says \\"x\\": 1", "value": 2}',
+    ],
+)
+def test_a_name_that_stands_twice_is_refused(server: Running, org: str, body: bytes) -> None:
+    with http(server, server.key(org=org)) as client:
+        place = {"ns": NS, "key": "k"}
+        refused = client.put("/v1/fact", params=place, content=body)
+        assert (refused.status_code, refused.json()["type"]) == (400, "urn:recollect:usage-error")
+        assert "stands twice" in refused.json()["detail"]
+        assert client.get("/v1/fact", params=place).status_code == 404
+
+
+def test_names_may_stand_once_in_each_object_and_in_texts(server: Running, org: str) -> None:
+    value = {"a": {"a": [{"a": 1}, {"a": 2}], '"': ":"}, "text": 'JSON: {"a": 1, "a": 2}', "a\\": 1, "": '": ": :'}
+    with http(server, server.key(org=org)) as client:
+        client.put("/v1/fact", params={"ns": NS, "key": "k"}, json={"value": value}).raise_for_status()
+        assert client.get("/v1/fact", params={"ns": NS, "key": "k"}).json()["value"] == value
+        twice = client.get("/v1/facts", params={"ns": NS, "where": '{"a":1,"a":2}'})
+        assert (twice.status_code, twice.json()["type"]) == (400, "urn:recollect:usage-error")
+        for scope in ('{"user":"ada","user":"eve"}', '{"read":' + "[" * 1900):
+            refused = client.get("/v1/facts", params={"ns": NS}, headers={"recollect-scope": scope})
+            assert refused.status_code in (400, 422)
+
+
 def test_foreign_hosts_and_origins_are_refused(server: Running, org: str) -> None:
     key = server.key(org=org)
     with http(server, key, host="evil.example") as client:

@@ -13,8 +13,8 @@ from ..errors import Forbidden, RecollectError, StoreUnavailable, UsageError
 from ..problems import Problem, problem_of
 from .api.transfers import DamagedUpload
 from .auth import Unauthorized
-from .calls import Malformed
 from .replay import AnswerGone
+from .strict_json import Malformed
 
 JSON = "application/json"
 

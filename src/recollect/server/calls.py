@@ -13,16 +13,12 @@ import msgspec
 from ..context.budget import TokenBudget
 from ..engine.assembling import Recall
 from ..engine.records import OpaqueRecord
-from ..errors import InvalidValue, NotFound, UsageError
+from ..errors import InvalidValue, NotFound
 from .data import data_in, policy_in, put_in, record_out
 from .operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
+from .strict_json import Malformed, strict_json
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-_loads = msgspec.json.Decoder().decode
-
-
-class Malformed(UsageError):
-    """The request cannot be decoded: its query, a header or the JSON of its body."""
 
 
 class Call(msgspec.Struct):
@@ -136,7 +132,7 @@ def _limit(given: str | None) -> str:
 
 def _body(body: bytes) -> dict[str, Any]:
     try:
-        found = _loads(body) if body else {}
+        found = strict_json(body) if body else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise Malformed("the body is not JSON") from None
     if not isinstance(found, dict):
@@ -176,7 +172,7 @@ def _from_text(parameter: Parameter, value: str) -> Any:
         return value
     if value[:1] in '[{"' or value in ("true", "false", "null") or _is_number(value):
         try:
-            return _loads(value)
+            return strict_json(value.encode())
         except (msgspec.DecodeError, RecursionError):
             return value
     return value

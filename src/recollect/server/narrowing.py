@@ -13,6 +13,7 @@ import msgspec
 
 from ..errors import Forbidden, InvalidValue, UsageError
 from .auth import ApiKey
+from .strict_json import strict_json
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
@@ -42,8 +43,8 @@ def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
     if len(header) > MAX_CHARACTERS:
         raise InvalidValue(f"the header {NARROWED} may have at most {MAX_CHARACTERS} characters")
     try:
-        asked = msgspec.json.decode(header, type=Narrowed)
-    except msgspec.DecodeError as wrong:
+        asked = msgspec.convert(strict_json(header.encode()), Narrowed)
+    except (msgspec.DecodeError, RecursionError) as wrong:
         raise InvalidValue(f"the header {NARROWED} is a JSON object with user, read and write: {wrong}") from None
     if asked.actor is not None and asked.actor != key.actor:
         raise Forbidden("a request cannot change the actor of its key; use a key made for that actor")
