@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+
+import msgspec
 
 from ..engine.assembling import Assembling
 from ..engine.core import Core
@@ -20,12 +22,12 @@ from ..engine.processors import Processing
 from ..engine.recall.recalling import Recalling
 from ..engine.session import AsyncSession
 from ..engine.watching import AsyncWatch
-from ..errors import UsageError
+from ..errors import Forbidden, UsageError
 from ..exporting.exporting import Exporting
 from ..importing.importing import Importing
 from ..opening import runtime_for
 from ..runtime import Runtime
-from ..scope import Scope
+from ..scope import Ns, Scope
 from ..server.narrowing import Narrowed
 from ..server.operations import BY_NAME, OPERATIONS, owner_of
 from .clients import Client
@@ -96,10 +98,36 @@ class RemoteShared:
             await self.runtime.close()
 
 
+class RemoteScope(Scope, frozen=True):
+    """A scope on a server, where the key may have a user and grants that are not known here.
+
+    So an empty list says something only if it was named: then the grants of the key are dropped.
+    """
+
+    named: tuple[str, ...] = ()
+    """Which of `read` and `write` were named."""
+
+    def narrow(
+        self,
+        org: str | None = None,
+        user: str | None = None,
+        actor: str | None = None,
+        read: Sequence[Ns] | None = None,
+        write: Sequence[Ns] | None = None,
+    ) -> RemoteScope:
+        """The same or a smaller scope; what the key cannot grant is refused by the server."""
+        made = super().narrow(org, user, actor, read, write)
+        for name, asked, wanted in (("read", read, made.read), ("write", write, made.write)):
+            if asked is not None and wanted and self.user is None and name in self.named:
+                raise Forbidden(f"a handle cannot grant more than it has: its grants to {name} were dropped")
+        given = [name for name, asked in (("read", read), ("write", write)) if asked is not None]
+        return RemoteScope(**msgspec.structs.asdict(made), named=tuple(dict.fromkeys((*self.named, *given))))
+
+
 class RemoteCore:
     """One handle on a server; its rights are those of its API key, and it can only be narrowed further."""
 
-    def __init__(self, shared: RemoteShared, scope: Scope, batch: list[Any] | None = None) -> None:
+    def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: list[Any] | None = None) -> None:
         self.shared = shared
         self.runtime = shared.runtime
         self.scope = scope
@@ -117,7 +145,8 @@ class RemoteCore:
         narrowed = Narrowed(
             org=None if scope.org == "default" else scope.org, user=scope.user,
             actor=None if scope.actor == "user" else scope.actor,
-            read=list(scope.read) or None, write=list(scope.write) or None,
+            read=list(scope.read) if scope.read or "read" in scope.named else None,
+            write=list(scope.write) if scope.write or "write" in scope.named else None,
         )  # fmt: skip
         return {**narrowed.header(), **self.shared.events.headers()}
 
@@ -141,7 +170,7 @@ class RemoteCore:
         found: type[T] = _KINDS.get(wanted, wanted)
         return found
 
-    def narrowed(self, scope: Scope) -> RemoteCore:
+    def narrowed(self, scope: RemoteScope) -> RemoteCore:
         """A handle with a narrower scope."""
         return RemoteCore(self.shared, scope, self.batch)
 
@@ -170,4 +199,4 @@ class RemoteCore:
 
 def open_remote(url: str, runtime: Runtime, api_key: str | None, scope: Scope) -> RemoteCore:
     """A handle on the server at a URL."""
-    return RemoteCore(RemoteShared(url, api_key, runtime, scope.org), scope)
+    return RemoteCore(RemoteShared(url, api_key, runtime, scope.org), RemoteScope(**msgspec.structs.asdict(scope)))

@@ -112,6 +112,30 @@ class ScopeTests:
         assert await ada.namespaces() == ["agent:a", "workflow:review"]
         assert await memory.scope(user="ada").namespaces() == []
 
+    async def test_grants_that_are_dropped_are_gone(self, memory: Any, open_memory: Any) -> None:
+        for place in ("workflow:a", "agent:b", "agent:c"):
+            await memory.facts.set(place, "secret", "persimmon")
+        ada = open_memory(user="ada", read=["workflow:a"], write=["agent:b", "agent:c"])
+        whole = {"workflow:a", "agent:b", "agent:c"}
+        written, nothing = {"agent:b", "agent:c"}, set[str]()
+        narrowed = (
+            (ada.scope(read=[]), written), (ada.scope(write=[]), {"workflow:a"}), (ada.scope(user="ada"), whole),
+            (ada.scope(read=[], write=[]), nothing), (ada.scope(read=[]).scope(), written),
+            (ada.scope(read=[]).scope(write=[]), nothing), (ada.scope(user="ada", read=()), written),
+            (ada.scope(user="ada", read=[], write=["agent:b"]), {"agent:b"}), (ada, whole),
+        )  # fmt: skip
+        for handle, left in narrowed:
+            assert {hit.namespace for hit in await handle.recall("persimmon")} == left
+            for place in whole - left:
+                with pytest.raises(Forbidden):
+                    await handle.facts.get(place, "secret")
+                with pytest.raises(Forbidden):
+                    await handle.facts.set(place, "secret", "plum")
+        with pytest.raises(Forbidden):  # what was dropped cannot be taken again
+            ada.scope(read=[]).scope(user="ada", read=["workflow:a"])
+        with pytest.raises(Forbidden):
+            ada.scope(write=[]).scope(user="ada", write=["agent:b"])
+
     async def test_a_batch_checks_at_its_commit_what_a_call_checks(self, memory: Any) -> None:
         ada, bob = memory.scope(user="ada"), memory.scope(user="bob")
         await bob.threads.create("user:bob", id="bobtalk")
