@@ -95,6 +95,9 @@ class BudgetError(RecollectError):
 class StoreError(RecollectError):
     """The database or its driver failed."""
 
+    refuses_writes = False
+    """Whether the store can still be read: its disk is full, or it is read-only."""
+
 
 class StoreUnavailable(StoreError):
     """The store could not be reached; nothing was done."""

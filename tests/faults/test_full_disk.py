@@ -105,6 +105,54 @@ def test_room_made_by_others_lets_writing_go_on(small_disk: Path) -> None:
         _check(memory, len(memory.threads.messages("t")))
 
 
+def test_recall_and_contexts_answer_from_what_is_indexed(small_disk: Path, caplog: pytest.LogCaptureFixture) -> None:
+    other = small_disk / "other"
+    other.write_bytes(bytes(2 << 20))
+    with _open(small_disk / "memory.db") as memory:
+        ada = memory.scope(user="ada")
+        memory.threads.create("global", id="t")
+        ada.threads.append("talk", "I live in Rome and I prefer short answers.", create="user:ada")
+        assert ada.recall("Where do I live?") != []
+        _fill(memory)
+        for _ in range(2):
+            assert "Rome" in ada.recall("Where do I live?")[0].text
+            assert "Rome" in memory.recall("Rome")[0].text
+            assert "short answers" in str(ada.context("Where do I live?", thread="talk").messages())
+            assert any("Rome" in line.text for line in ada.profile.block())
+            assert "Rome" in str(ada.session("talk", budget=600).context("Where do I live?").messages())
+        told = [problem for problem in memory.doctor().problems if problem.startswith("the index: ")]
+        assert len(told) == 1 and "disk is full" in told[0]
+        assert sum("without writing the index" in line for line in caplog.messages) == 1
+        other.unlink()
+        assert memory.recall("1 xxx", namespaces="global") != [] != ada.context("Where do I live?").profile
+        assert [problem for problem in memory.doctor().problems if "disk is full" in problem] == []
+
+
+def test_a_file_that_became_read_only_is_still_read(tmp_path: Path) -> None:
+    with watched() as disk, _open(tmp_path / "memory.db") as memory:
+        ada = memory.scope(user="ada")
+        ada.threads.append("talk", "I live in Rome and I prefer short answers.", create="user:ada")
+        assert ada.context("Where do I live?").profile != ()
+        for number in range(40):
+            ada.threads.append("talk", f"Remark {number} " + "on the weather in the mountains " * 5)
+        disk.before = _refuse_all
+        with pytest.raises(StoreError, match="ReadOnlyError"):
+            ada.facts.set("user:ada", "city", "Oslo")
+        talk = ada.session("talk", budget=600)
+        assert "Rome" in str(talk.context("Where do I live?").messages())
+        assert "Rome" in ada.recall("Where do I live?")[0].text
+        parts = {problem.partition(":")[0] for problem in memory.doctor().problems}
+        assert parts >= {"the index", "the use of learnings", "summaries of sessions"}
+        disk.before = lambda event: None
+        talk.context("Where do I live?")
+        assert memory.doctor().problems == []
+
+
+def _refuse_all(event: Event) -> None:
+    if event.kind == "write" and not (event.file or "").endswith("-shm"):
+        raise apsw.ReadOnlyError
+
+
 def test_the_harness_sees_a_store_that_keeps_no_room_to_delete(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

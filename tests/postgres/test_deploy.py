@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from recollect import Memory
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.postgres import PostgresStore
 from tests.servers.ports import free_port
@@ -74,8 +76,17 @@ def test_a_standby_reads_and_says_that_it_cannot_write(server: Postgres) -> None
     run_blocking(store.open())
     run_blocking(store.apply([Put(entry("o", "k", 7))], now=NOW))
     run_blocking(store.close())
+    quiet: dict[str, Any] = {"org": "o", "embedder": None, "counter": "estimate", "worker": False}
+    with Memory(server.url, **quiet) as memory:
+        memory.threads.append("t", "I live in Rome.", create="user:ada")
+        assert memory.recall("Rome") != []
+        memory.threads.append("t", "I have a dog called Rex.")
     standby = server.standby()
     try:
+        with Memory(standby.url, **quiet) as memory:
+            hits = memory.recall("Where do I live? And my dog?", kinds="message")
+            assert [hit.text for hit in hits] == ["I live in Rome."]
+            assert [one for one in memory.doctor().problems if one.startswith("the index: ") and "25006" in one] != []
         replica = PostgresStore(standby.url, runtime=BlockingRuntime())
         run_blocking(replica.open())
         found = run_blocking(replica.get(StateEntry, ("o", "global", "k"), now=NOW))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from recollect import Memory
 from recollect.errors import NotFound, StoreError, StoreTimeout, StoreUnavailable, UnknownOutcome
 from recollect.messages import Message
 from recollect.records import StateEntry, Thread
@@ -277,6 +278,22 @@ def test_a_full_server_refuses_writes_clearly_and_can_still_be_emptied(runtime: 
     run(store.apply([Put(entry(org, "again"))], now=NOW))
     run(store.close())
     server.stop()
+
+
+def test_a_full_server_still_answers_recalls_and_contexts(mortal: RedisServer, org: str) -> None:
+    with Memory(mortal.url, org=org, user="ada", embedder=None, counter="estimate", worker=False) as memory:
+        memory.threads.append("t", "I live in Rome and I prefer short answers.", create="user:ada")
+        assert memory.recall("Where do I live?") != []
+        memory.threads.append("t", "I have a dog called Rex.")
+        with mortal.client() as client:
+            client.config_set("maxmemory", 1)
+        with pytest.raises(StoreError, match="out of memory"):
+            memory.facts.set("user:ada", "city", "Rome")
+        assert "Rome" in memory.recall("Where do I live?")[0].text
+        assert "short answers" in str(memory.context("Where do I live?").messages())
+        with mortal.client() as client:
+            client.config_set("maxmemory", 0)
+        assert "Rex" in memory.recall("What is my dog called?")[0].text
 
 
 def test_a_replica_refuses_writes_clearly(redis_server: RedisServer, runtime: Runtime, run: Run, org: str) -> None:

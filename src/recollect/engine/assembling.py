@@ -120,7 +120,8 @@ class Assembling:
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
         used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
         if used and self._core.scope.user is not None:
-            await Learnings(self._core).used(used)
+            with shared.reading_on("the use of learnings"):
+                await Learnings(self._core).used(used)
         return context
 
     async def _past(self, thread: str) -> Summary | None:

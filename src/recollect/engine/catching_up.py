@@ -17,7 +17,7 @@ from ..records import Job, Mark, Thread
 from ..scope import Scope
 from .core import Core
 from .derive import Deriver
-from .recall.indexing import Indexer
+from .recall.indexing import INDEX, Indexer
 
 MOST = 2_000
 """How many messages are read at most before an answer; the rules take about half a second for them."""
@@ -30,8 +30,16 @@ _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
     """Index what is new in these namespaces, read it for facts and learnings, and index those.
 
-    In a shared org it only indexes: which facts follow is the business of that org's own handles.
+    Where the store refuses to write, as with a full disk, the answer comes from what is indexed.
     """
+    try:
+        await _caught_up(core, namespaces)
+    except StoreError as problem:
+        core.shared.unwritten(INDEX, problem)
+
+
+async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
+    """In a shared org this only indexes: which facts follow is the business of that org's own handles."""
     indexer = Indexer(core)
     await indexer.catch_up(namespaces)
     if core.scope.foreign or not core.shared.reads_by_rules:

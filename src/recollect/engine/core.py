@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
 from ..backoff import pause
-from ..errors import Conflict, RecollectError, UsageError
+from ..errors import Conflict, RecollectError, StoreError, UsageError
 from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
 from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored, replica_reads
-from .events import Events
+from .events import Events, warn
 from .locks import KeyedLocks
 
 R = TypeVar("R", bound=Record)
@@ -156,6 +157,25 @@ class Shared:
         content."""
         kind = type(problem).__name__
         self.problems[part] = f"{kind}: {problem}" if isinstance(problem, RecollectError) else kind
+
+    @contextmanager
+    def reading_on(self, part: str) -> Iterator[None]:
+        """Let a read go on although the store refuses what it writes by the way."""
+        try:
+            yield
+        except StoreError as problem:
+            self.unwritten(part, problem)
+        else:
+            self.problems.pop(part, None)
+
+    def unwritten(self, part: str, problem: StoreError) -> None:
+        """Say in the log and to `doctor` what a read could not write, as with a full disk; raise what prevents reading
+        too."""
+        if not problem.refuses_writes:
+            raise problem
+        if part not in self.problems:
+            warn("reading goes on without writing %s: %s", part, problem)
+        self.note(part, problem)
 
     async def open(self) -> None:
         """Open the store on first use."""

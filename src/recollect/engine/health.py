@@ -15,6 +15,7 @@ from ..values import Json
 from .core import Core
 from .corrections import replaced_corrections
 from .outbox import Backlog, Jobs
+from .recall.indexing import INDEX
 
 T = TypeVar("T")
 PAGE = 1000
@@ -153,6 +154,8 @@ class Health:
                 problems.append(f"{queue.failing} jobs in {queue.queue} failed and will be tried again: {reasons}")
             if queue.waiting and queue.lag_seconds > STUCK_SECONDS:
                 problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `recollect worker`")
+        if not any(queue.queue == "index" and queue.waiting for queue in queues):
+            core.shared.problems.pop(INDEX, None)  # another process has written what this one could not
         problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
         if replaced := await _sound(replaced_corrections(core), [], problems):
             keys = ", ".join(dict.fromkeys(one.fact.key for one in replaced[:3]))

@@ -216,7 +216,8 @@ class AsyncSession:
         """
         self._check_open()
         if self._written:
-            await self._fold()
+            with self._core.shared.reading_on("summaries of sessions"):
+                await self._fold()
         context = await self._assembling.context(
             input, thread=self.thread if self._written else None,
             system=self._system if system is None else system, tools=tools,

@@ -38,6 +38,8 @@ ALARMING = 8
 HEAD = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
+INDEX = "the index"
+"""The part that `doctor` names while the store refuses to write entries."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
@@ -267,6 +269,7 @@ class Indexer:
         except Conflict:
             # Another process indexed, appended or deleted meanwhile: the jobs are read again.
             return 0
+        core.shared.problems.pop(INDEX, None)
         return len(entries)
 
     async def _finished(self, drafts: Sequence[Draft], stamp: int, detail: Any) -> tuple[list[Entry], dict[str, int]]:

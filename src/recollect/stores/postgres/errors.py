@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ...errors import (
@@ -16,6 +18,9 @@ from ...errors import (
 )
 from .options import Options
 from .wire import Failed, Lost
+
+_NO_WRITES = ("53100", "25006")
+"""The disk is full; the server is a standby or read-only."""
 
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> RecollectError:
@@ -56,5 +61,7 @@ def refused(failed: Failed, options: Options) -> RecollectError:
     if state.startswith(("XX001", "XX002")):
         return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
     if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
-        return StoreUnavailable(f"Postgres at {place} cannot serve now ({state}: {failed.message})", place=place)
+        facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
+        said = f"Postgres at {place} cannot serve now ({state}: {failed.message})"
+        return StoreUnavailable(said, place=place, **facts)
     return StoreError(f"Postgres failed ({state})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from redis.exceptions import AuthenticationError, BusyLoadingError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
@@ -23,6 +25,9 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "WRONGPASS": (StoreError, "refused the user name or password. Nothing was done"),
     "NOPERM": (StoreError, "does not allow this user a command that is needed; see docs/deploy-redis.md"),
 }
+
+_NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
+"""Refusals of writes by a server that still answers reads."""
 
 
 def not_sent(error: NotSent, where: str) -> StoreError:
@@ -57,7 +62,8 @@ def refused(error: ResponseError, where: str) -> StoreError:
     # Servers repeat arguments in some messages, so only the code is quoted; the rest is in __cause__.
     code = code_of(error)
     kind, what = _REFUSALS.get(code, (StoreError, f"refused a command ({code or type(error).__name__})"))
-    return kind(f"Redis at {where} {what}", address=where, code=code)
+    facts: dict[str, Any] = {"refuses_writes": True} if code in _NO_WRITES else {}
+    return kind(f"Redis at {where} {what}", address=where, code=code, **facts)
 
 
 def code_of(error: ResponseError) -> str:

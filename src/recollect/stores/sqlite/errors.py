@@ -18,11 +18,13 @@ def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):
-        return StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room")
+        full = f"the disk is full while {doing}; nothing was written, free some room"
+        return StoreUnavailable(full, refuses_writes=True)
     if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
         return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
     if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
-        return StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}")
+        said = f"the file cannot be opened or written ({type(cause).__name__}) while {doing}"
+        return StoreUnavailable(said, **({"refuses_writes": True} if isinstance(cause, apsw.ReadOnlyError) else {}))
     return StoreError(f"SQLite failed while {doing}: {type(cause).__name__}")
 
 
