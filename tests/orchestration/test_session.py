@@ -239,3 +239,21 @@ def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> 
         found = memory.facts.get("user:ada", "location")
         worker.join()
     assert found is not None and found.value == "Lisbon"
+
+
+async def test_asking_alone_writes_no_thread(memory: Any, run: Run) -> None:
+    await do(memory.facts.set("user:ada", "tree", "a persimmon"))
+    talk = memory.session(user="ada")
+    asked = await do(talk.context("Which tree is mine?"))
+    assert "persimmon" in str(asked.messages())
+    assert (await do(talk.state())).messages == 0
+    await do(talk.end())
+    assert await do(memory.threads.get(talk.thread)) is None
+    assert await do(memory.threads.list("user:ada")) == [] == await do(memory.threads.list("global"))
+    talk = memory.session(user="ada")
+    asked = await do(talk.context("Which tree is mine?"))
+    await do(talk.add("Which tree is mine?", "A persimmon."))
+    assert (await do(talk.context("And where is it?"))).messages()[: len(asked.messages())] == asked.messages()
+    assert [thread.id for thread in await do(memory.threads.list("user:ada"))] == [talk.thread]
+    begun = await do(memory.session(user="ada").start())
+    assert (await do(memory.threads.get(begun.thread))).length == 0

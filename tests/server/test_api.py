@@ -177,6 +177,8 @@ def test_requests_that_cannot_be_read_say_why(server: Running, org: str) -> None
         client.put("/v1/task", json={"checkpoint": {"task_id": "job"}}).raise_for_status()
         assert client.get("/v1/task/history", params={"task_id": "job", "n": -(2**70)}).status_code == 422
         assert client.get("/v1/task/history", params={"task_id": "job", "n": 2**70}).status_code == 200
+        assert client.get("/v1/task/history", params={"task_id": "job", "n": "1.0"}).status_code == 422
+        assert client.get("/v1/namespaces", params={"limit": "0.0"}).status_code == 422
 
 
 @pytest.mark.parametrize(

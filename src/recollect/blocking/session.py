@@ -36,7 +36,7 @@ class Session:
 
     @property
     def thread(self) -> str:
-        """The id of the thread; a new one is written by the first turn."""
+        """The id of the thread; a new one is written by `with`, `start` or the first turn."""
         return self._engine.thread
 
     def start(self) -> Self:

@@ -122,7 +122,7 @@ class AsyncSession:
         self._agent = agent
         self._thread = new_id() if thread is None else thread
         self._written = thread is not None
-        """Whether the thread is there: a new one is written with the first turn, so that asking writes none."""
+        """Whether the thread is there: asking alone writes none."""
         self._budget = checked_budget(budget)
         self._policy = policy
         self._layout: Layout = layout
@@ -138,7 +138,7 @@ class AsyncSession:
 
     @property
     def thread(self) -> str:
-        """The id of the thread; a new one is written by the first turn."""
+        """The id of the thread; a new one is written by `with`, `start` or the first turn."""
         return self._thread
 
     async def start(self) -> Self:
@@ -266,7 +266,7 @@ class AsyncSession:
         return self._ended
 
     async def __aenter__(self) -> Self:
-        return await self.start() if self._written else self
+        return await self.start()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

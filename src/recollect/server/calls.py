@@ -161,7 +161,8 @@ def _converted(parameter: Parameter, value: Any, *, listed: bool = False) -> Any
     if parameter.place == "query" and isinstance(value, str):
         value = _from_text(parameter, value)
     try:
-        return msgspec.convert(value, kind, strict=parameter.place != "query")
+        # Only text that is no JSON is converted leniently: a limit of 0.0 is no whole number.
+        return msgspec.convert(value, kind, strict=parameter.place != "query" or not isinstance(value, str))
     except msgspec.ValidationError as wrong:
         raise InvalidValue(f"`{parameter.name}` is not what it should be: {wrong}") from None
 

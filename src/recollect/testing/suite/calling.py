@@ -1,4 +1,4 @@
-"""`@memory.task` and sessions on every store: an output is traced to what it was made of; asking writes no thread."""
+"""`@memory.task` on every store: what a function was given is what its output is traced to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
 
 
 class CallingTests:
-    """Functions with memory, and sessions."""
+    """Functions with memory."""
 
     async def test_the_output_of_a_task_names_all_that_was_recalled_with_the_lowest_trust(self, memory: Any) -> None:
         await furnish(memory)
@@ -89,18 +89,3 @@ class CallingTests:
 
             await memory.task(recall=NS, remember=LAST)(advise)("what does my persimmon want?")
             assert await memory.facts.get("workflow:garden", "last") is None
-
-    async def test_a_session_that_only_asks_writes_no_thread(self, memory: Any) -> None:
-        await memory.facts.set(NS, "tree", "a persimmon")
-        async with memory.session(user="ada") as talk:
-            asked = await talk.context("Which tree is mine?")
-            assert "persimmon" in str(asked.messages())
-            assert (await talk.state()).messages == 0
-        assert await memory.threads.get(talk.thread) is None
-        assert await memory.threads.list(NS) == [] == await memory.threads.list("global")
-        async with memory.session(user="ada") as talk:
-            asked = await talk.context("Which tree is mine?")
-            await talk.add("Which tree is mine?", "A persimmon.")
-            assert (await talk.context("And where is it?")).messages()[: len(asked.messages())] == asked.messages()
-        assert [thread.id for thread in await memory.threads.list(NS)] == [talk.thread]
-        assert [m.text for m in await memory.threads.recent(talk.thread)] == ["Which tree is mine?", "A persimmon."]
