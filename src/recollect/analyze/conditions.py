@@ -16,6 +16,7 @@ from recollect.analyze.world import World
 _KEPT = ("stored", "returned", "model", "replaced")
 _PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string>|([Ll]ist|Sequence)\[str\])>?$")
 _SUMMING = words.bag("summary summarize summarise summarization")
+_ROUTE = re.compile(r"^\w+\.(get|post|put|patch|delete|route|websocket)\(")
 _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
 _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
 
@@ -248,8 +249,10 @@ def measures_tokens(case: Case) -> bool:
 
 @condition
 def lists_or_copies(case: Case) -> bool:
-    """The function is a listing, a clone, an export or a rendering for people."""
+    """The function is a listing, a clone, an export, a rendering for people or the answer to a web request."""
     found = words.words(case.function.name)
+    if any(_ROUTE.match(d) for d in case.function.decorators):
+        return True
     return bool(found) and (
         found[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
         or bool(
@@ -273,8 +276,8 @@ def keeps_variable_tail(case: Case) -> bool:
 
 @condition
 def back_into_itself(case: Case) -> bool:
-    """The slice is assigned to the list it was cut from, or replaces a stored message list."""
-    return "back_into_itself" in case.effect.marks or case.effect.flow == "replaced"
+    """The slice is assigned to the list it was cut from."""
+    return "back_into_itself" in case.effect.marks
 
 
 @condition
@@ -377,8 +380,8 @@ def dedup_words(case: Case) -> bool:
 
 @condition
 def drawn(case: Case) -> bool:
-    """The file is part of a user interface: it draws components, or imports a library that does."""
-    return case.function.path in case.world.screens
+    """The file is part of a user interface, or only such files use the class."""
+    return case.function.path in case.world.screens or case.world.is_used_by_screens(case.function)
 
 
 @condition

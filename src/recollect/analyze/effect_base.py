@@ -84,7 +84,7 @@ class EffectBase:
                 return True
             return any(self._tells_summary(k, names) for k in value.kids)
         if value.kind == "name":
-            planned = {"to", "should", "idx", "index", "count"} & set(words.words(value.text))
+            planned = {"to", "should", "idx", "index", "count", "enabled"} & set(words.words(value.text))
             return value.text in names or bool(words.SUMMARY.search(value.text) and not planned)
         if value.kind == "fstr":
             return bool(words.SUMMARY.search(value.text)) or any(self._tells_summary(k, names) for k in value.kids)

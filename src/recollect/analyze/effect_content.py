@@ -7,7 +7,7 @@ import re
 from recollect.analyze import words
 from recollect.analyze.effect_base import EffectBase
 from recollect.analyze.flow import unwrapped
-from recollect.analyze.syntax import Node, arguments, dotted, last_name, walk
+from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled, walk
 from recollect.analyze.words import bag
 
 _FIELDS = bag(
@@ -23,6 +23,7 @@ _COPYING = bag("copy deepcopy model_copy clone structuredclone replace _replace 
 _WRITING_VERBS = bag("write awrite save asave upload aupload output put")
 _WRITTEN = bag("text bytes file blob object string artifact content")
 _FINDING = bag("find index search match exec finditer start end position boundary")
+_DOING = bag("handle run call execute invoke dispatch send perform")
 _PUTTING = bag("put store save write set upload create awrite asave aput add")
 _KEEPERS = bag(
     "storage store artifact artifacts files fs offload blob backend filesystem workspace sandbox bucket cache file disk"
@@ -120,8 +121,8 @@ class ContentEffects(EffectBase):
     def shrunk(self, value: Node) -> list[str]:
         """The ways in which a value may be shorter than what it replaces.
 
-        Ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper computed the
-        value; whether that helper shortens is known only from its summary (`summaries.py`).
+        Ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper (`by:NAME`)
+        computed the value; whether that helper shortens is known only from its summary (`summaries.py`).
         """
         marks: list[str] = []
         told = self.marker(value)
@@ -133,15 +134,27 @@ class ContentEffects(EffectBase):
             marks.append("const")
         if value.kind == "comp" and self._leaves_parts_out(value):
             marks.append("cut")
-        for item in walk(value):
+        for item in self._pieces(value):
             blanks = item.kind == "call" and last_name(item.kids[0]) in ("sub", "replace", "replaceAll")
             if blanks and any(k.kind == "str" and k.text == "" for k in item.kids[1:]):
                 marks.append("blanked")
             if item.kind == "call" and not last_name(item.kids[0])[:1].isupper():
-                marks.append("call")
+                marks.extend(("call", f"by:{dotted(item.kids[0])}"))
             if item.kind == "name" and any(o.startswith("call:") for o in self.origins.names.get(item.text, ())):
                 marks.append("call")
         return list(dict.fromkeys(marks))
+
+    def _pieces(self, value: Node) -> list[Node]:
+        """The nodes of a value, with those of what its names were assigned or got added to."""
+        names = {k.text for k in walk(value) if k.kind == "name"}
+        made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
+        made += [
+            a for n in self.scope.nodes
+            if n.kind == "call" and n.kids[0].kind == "attr" and n.kids[0].text in ("append", "extend", "unshift")
+            and dotted(n.kids[0].kids[0]) in names
+            for a in n.kids[1:]
+        ]  # fmt: skip
+        return [k for v in (value, *made) for k in walk(v)]
 
     def _leaves_parts_out(self, value: Node) -> bool:
         """Is a value one message's parts without those of a kind: `[p for p in m.content if p.type != "image"]`?"""
@@ -181,8 +194,21 @@ class ContentEffects(EffectBase):
             return
         if root in self.ones or self.scope.likeness(owner) > 0:
             marks = self.shrunk(value)
-            if marks and not self._only_read_copy(root) and not _wraps(value, dotted(target)):
+            if marks and not self._only_read_copy(root) and not self._holds_whole(value, target, field):
                 self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
+
+    def _holds_whole(self, value: Node, target: Node, field: str) -> bool:
+        """Does a value hold the old content whole, wrapped or added to: `m.content = [Text(m.content)]`, `… + more`?"""
+        if value.kind in ("list", "kw", "dict", "pair", "item", "fstr", "bool") or (
+            value.kind == "bin" and value.text == "+"
+        ):
+            return any(self._holds_whole(k, target, field) for k in value.kids)
+        if value.kind == "call" and last_name(value.kids[0])[:1].isupper():
+            return any(self._holds_whole(k, target, field) for k in value.kids[1:])
+        if value.kind == "call" and last_name(value.kids[0]) == "get":
+            owner, keys = value.kids[0].kids[0], value.kids[1:2]
+            return dotted(owner) == dotted(target.kids[0]) and any(k.text == field for k in keys)
+        return value.kind in ("attr", "index") and spelled(value) == spelled(target)
 
     def _only_read_copy(self, name: str) -> bool:
         """Is a name a copy of a message that is only looked at afterwards, such as one made for the log?"""
@@ -234,13 +260,17 @@ class ContentEffects(EffectBase):
             self._add("content", value, said[0], 2, self.scope.flow(value), "copied", "marker")
 
     def _copied_content(self, node: Node) -> None:
-        """Note `{ ...block, content: shortened }`: a copy of a message with shorter content."""
-        if not any(k.kind == "spread" for k in node.kids):
+        """Note `{ ...block, content: shortened }`: a copy of a message with shorter content.
+
+        `{ content, ...(failed ? { status } : {}) }` copies nothing, and `data: part.data` takes the content over whole.
+        """
+        if not any(k.kind == "spread" and k.kids[0].kind not in ("cond", "bool", "dict") for k in node.kids):
             return
         for pair in node.kids:
             if pair.kind == "pair" and pair.text.lower() in _FIELDS and pair.kids:
                 value = pair.kids[0]
-                marks = self.shrunk(value)
+                whole = value.kind == "attr" and value.text == pair.text
+                marks = [] if whole else self.shrunk(value)
                 one = any(k.kind == "spread" and self._is_one(_root(k.kids[0])) for k in node.kids)
                 if marks:
                     likeness = 2 if one else 1 + self.scope.place
@@ -269,7 +299,10 @@ class ContentEffects(EffectBase):
             k for k in self._results(made)
             if k.kind == "call" and any(a.kind == "name" and a.text in names for _, a in arguments(k))
         ]  # fmt: skip
-        called = frozenset(f"call:{name}" for k in helpers if (name := dotted(k.kids[0])))
+        called = frozenset(
+            f"call:{name}" for k in helpers
+            if (name := dotted(k.kids[0])) and not _DOING & set(words.words(last_name(k.kids[0]))[:1])
+        )  # fmt: skip
         if called and self.scope.likeness(owner) > 1:
             self._add("mapped", node, owner, 2, self.scope.flow(node), "copied", fed=called)
 
@@ -310,7 +343,7 @@ class ContentEffects(EffectBase):
             n for n in walk(node.kids[-1])
             if n.kind == "call" and last_name(n.kids[0]) in ("append", "push", "unshift") and len(n.kids) == 2
         ]  # fmt: skip
-        whole = any(n.kids[1].kind == "name" and n.kids[1].text in names for n in added)
+        whole = any(self._passes_on(n.kids[1], names) for n in added)
         for item in added:
             value = item.kids[1]
             if value.kind not in ("call", "dict"):
@@ -320,14 +353,20 @@ class ContentEffects(EffectBase):
                 v for k, v in pairs if (not k or k.lower() in _FIELDS) and v.kind in ("str", "fstr", "name", "attr")
             ]
             marked = any(self.marker(t) == "marker" for t in texts)
-            if marked or (whole and any(self._is_constant(t) for t in texts)):
+            if whole and (marked or any(self._is_constant(t) for t in texts)):
                 how = "marker" if marked else "const"
                 self._add("content", item, node.kids[1], 2, "returned", how, "copied", "in_loop")
                 return
 
+    def _passes_on(self, value: Node, names: set[str]) -> bool:
+        """Is a value a message as it was, or a copy of it? A converter makes every message anew."""
+        if value.kind == "dict":
+            return any(k.kind == "spread" and _root(k.kids[0]).text in names for k in value.kids)
+        return (value.kind == "name" and value.text in names) or self._is_one(value)
+
     def _shortened(self, node: Node) -> None:
-        """Note a text made of a truncated head, a notice and optionally a tail."""
-        if node.kind == "bin" and node.text != "+":
+        """Note a text made of a truncated head, a notice and optionally a tail; not what is said of an error."""
+        if (node.kind == "bin" and node.text != "+") or self._says_what_failed(node):
             return
         if (around := self.scope.parent(node)) is None or (around.kind == "bin" and around.text == "+"):
             return
@@ -344,7 +383,31 @@ class ContentEffects(EffectBase):
             flow = self.scope.flow(node)
             if node.kind == "fstr" and flow == "prompt":
                 flow = "read"
-            self._add("shortened", node, subject, 0, flow, *told, fed=self.origins.of(node))
+            self._add("shortened", node, subject, 0, flow, *told, *self._held_as(around), fed=self.origins.of(node))
+
+    def _held_as(self, around: Node) -> list[str]:
+        """The names under which a new text goes on, as marks: `as:shown`, if it is shown and nothing else."""
+        names: list[str] = []
+        made = around
+        while made.kind == "assign" and made.kids[0].kind == "name" and made.kids[0].text not in names:
+            names.append(made.kids[0].text)
+            onward = [
+                n for n in self.scope.nodes
+                if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text not in names
+                and any(k.kind == "name" and k.text == names[-1] for k in walk(n.kids[1]))
+                and not any(k is made for k in walk(n.kids[1]))
+            ]  # fmt: skip
+            if len(onward) != 1:
+                break
+            made = onward[0]
+        return [f"as:{name}" for name in names]
+
+    def _says_what_failed(self, node: Node) -> bool:
+        """Is a text made in the handler of an exception that is no overflow?"""
+        around = self.scope.parent(node)
+        while around is not None and around.kind != "handler":
+            around = self.scope.parent(around)
+        return around is not None and "overflow_error" not in self.guards.of.get(id(node), ())
 
     def _is_notice(self, name: str) -> bool:
         """Does a local name hold a text that the function itself wrote?"""
@@ -414,8 +477,8 @@ class ContentEffects(EffectBase):
         """Note offloading: a text is written elsewhere and a note or preview of it stays."""
         notes = [
             n for n in self.scope.nodes
-            if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text) and not
-            _logged(self.scope.parent(n))
+            if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text)
+            and not _logged(self.scope.parent(n)) and not self._only_raised(n)
         ]  # fmt: skip
         told = [
             n for n in notes if n.kind == "fstr" or (p := self.scope.parent(n)) is None or p.kind in ("bin", "list")
@@ -430,6 +493,16 @@ class ContentEffects(EffectBase):
             self._add("offload", told[0], told[0], 1, self.scope.flow(told[0]), *marks)
         elif written is not None and self.cut_names:
             self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
+
+    def _only_raised(self, node: Node) -> bool:
+        """Does a text end in an exception, directly or through the one name that holds it?"""
+        current, around = node, self.scope.parent(node)
+        while around is not None and around.kind in ("list", "bin", "fstr", "attr", "call", "kw"):
+            current, around = around, self.scope.parent(around)
+        if around is None or around.kind != "assign" or around.kids[0].kind != "name" or around.kids[0] is current:
+            return around is not None and around.kind == "raise"
+        uses = [n for n in self.scope.uses.get(around.kids[0].text, []) if n is not around.kids[0]]
+        return bool(uses) and all(self._only_raised(n) for n in uses)
 
     def _says_where(self, written: Node) -> bool:
         """Does a text that stays name the place that was written to: the first argument, or the owner of the call?"""
@@ -471,15 +544,6 @@ def _logged(around: Node | None) -> bool:
 
 def _holds(target: Node, name: str) -> bool:
     return any(k.kind == "name" and k.text == name for k in walk(target))
-
-
-def _wraps(value: Node, content: str) -> bool:
-    """Does a value hold the old content whole, in a list or a constructor: `m.content = [Text(m.content)]`?"""
-    if value.kind in ("list", "kw", "dict", "pair", "item"):
-        return any(_wraps(k, content) for k in value.kids)
-    if value.kind == "call" and last_name(value.kids[0])[:1].isupper():
-        return any(_wraps(k, content) for k in value.kids[1:])
-    return value.kind in ("attr", "index") and dotted(value) == content
 
 
 def _root(node: Node) -> Node:

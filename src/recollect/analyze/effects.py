@@ -15,7 +15,7 @@ from recollect.analyze.effect_loops import LoopEffects
 from recollect.analyze.effect_summaries import SummaryEffects, parts_of
 from recollect.analyze.flow import unwrapped
 from recollect.analyze.records import Effect
-from recollect.analyze.syntax import Node, arguments, dotted, last_name, walk
+from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled, walk
 from recollect.analyze.words import bag
 
 _REMOVED = re.compile(
@@ -105,13 +105,13 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._sorted_cut(node, owner)
             self._ranked_cut(node, owner, high)
             if node.text != "step" and self._is_list(owner) and self._bounds(owner, low, high, node) == "tail":
-                self._add("tail", node, owner, 0, self.scope.flow(node))
+                self._add("tail", node, owner, 0, self.scope.flow(node), *self._given_back(node, owner))
             return
         self._ranked_cut(node, owner, high)
         if node.text == "step":
             return
         shape = self._bounds(owner, low, high, node)
-        if shape in ("", "copy", "whole"):
+        if shape in ("", "copy", "whole") or self._is_one_exchanged(node, owner):
             return
         self._sorted_cut(node, owner)
         flow = self.scope.flow(node)
@@ -128,6 +128,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 marks.append("back_into_itself")
         if self._is_rejoined(node, owner):
             marks.append("rejoined")
+        marks += self._given_back(node, owner)
         self._add("slice", node, owner, likeness, flow, *marks)
 
     def _is_list(self, owner: Node) -> bool:
@@ -142,6 +143,20 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             for n in self.scope.nodes
         )
 
+    def _given_back(self, node: Node, owner: Node) -> list[str]:
+        """`["given_back"]` if the part of a list that the function was given is its answer, not a field of it."""
+        around = self.scope.parent(node)
+        while around is not None and around.kind == "cond":
+            around = self.scope.parent(around)
+        named = around is not None and around.kind == "assign" and around.kids[0].kind == "name"
+        name = around.kids[0].text if around is not None and named else ""
+        answered = around is not None and around.kind == "return"
+        answered = answered or any(
+            n.kind == "return" and n.kids and n.kids[0].kind == "name" and n.kids[0].text == name
+            for n in self.scope.nodes
+        )
+        return ["given_back"] if answered and owner.text in self.scope.params else []
+
     def _is_rejoined(self, node: Node, owner: Node) -> bool:
         """Do the first element of a list and this cut of it go on together: `[messages[0], *messages[cut:]]`?"""
         around = self.scope.parent(node)
@@ -155,6 +170,24 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             if any(k.kind == "spread" and (k.kids[0] is node or (name and k.kids[0].text == name)) for k in item.kids):
                 return True
         return False
+
+    def _is_one_exchanged(self, node: Node, owner: Node) -> bool:
+        """Do both sides of one element stay: `[*messages[:at], new, *messages[at + 1 :]]`?"""
+        held = self.scope.parent(node)
+        around = self.scope.parent(held) if held is not None and held.kind == "spread" else None
+        if around is None or around.kind != "list":
+            return False
+        sides = [k.kids[0] for k in around.kids if k.kind == "spread" and k.kids[0].kind == "slice"]
+        own = [k for k in sides if dotted(k.kids[0]) == dotted(owner)]
+        return any(
+            before.kids[1].kind in ("none", "num")
+            and after.kids[2].kind == "none"
+            and after.kids[1].kind == "bin"
+            and after.kids[1].text == "+"
+            and after.kids[1].kids[1].text == "1"
+            and spelled(after.kids[1].kids[0]) == spelled(before.kids[2])
+            for before in own for after in own
+        )  # fmt: skip
 
     def _ranked_cut(self, node: Node, owner: Node, high: Node) -> None:
         if {"ranked", "scored", "prioritized", "rated"} & set(words.words(last_name(owner))) and high.kind != "none":

@@ -33,6 +33,7 @@ _RENDERING = bag("format join render format_messages stringify dumps replace for
 
 
 # Methods that return the list they are called on, whole or in part: `page.items.filter(…).reverse()`.
+_PLACING = bag("find cut point index boundary position split start")
 _CHAINING = bag("filter map flatMap reverse toReversed sort toSorted concat")
 
 
@@ -66,6 +67,10 @@ class Scope:
         self.uses: dict[str, list[Node]] = {}
         self.listed = self._listed()
         self.measurements = self._measurements()
+        self.texts = {  # names that hold a text which grows: `buffer = ""`, `buffer += f"{line}"`
+            dotted(n.kids[0]) for n in self.nodes
+            if n.kind == "assign" and n.kids[0].kind in ("name", "attr") and n.kids[1].kind in ("str", "fstr")
+        }  # fmt: skip
         self._sources = self._taken_from()
         for node in self.nodes:
             if node.kind == "name":
@@ -137,7 +142,7 @@ class Scope:
                 for k in walk(value)
             ):
                 self.position_names.add(name)
-        if self.speaks_of_tokens(value):
+        if self.speaks_of_tokens(_measure(value)):
             self.token_names.add(name)
 
     def _infer_added(self, node: Node) -> None:
@@ -198,6 +203,8 @@ class Scope:
         """How likely an expression is a list of messages: 0 no, 1 perhaps, 2 or more yes."""
         match node.kind:
             case "name":
+                if node.text in self.texts:
+                    return 0
                 base = max(words.name_likeness(node.text), self.typed.get(node.text, 0))
                 if node.text in self.measurements and not self.typed.get(node.text):
                     return 0
@@ -208,7 +215,8 @@ class Scope:
                 return base + (self.place if base == 1 else 0)
             case "attr":
                 base = max(words.name_likeness(node.text), self.type_likeness(self.fields.get(node.text, "")))
-                if self.measurements and dotted(node) in self.measurements:
+                unsaid = self.measurements | self.texts
+                if unsaid and dotted(node) in unsaid:
                     return 0
                 return base + (self.place if base == 1 else 0)
             case "slice" | "index" if node.kind == "slice":
@@ -356,6 +364,8 @@ class Scope:
         low = name.lower()
         if words.is_model_call(dotted(callee)):
             return "model"
+        if callee.kind == "name" and name in self.params:
+            return None  # the next in a chain is given the list, and its answer goes on: `return await proceed(newest)`
         if low in _READING:
             return "read"
         if (
@@ -427,6 +437,12 @@ def _projects(element: Node) -> bool:
     if element.kind == "call" and len(element.kids) == 1 and element.kids[0].kind == "attr":
         return not _SAYING & set(words.words(element.kids[0].text))
     return element.kind == "attr" and not _SAYING & set(words.words(element.text))
+
+
+def _measure(value: Node) -> Node:
+    """What a value is a measure of: a call that looks for a place is no number of tokens, whatever it is given."""
+    placed = value.kind == "call" and _PLACING & set(words.words(last_name(value.kids[0])))
+    return value.kids[0] if placed else value
 
 
 def unwrapped(node: Node) -> Node:

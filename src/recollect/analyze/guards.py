@@ -9,7 +9,7 @@ from recollect.analyze import words
 from recollect.analyze.flow import Scope
 from recollect.analyze.syntax import Node, last_name, walk
 
-_LEAVING = ("return", "raise", "jump")
+_LEAVING = ("return", "jump")  # what is too large for an exception is refused, not shortened
 
 
 def classify(test: Node, scope: Scope) -> list[str]:

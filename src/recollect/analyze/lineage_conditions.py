@@ -5,9 +5,12 @@ The first line of each docstring is printed by `analyze --explain`.
 
 from __future__ import annotations
 
+import re
+
 from recollect.analyze import words
 from recollect.analyze.conditions import Case, condition, goes_to_context, memory_place, message_list, strong_subject
-from recollect.analyze.records import Function
+from recollect.analyze.records import Call, Function
+from recollect.analyze.world import World
 
 _SAYS_LESS = frozenset(("marker", "shortened", "cut"))
 _REPLACED = frozenset(("const", "blanked"))
@@ -20,11 +23,14 @@ _HIDING_SECRETS = words.bag(
     "moderation anonymize credentials profanity filterregex"
 )
 _FOR_PEOPLE = words.bag(
-    "log logs logger title titles preview display label repr description descriptions debug name names "
+    "log logs logger logging title titles preview display label repr description descriptions debug name names "
     "print show toast "
-    "status caption tooltip telemetry trace span slug error errors exception traceback badge diff url"
+    "status caption tooltip telemetry trace tracing span slug error errors exception traceback badge diff url"
 )
 _ASIDE = words.bag("summary summarize summarise summarization judge grade critique")
+_LOGGING = re.compile(r"(^|\.|_)(log\w*|console|print|debug|info|warn\w*|span|tracer?|telemetry)\b[\w.]*$", re.I)
+_POSTING = words.bag("post edit notify reply toast alert")
+_UPWARDS = 2
 _RESULTS = words.bag(
     "tool tools result results output outputs observation observations content contents message messages "
     "command stdout "
@@ -50,7 +56,8 @@ def shrinks(case: Case) -> bool:
         return True
     summaries = case.world.summaries
     having = summaries.shortens if sized_there(case) else summaries.shortens_by_size
-    return summaries.from_any(case.function, case.effect.fed, having)
+    made = frozenset(f"call:{mark[3:]}" for mark in case.effect.marks if mark.startswith("by:"))
+    return summaries.from_any(case.function, case.effect.fed if case.effect.kind == "mapped" else made, having)
 
 
 @condition
@@ -58,7 +65,7 @@ def sized(case: Case) -> bool:
     """A size or number is compared with a limit anywhere in the function, or before a call of it."""
     if set(case.effect.guards) & _SIZED or any(kind in _SIZED for kind, _ in case.function.guards):
         return True
-    return any(set(call.guards) & _SIZED for call, _ in case.world.callers.get(case.function.key, []))
+    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
 
 
 @condition
@@ -66,7 +73,7 @@ def sized_there(case: Case) -> bool:
     """The effect itself, or a call of the function, depends on a comparison of a size with a limit."""
     if set(case.effect.guards) & _SIZED:
         return True
-    return any(set(call.guards) & _SIZED for call, _ in case.world.callers.get(case.function.key, []))
+    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
 
 
 @condition
@@ -120,9 +127,17 @@ def hides_secrets(case: Case) -> bool:
 @condition
 def for_people(case: Case) -> bool:
     """What is shortened is displayed, logged, or only read by a side prompt that sums up or judges."""
-    found = set(words.words(case.function.name)) | set(words.words(case.effect.subject))
-    callers = [f for _, f in case.world.callers.get(case.function.key, [])]
-    return bool(found & (_FOR_PEOPLE | _ASIDE)) or _all_aside(callers)
+    if set(words.words(case.effect.flow.partition(":")[2])[:1]) & _POSTING:
+        return True
+    held = [mark[3:] for mark in case.effect.marks if mark.startswith("as:")]
+    found = {w for name in (case.function.name, case.effect.subject, *held) for w in words.words(name)}
+    return bool(found & (_FOR_PEOPLE | _ASIDE)) or used_aside(case)
+
+
+@condition
+def used_aside(case: Case) -> bool:
+    """All callers, if there are any, only log or display what they get, or are made to sum up or judge."""
+    return "rejoined" not in case.effect.marks and _is_used_aside(case.world, case.function)
 
 
 @condition
@@ -163,7 +178,7 @@ def sized_or_referenced(case: Case) -> bool:
 def leaves_a_note(case: Case) -> bool:
     """The text is replaced by a note that says where the rest is, or by a shortened text."""
     left = any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
-    guards = {*case.effect.guards, *(g for c, _ in case.world.callers.get(case.function.key, []) for g in c.guards)}
+    guards = {*case.effect.guards, *(g for c in _sure_calls(case) for g in c.guards)}
     told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & guards)
     return left or told or "shortens_text" in case.function.marks
 
@@ -244,8 +259,8 @@ def finds_no_cut(case: Case) -> bool:
 
 @condition
 def fed_to_model(case: Case) -> bool:
-    """The list is returned, and a caller hands it to a model or to a function that asks one."""
-    if case.effect.flow != "returned":
+    """A part of the list that was given is the answer, and a caller hands it to a model or to what asks one."""
+    if "given_back" not in case.effect.marks:
         return False
     world = case.world
     for call, caller in world.callers.get(case.function.key, []):
@@ -353,9 +368,34 @@ def _answers_aside(function: Function) -> bool:
     )
 
 
-def _all_aside(callers: list[Function]) -> bool:
-    """Are all callers, if there are any, functions that log, display, sum up or judge?"""
-    return bool(callers) and all(set(words.words(f.name)) & (_FOR_PEOPLE | _ASIDE) for f in callers)
+def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
+    """Do all callers, or theirs, log, display, sum up or judge?"""
+    callers = world.callers.get(function.key, [])
+    return bool(callers) and all(
+        bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _ASIDE))
+        or _only_logs(f, call)
+        or (depth < _UPWARDS and f.key != function.key and _is_used_aside(world, f, depth + 1))
+        for call, f in callers
+    )
+
+
+def _only_logs(function: Function, call: Call) -> bool:
+    """Does a function give what a call returns to loggers alone?"""
+    made = f"call:{call.callee}"
+    taking = [c for c in function.calls if made in c.fed and c.callee != call.callee]
+    return made not in function.returned and bool(taking) and all(_LOGGING.search(c.callee) for c in taking)
+
+
+def _sure_calls(case: Case) -> list[Call]:
+    """The calls of a function, without those of another object's method that only has the same name."""
+    own = case.function
+    return [
+        c
+        for c, f in case.world.callers.get(own.key, [])
+        if f.path == own.path
+        or c.owner in ("", "self", "this", "cls", "super")
+        or set(words.words(c.owner.rpartition(".")[2])) & set(words.words(own.owner))
+    ]
 
 
 def _memory_words(owner: str) -> set[str]:

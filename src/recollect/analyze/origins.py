@@ -13,6 +13,7 @@ from recollect.analyze.words import bag
 
 MODEL = "model"
 _MEASURING = bag("len count size length bool isinstance type hash id any all sum min max print range typeof")
+_SIZES = bag("len count size length isinstance")
 _GROWING = bag("append extend push unshift insert add set update appendleft")
 _MOST = 16
 
@@ -91,7 +92,7 @@ class Origins:
             if node.kind == "attr":
                 found |= self._held(dotted(node), grown)
             elif node.kind == "call":
-                if last_name(node.kids[0]).lower() in _MEASURING:
+                if _measures(node.kids[0]):
                     continue
                 if self._asked.get(id(node)):
                     found.add(MODEL)
@@ -107,6 +108,12 @@ class Origins:
     def _held(self, name: str, grown: bool) -> frozenset[str]:
         direct = self.names.get(name, frozenset())
         return direct | self.grown[name] if grown and name in self.grown else direct
+
+
+def _measures(callee: Node) -> bool:
+    """Does a call make a number or a truth of its arguments? `Promise.all(…)` gives back what it was given."""
+    name = last_name(callee).lower()
+    return name in _MEASURING and (callee.kind == "name" or name in _SIZES or dotted(callee).startswith("Math."))
 
 
 def _targets(target: Node) -> list[str]:

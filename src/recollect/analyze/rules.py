@@ -197,7 +197,7 @@ RULES: tuple[Rule, ...] = (
         "token_window",
         ("slice",),
         ("message_list", "keeps_tail", "goes_somewhere", "cut_by_token_helper"),
-        _NOISE,
+        (*_NOISE, "for_summary"),
         "a message list is cut at an index found by adding up tokens",
     ),
     Rule(
@@ -221,7 +221,7 @@ RULES: tuple[Rule, ...] = (
         "fifo_message_count",
         ("slice",),
         ("message_list", "of_conversation", "keeps_variable_tail", "main_or_stored"),
-        (*_NOISE, "token_guarded", "for_summary", "never_shown"),
+        (*_NOISE, "token_guarded", "for_summary", "never_shown", "used_aside"),
         "only the newest messages, a variable number of them, go on",
     ),
     Rule(
@@ -357,7 +357,7 @@ RULES: tuple[Rule, ...] = (
         "content_elision",
         ("content", "mapped"),
         ("message_list", "shrinks", "some_of_many"),
-        ("drawn", "lists_or_copies", "hides_secrets", "made_by_model_here"),
+        ("drawn", "lists_or_copies", "hides_secrets", "made_by_model_here", "used_aside"),
         "the content of a message is replaced by a marker or a shortened text",
     ),
     Rule(

@@ -103,7 +103,7 @@ class Summaries:
                 return
 
     def _derive(self) -> None:
-        """Add offload effects to functions where one helper saves a text that is too large and another shortens it."""
+        """Add offload effects where a helper saves a text that is too large, and what it answers goes into a note."""
         for function in self.world.functions:
             if function.name != "<module>":
                 self._derive_digest(function)
@@ -111,16 +111,19 @@ class Summaries:
                 self._derive_taken(function)
             if function.name == "<module>" or any(e.kind == "offload" for e in function.effects):
                 continue
-            saved: Call | None = None
-            short = False
-            for call, target in self.world.callees[function.key]:
-                if "writes_text" in target.marks and _TOO_LARGE & set(call.guards):
-                    saved = saved or call
-                short = short or target.key in self.shortens
-            if saved is not None and short:
+            saved = [
+                c
+                for c, t in self.world.callees[function.key]
+                if "writes_text" in t.marks and _TOO_LARGE & set(c.guards)
+            ]
+            short = [c for c, t in self.world.callees[function.key] if t.key in self.shortens]
+            left = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
+            told = [c for c in saved if short and any(f"call:{c.callee}" in fed for fed in left)]
+            if told:
+                kept = told[0]
                 marks = frozenset(("noted", "helpers"))
-                said = f"{saved.callee}(…)"
-                effect = Effect("offload", saved.line, saved.callee, 1, said, "stored", saved.guards, marks, saved.fed)
+                said = f"{kept.callee}(…)"
+                effect = Effect("offload", kept.line, kept.callee, 1, said, "stored", kept.guards, marks, kept.fed)
                 function.effects.append(effect)
 
     def _derive_digest(self, function: Function) -> None:

@@ -44,6 +44,10 @@ _OF_MESSAGES = bag(
     "whole all old new recent past previous current prior trimmed filtered kept raw compressed compacted condensed "
     "truncated updated initial formatted final prompt input output tool turn context memory short long term working"
 )
+_VERBS = bag(
+    "prune trim get set create build make save load send clear reset use enable include should is has show "
+    "max min num total"
+)
 _LINKS = bag("to with for from before after up until since in by")
 PLACES = bag(
     "memory memories condenser condensers condense compaction compact compactor context contexts history histories "
@@ -87,6 +91,8 @@ def name_likeness(name: str) -> int:
             break
     if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
+    if found[0] in _VERBS and found[1:]:
+        return 0  # `pruneMessages` is a function, `save_history` a switch, `max_messages` a number
     if found[-1] == "history" and found[-2:-1] and found[-2] not in _OF_MESSAGES:
         return 1
     if found[-1] in STRONG or (

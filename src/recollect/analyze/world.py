@@ -18,6 +18,7 @@ _GENERIC = bag(
     "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
+_MANY = 6  # a method that more classes have is called only where the receiver or the package says which
 _IDENTIFIER = re.compile(r"\w+")
 _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
@@ -39,6 +40,7 @@ class World:
         self.classes: dict[str, list[Class]] = defaultdict(list)
         self.subclasses: dict[str, list[Class]] = defaultdict(list)
         self.imports: dict[str, set[str]] = {}
+        self.packages = {f.path: f.package for f in files}
         self.screens = _screens(files)
         self.aliases: dict[str, dict[str, str]] = {}
         self._index()
@@ -117,10 +119,13 @@ class World:
             return free[:4]
         hint = set(words.words(owner.rpartition(".")[2])) - {"self"}
         matching = [f for f in candidates if f.owner and hint & _stems(f.owner)]
-        matching.sort(key=lambda f: -len(hint & _stems(f.owner)))
+        own = self.packages.get(caller.path, "")
+        matching.sort(key=lambda f: (-len(hint & _stems(f.owner)), self.packages.get(f.path, "") != own))
         if name.lower() in _GENERIC:
             return matching[:6]
-        return (matching or (candidates if len(candidates) <= 6 else []))[:6]
+        if len(candidates) > _MANY:
+            candidates = [f for f in candidates if self.packages.get(f.path, "") == own]
+        return (matching or (candidates if len(candidates) <= _MANY else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
         """Methods of that name in a class, its ancestors and its descendants, without its siblings."""
@@ -207,6 +212,11 @@ class World:
                 or bool(function.decorators)
             )
         return bool(self.references.get(function.name)) or bool(function.decorators)
+
+    def is_used_by_screens(self, function: Function) -> bool:
+        """Does a class serve user interfaces alone: does at least one use it, and nothing else that has functions?"""
+        users = {p for p in self.references.get(function.owner, {}) if p != function.path and self.functions_of[p]}
+        return bool(function.owner) and bool(users) and users <= self.screens
 
     def can_be_given(self, function: Function, name: str) -> bool:
         """Can code of the checkout fill this parameter, or is it an optional object of a class that nobody makes?
