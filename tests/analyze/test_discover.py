@@ -23,6 +23,11 @@ def test_sources_are_found_in_sorted_order(tmp_path: Path) -> None:
     assert paths(tmp_path) == ["b.py", "c.mjs", "a/b.tsx", "a/z.ts"]
 
 
+def test_hidden_folders_are_not_read(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", ".tool/skills/b.py": "", "src/.cache/c.py": "", "src/d.py": ""})
+    assert paths(tmp_path) == ["a.py", "src/d.py"]
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [

@@ -21,10 +21,8 @@ MAX_FILE_BYTES = 1_500_000
 MAX_FILES = 60_000
 MAX_TOTAL_BYTES = 600_000_000
 
-_NEVER = {
-    ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".next", ".turbo",
-    "site-packages", "dist", "build", "out", "coverage", ".cache", ".idea", ".yarn", ".pnpm-store", "egg-info",
-}  # fmt: skip
+# Beside these, hidden folders are never read: they belong to tools.
+_NEVER = {"node_modules", "__pycache__", "venv", "site-packages", "dist", "build", "out", "coverage", "egg-info"}
 
 # Folder names whose files are not analysed, and the reason given in the report.
 _ASIDE_SEGMENTS = {
@@ -135,7 +133,7 @@ def _walk(
             if entry.is_symlink():
                 continue  # a target inside the tree is found by itself; one outside must not be read
             if entry.is_dir():
-                if entry.name not in _NEVER and not entry.name.endswith(".egg-info"):
+                if entry.name not in _NEVER and not entry.name.startswith(".") and not entry.name.endswith(".egg-info"):
                     below.append(path)
             elif entry.name in _MANIFESTS:
                 if folder not in manifests and set_aside(path) in ("", "scripts"):
