@@ -561,6 +561,25 @@ export async function summarize(messages: Message[]) {
 """,
     ),
     Program(
+        "a method that clears turns, called until the tokens fit and not until nothing waits",
+        "token_window",
+        "core/am.py",
+        """
+class Worker:
+    def prepare(self, limit):
+        while self.count_tokens(self.said) > limit:
+            self.clear_history(1, 2)
+        return self.said
+""",
+        """
+class Worker:
+    def prepare(self, limit):
+        while self.waiting():
+            self.clear_history(1, 2)
+        return self.said
+""",
+    ),
+    Program(
         "messages gathered while they fit, not the input of a summary up to a place that was found",
         "token_window",
         "core/ad.ts",

@@ -42,7 +42,7 @@ class LoopEffects(EffectBase):
         if item.kind == "call" and item.kids[0].kind == "attr":
             found = set(words.words(item.kids[0].text))
             if found & {"clear", "remove", "drop", "delete", "pop", "evict"} and found & words.STRONG:
-                return item.kids[0]
+                return Node("attr", item.line, "messages", item.kids[0].kids)  # what the method is named for
             gone = [k for k in item.kids[1:] if k.kind == "name" and found & {"remove", "delete", "evict", "drop"}]
             if gone and words.words(gone[0].text)[:1] in (("message",), ("msg",), ("oldest",), ("turn",)):
                 return Node("name", item.line, "messages")  # the store's own method takes one message out
