@@ -1,7 +1,7 @@
 """The confidence of each rule: its measured precision on labelled frameworks and on first looks at others.
 
-`bench/analyze/run.py --calibrate` makes the counts, also from the verdicts of `unseen-third.json` and
-`unseen-fourth.json`. The precision is smoothed with a prior: four pseudo-observations at the mean precision of all
+`bench/analyze/run.py --calibrate` makes the counts, also from the verdicts of `unseen-third.json`, `-fourth` and
+`-fifth`. The precision is smoothed with a prior: four pseudo-observations at the mean precision of all
 rules, so that two correct findings give less confidence than twenty.
 """
 
@@ -13,28 +13,29 @@ _WEIGHT = 4
 SEEN: dict[str, tuple[int, int]] = {
     "dedup.content": (1, 1),
     "dedup.unseen": (1, 2),
-    "elision.content": (19, 27),
-    "elision.shortened": (26, 43),
+    "elision.content": (22, 34),
+    "elision.shortened": (32, 56),
     "fifo.fed": (1, 3),
     "fifo.forgotten": (2, 2),
     "fifo.kept": (1, 1),
     "fifo.newest": (1, 1),
     "fifo.popped": (1, 2),
-    "fifo.queried": (2, 3),
+    "fifo.queried": (3, 6),
     "fifo.shrunk": (0, 2),
-    "fifo.tail": (22, 26),
+    "fifo.tail": (24, 32),
     "importance.budgeted": (1, 2),
     "importance.model-ranked": (1, 1),
     "importance.ranked-prefix": (1, 1),
     "importance.recalled": (4, 4),
-    "offload.stored": (10, 14),
-    "provider.asked": (1, 2),
+    "offload.stored": (14, 20),
+    "provider.asked": (3, 4),
     "reset.cleared": (3, 14),
+    "summary.flagged": (1, 1),
     "summary.forgotten": (3, 3),
     "summary.in-front": (2, 2),
     "summary.inserted": (3, 3),
-    "summary.kept-aside": (2, 2),
-    "summary.rebuilt": (20, 22),
+    "summary.kept-aside": (3, 3),
+    "summary.rebuilt": (22, 24),
     "summary.refilled": (4, 4),
     "summary.removed": (1, 1),
     "summary.sized-content": (1, 1),
