@@ -20,7 +20,7 @@ DATA = Path(__file__).parents[1] / "data"
 TOLD = (
     "wish-1", "safety-2", "move-3", "move-4", "move-5", "correction-6", "retraction-4", "document-3",
     "preference-4", "indirect-3", "second-safety-1", "second-move-4", "second-correction-3", "second-number-2",
-    "second-job-3", "second-document-1",
+    "second-job-3", "second-document-1", "m2", "m6", "c4", "c9", "r1", "r5", "r12", "r14", "j2", "d1", "fr1", "zh4",
 )  # fmt: skip
 BETWEEN = 8
 """Of the thirty exchanges about other things that the benchmark tells between the sessions."""
@@ -32,7 +32,10 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 STORIES = {
-    row["id"]: row for name in ("stories.jsonl", "stories_second.jsonl") for row in rows(name) if row["part"] == "dev"
+    row["id"]: row
+    for name in ("stories.jsonl", "stories_second.jsonl", "stories_changes.jsonl")
+    for row in rows(name)
+    if row["part"] == "dev"
 }
 LANGUAGES = {row["lang"]: row for row in rows("recall_languages.jsonl")}
 
@@ -99,6 +102,22 @@ def test_a_fact_that_is_stated_again_takes_the_mark_of_its_retraction_away() -> 
         marks = [(hit.text, hit.superseded_by) for hit in memory.recall("Where do I live?") if hit.kind == "message"]
     assert ("I live in Porto.", None) in marks
     assert [mark for text, mark in marks if text == "I live in Porto." and mark] == []
+
+
+def test_what_was_learned_from_a_revised_message_is_marked_but_not_what_else_it_told() -> None:
+    now = [datetime(2026, 11, 11, 9, 30, tzinfo=UTC)]
+    with open_ram(clock=lambda: now[0]) as org:
+        memory = org.scope(user="ada")
+        told = ["We bank with Santander.", "I live in Leeds, and I'm allergic to walnuts.", "They let us go."]
+        for text in [*told, "We've moved everything from Santander to Monzo.", "The removal van came on Friday."]:
+            memory.threads.append(memory.threads.create("user:ada").id, {"role": "user", "content": text})
+            org.process(FactExtractor)
+            now[0] += timedelta(hours=5)
+        hits = memory.recall("bank with Santander, walnuts allergy, Leeds", top_k=12)
+    marked = {(hit.kind, hit.text): bool(hit.superseded_by) for hit in hits}
+    assert marked["message", "We bank with Santander."] and marked["learning", "We bank with Santander"]
+    assert marked["message", "I live in Leeds, and I'm allergic to walnuts."] and marked["fact", "location: Leeds"]
+    assert [old for (kind, text), old in marked.items() if kind == "fact" and "allergy" in text] == [False]
 
 
 def test_health_told_in_passing_is_quoted_in_the_block_until_it_is_taken_back() -> None:

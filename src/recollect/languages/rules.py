@@ -56,6 +56,14 @@ class Rules:
         form = self._forms[name]["unspaced" if self.lang in UNSPACED else "spaced"]
         return re.compile(self._written_out(form, **more), re.I | re.S)
 
+    def small(self, name: str) -> re.Pattern[str]:
+        """An expression for texts in small letters: with letters of one size `re` skips alternatives by their first."""
+        return re.compile(getattr(self, name).pattern)
+
+    def each_small(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The expressions of a table, each with its name, for texts in small letters."""
+        return tuple((key, re.compile(found.pattern)) for key, found in self.each(name))
+
     def pairs(self, name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
         """(expression, replacement or insertion) pairs."""
         return tuple((self._compiled(name, found["find"]), found["put"]) for found in self._table.get(name, ()))

@@ -20,6 +20,8 @@ from recollect.languages.stemmed import STOP_WORDS
 _NORDIC = ("danish", "norwegian", "swedish")
 _SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
 """The unstressed e before l that Nordic plurals drop, with the doubling before it: sykkel, sykler; nøkkel, nøkler."""
+SHORT = 8
+"""A text of at most so many words may be in any language that it has a word of."""
 LONGEST_WORD = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM = 64
@@ -59,6 +61,7 @@ _SPELLING = (
 _LATIN = tuple(name for name in STOP_WORDS if name not in ("english", "russian"))
 _SHARED = STOP_WORDS["english"].intersection(frozenset().union(*(STOP_WORDS[name] for name in _LATIN)))
 """English stop words that are also stop words of another language, so they say little about the language."""
+_SURE = STOP_WORDS["english"] - _SHARED
 _OWN = {name: STOP_WORDS[name] - STOP_WORDS["english"] for name in _LATIN}
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -108,15 +111,26 @@ def language_of(found: list[str], usual: str | None = None) -> str | None:
     return "english" if plain and (sure or usual is None) else None
 
 
+@lru_cache(64)
 def likely_codes(text: str) -> tuple[str, ...]:
     """The ISO codes of the languages a text may be in, English first: only the guessed one, or all with topics."""
     plain = normalise(text)
     if not plain.isascii() and _IS_UNSPACED.search(plain):
         code = language_code(plain)
     else:
-        name = language_of(words(plain))
+        found = words(plain)
+        if len(found) <= SHORT:
+            return _any_of(found)
+        name = language_of(found)
         code = next((code for code, known in _CODES.items() if known == name), None)
     return languages() if code is None else ("en",) if code == "en" else ("en", code)
+
+
+def _any_of(found: list[str]) -> tuple[str, ...]:
+    """English and the languages with topics that a few words have a stop word or letters of; all where none has."""
+    spelled, names = _spelled(found), {code: _CODES[code] for code in languages() if _CODES.get(code) in _OWN}
+    some = tuple(code for code, name in names.items() if spelled.get(name) or not _OWN[name].isdisjoint(found))
+    return ("en", *some) if some or not _SURE.isdisjoint(found) else languages()
 
 
 def _spelled(found: list[str]) -> dict[str, float]:

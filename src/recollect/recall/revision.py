@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 import msgspec
 
-from recollect.languages import Rules, languages, rules
+from recollect.languages import languages, rules
 from recollect.recall.analyze import likely_codes, tokens
 from recollect.recall.passage import sentences
 from recollect.recall.restated import ASKS, LONGEST, respelled, restated, valued
+from recollect.recall.subjects import small, turned
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+|[\u30a0-\u30ff]+")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 COMMON = 0.2
 """A word that more than this share of the statements have is not distinctive."""
 COVERED = 0.16
@@ -29,7 +31,13 @@ the earlier one; where they share only one, of the words of all the earlier stat
 MANY, RARE = 144, 4
 """With a strong sign of change in the sentence, one shared word of at least `RARE` letters is enough if only these two
 statements have it, where the statements have at least `MANY` words together."""
+LONG, LEAST, COVERED_LONG = 30, 3, 0.4
+"""Where either statement has more than `LONG` words, which share some with any other, the two sentences must share at
+least `LEAST` words and this share of those of the earlier one."""
+SHORT = 240
+"""In longer texts, of more characters, only a strong sign of change counts."""
 QUOTED = 120
+Signs = tuple[re.Pattern[str], re.Pattern[str]]
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -46,6 +54,12 @@ class Statement(msgspec.Struct, frozen=True):
     """A statement is revised only by the same speaker, unless it is `careful`."""
     sign: int = 0
     """Whether it has a sign of change: 0 none, 1 some, 2 a strong one."""
+    tells: int = 0
+    """The `subjects` of life whose state it tells, as bits."""
+    turns: int = 0
+    """The subjects of which it tells a change."""
+    derived: bool = False
+    """A fact or learning, which repeats the words of a message: they are not counted twice, and it revises nothing."""
 
 
 def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
@@ -54,14 +68,16 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
     They share distinctive words, by their terms alone, or both give a value; `revised` reads the texts.
     """
     values = [bool(one.own or one.careful) and bool(valued(one.text)) for one in statements]
-    later = [place for place, one in enumerate(statements) if one.own and (one.sign or values[place])]
+    later = [
+        place for place, one in enumerate(statements) if one.own and not one.derived and (one.sign or values[place])
+    ]
     if not later:
         return {}
     words = _distinctive(statements, _counted(statements))
     later.sort(key=lambda place: -statements[place].created_at)
     out: dict[int, list[int]] = {}
     for place, old in enumerate(statements):
-        if not (old.own or old.careful) or ASKS.search(old.text):
+        if not (old.own or old.careful) or ASKS.search(old.text) or _requests().search(old.text):
             continue
         for new in later:
             one = statements[new]
@@ -71,14 +87,23 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
                 continue
             shared = len(words[new] & words[place])
             enough = shared > 1 or (shared and (one.sign > 1 or _is_enough(old)))
-            if (values[new] and values[place]) or (one.sign and (enough or respelled(old.terms, one.terms))):
+            if (
+                one.turns & old.tells
+                or (values[new] and values[place])
+                or (one.sign and (enough or respelled(old.terms, one.terms)))
+            ):
                 out.setdefault(place, []).append(new)
     return out
 
 
+@cache
+def _requests() -> re.Pattern[str]:
+    return rules("en", "revision", "talk").requests
+
+
 def _is_enough(old: Statement) -> bool:
     """Whether one word of a statement is enough to be about the same subject."""
-    return not old.careful and COVERED * len(old.terms) <= 1
+    return not old.careful and COVERED * _size(old.terms) <= 1
 
 
 def revised(statements: Sequence[Statement], pairs: Mapping[int, Sequence[int]]) -> dict[int, int]:
@@ -93,7 +118,11 @@ def revised(statements: Sequence[Statement], pairs: Mapping[int, Sequence[int]])
         told = [terms for _, terms in _read(old)]
         for new in later:
             one = statements[new]
-            if restated(valued(old.text), valued(one.text), _plain()) or (one.sign and respelled(old.terms, one.terms)):
+            if (
+                one.turns & old.tells
+                or restated(valued(old.text), valued(one.text), _plain())
+                or (one.sign and respelled(old.terms, one.terms))
+            ):
                 out[place] = new
                 break
             shared = words[new] & words[place]
@@ -106,7 +135,7 @@ def revised(statements: Sequence[Statement], pairs: Mapping[int, Sequence[int]])
 
 def _counted(statements: Sequence[Statement]) -> Counter[str]:
     """How many statements have each term."""
-    return Counter(term for one in statements for term in one.terms)
+    return Counter(term for one in statements if not one.derived for term in one.terms)
 
 
 def _distinctive(statements: Sequence[Statement], count: Mapping[str, int]) -> list[frozenset[str]]:
@@ -117,8 +146,13 @@ def _distinctive(statements: Sequence[Statement], count: Mapping[str, int]) -> l
 
 
 def _tells(term: str) -> bool:
-    """Whether a term can say what a statement is about: no short or plain word, and no pair of mere kana."""
-    return (len(term) > 2 and term not in _plain()) or bool(_HAN.search(term))
+    """Whether a term can say what a statement is about: no short or plain word, and no pair with hiragana."""
+    return bool(_HAN.fullmatch(term)) if _UNSPACED.search(term) else len(term) > 2 and term not in _plain()
+
+
+def _size(terms: Iterable[str]) -> float:
+    """How many words terms stand for; where words are pairs of characters, each is in two of them."""
+    return sum(1.0 if not _UNSPACED.search(term) else 0.5 * _tells(term) for term in terms)
 
 
 def _read(statement: Statement) -> list[tuple[str, frozenset[str]]]:
@@ -138,6 +172,8 @@ class _Change(msgspec.Struct, frozen=True):
     """Its terms and those of the sentences beside it, as the subject may stand in another than the sign: "I told you
     nonsense. Tomasz plays the oboe."."""
     strong: bool
+    long: bool
+    """Whether the statement has more than `LONG` words."""
 
     def revises(self, told: frozenset[str], old: Statement, shared: frozenset[str], rare: frozenset[str]) -> bool:
         """Whether it is about the subject of a sentence `told` of the old statement.
@@ -146,41 +182,58 @@ class _Change(msgspec.Struct, frozen=True):
         """
         if self.strong and self.terms & told & rare:
             return True
+        if self.long or _size(old.terms) > LONG:
+            return len(self.terms & told & shared) >= max(LEAST, COVERED_LONG * _size(told))
         same = len(self.around & told & shared)
-        return same >= COVERED * len(told) if same > 1 else same == 1 and _is_enough(old)
+        return same >= COVERED * _size(told) if same > 1 else same == 1 and _is_enough(old)
 
 
 def _changes(statement: Statement) -> list[_Change]:
     """The sentences of a statement with a sign of change; what it asks beside them says nothing."""
     read = [(one, terms) for one, terms in _read(statement) if not ASKS.search(one)]
-    told = [_rules(code) for code in likely_codes(statement.text)]
+    told = _signs(statement.text)
     return [
-        _Change(terms, terms.union(*(beside for _, beside in read[max(0, place - 1) : place + 2])), _strong(one, told))
+        _Change(
+            terms,
+            terms.union(*(beside for _, beside in read[max(0, place - 1) : place + 2])),
+            _strong(one, told),
+            _size(statement.terms) > LONG,
+        )
         for place, (one, terms) in enumerate(read)
-        if any(rule.signs.search(one) for rule in told)
+        if any(signs.search(small(one)) for signs, _ in told)
     ]
 
 
-def _strong(text: str, told: Sequence[Rules]) -> bool:
-    return any(rule.strong.search(text) for rule in told)
+def _strong(text: str, told: Sequence[Signs]) -> bool:
+    return any(strong.search(small(text)) for _, strong in told)
 
 
 def sign_of_change(text: str) -> int:
     """How strong the wording of a change is in a text: 0 none (or it is a question), 1 some, 2 strong."""
     if len(text) > LONGEST or ASKS.search(text):
         return 0
-    signed = [told for told in map(_rules, likely_codes(text)) if told.signs.search(text)]
-    return 0 if not signed else 2 if _strong(text, signed) else 1
+    plain = small(text)
+    signed = [told for told in _signs(text) if told[0].search(plain)]
+    if signed and _strong(plain, signed):
+        return 2
+    return int((bool(signed) and len(text) <= SHORT) or bool(turned(text)))
 
 
-def _rules(code: str) -> Rules:
-    return rules(code, "revision", "talk")
+def _signs(text: str) -> list[Signs]:
+    return [_signs_of(code) for code in likely_codes(text)]
+
+
+@cache
+def _signs_of(code: str) -> Signs:
+    """The signs of change in a language, and the strong ones among them."""
+    told = rules(code, "revision", "talk")
+    return told.small("signs"), told.small("strong")
 
 
 @cache
 def _plain() -> frozenset[str]:
     """Words too plain to tell what a statement is about, of all languages, as they are and stemmed."""
-    listed = {code: _rules(code).words("plain") for code in languages()}
+    listed = {code: rules(code, "revision", "talk").words("plain") for code in languages()}
     return frozenset().union(*listed.values(), *(tokens(" ".join(found), code) for code, found in listed.items()))
 
 

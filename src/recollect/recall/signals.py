@@ -14,12 +14,14 @@ from recollect.recall.analyze import likely_codes, words
 from recollect.recall.passage import sentences
 from recollect.recall.restated import LONGEST
 from recollect.recall.revision import sign_of_change
+from recollect.recall.subjects import told_of, turned
 
 NAMES = (
     "words", "asks", "times", "reacts", "first", "second",
-    "names", "standing", "numbers", "orders", "revises", "alarms",
+    "names", "standing", "numbers", "orders", "revises", "alarms", "tells", "turns",
 )  # fmt: skip
-"""The meaning of each byte; `words` is 25 · log(1 + number of words), the others are shares of 255."""
+"""The meaning of each byte: `words` is 25 · log(1 + number of words), `tells` and `turns` have a bit for each of the
+`subjects`, the others are shares of 255."""
 
 _RULES = rules("en", "signals", "talk")
 _TIMES = _RULES.times
@@ -36,8 +38,8 @@ _HEAD = 1200
 """Only the first so many characters are read, to bound the cost for long texts."""
 
 
-def signals(text: str) -> bytes:
-    """One byte per name in `NAMES`."""
+def signals(text: str, *, own: bool = True) -> bytes:
+    """One byte per name in `NAMES`; what only people's own words tell is not looked for where they are not `own`."""
     head = text[:_HEAD].replace("’", "'")
     found = words(head)
     count = max(1, len(found))
@@ -56,10 +58,13 @@ def signals(text: str) -> bytes:
             255 * bool(_STANDING.search(head)),
             255 * bool(_NUMBERS.search(head)),
             255 * bool(_ORDERS.search(head)),
-            (0, 128, 255)[sign_of_change(text)],
-            255 * bool(alarm(text)),
+            *(_of_people(text) if own else bytes(4)),
         )
     )
+
+
+def _of_people(text: str) -> tuple[int, int, int, int]:
+    return (0, 128, 255)[sign_of_change(text)], 255 * bool(alarm(text)), told_of(text), turned(text)
 
 
 def alarm(text: str) -> str:

@@ -323,7 +323,7 @@ def _analysed(
                 stamp=stamp,
                 terms=token_string(draft.text, usual=usual),
                 context_terms=" ".join(around[:MAX_CONTEXT_TERMS]),
-                signals=signals(draft.text),
+                signals=signals(draft.text, own=_said_by_a_person(draft.entry)),
                 embedder=name,
                 vector=None if vectors is None else vectors[i],
             )
@@ -389,7 +389,7 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
             assistant += 1
         elif entry.speaker and len(speakers) < SPEAKERS:
             speakers[entry.speaker] = None
-        own = entry.kind == "message" and not is_assistant(entry.role or "", entry.speaker or "")
+        own = _said_by_a_person(entry)
         if entry.kind == "learning" or (own and (entry.signals[standing_at] or entry.signals[orders_at])):
             weight = 1 if entry.kind == "learning" or entry.signals[orders_at] else 0
             standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
@@ -408,6 +408,13 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         "revising": sorted(set(revising), reverse=True)[:REVISING],
         "alarming": sorted(set(alarming), reverse=True)[:ALARMING],
     }
+
+
+def _said_by_a_person(entry: Entry) -> bool:
+    """Whether an entry is a message of a person."""
+    from ...recall.entry import is_assistant
+
+    return entry.kind == "message" and not is_assistant(entry.role or "", entry.speaker or "")
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from ...ports import to_micros
 from ...recall.hit import Hit
 from ...records import Entry, Mark
 from ..core import Core
+from .candidates import DERIVED
 from .pools import Pool
 
 ECHO = 12
@@ -44,7 +45,11 @@ class Revisions:
             return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
         others = self._others(picked)
         statements = [*map(_statement, picked), *map(stored_statement, others)]
-        pairs = {old: later for old, later in possible(statements).items() if old < len(hits)}
+        pairs = {
+            old: [new for new in later if new >= len(hits) or hits[new].id != hits[old].source]
+            for old, later in possible(statements).items()
+            if old < len(hits)
+        }
         statements = await _read(self._core, statements, others, pairs)
         out = list(hits)
         added: dict[str, Hit] = {}
@@ -105,9 +110,14 @@ def revising(entry: Entry) -> bool:
 
 def _sign(signals: bytes) -> int:
     """The sign of change among an entry's signals: 0 none, 1 some, 2 a strong one."""
-    at = _revises_at()
-    value = signals[at] if len(signals) > at else 0
+    value = _signal(signals, "revises")
     return 0 if not value else 1 + (value > 128)
+
+
+def _signal(signals: bytes, name: str) -> int:
+    """One of an entry's signals; 0 in an entry that was indexed before there was such a signal."""
+    at = _places()[name]
+    return signals[at] if len(signals) > at else 0
 
 
 def _spoken_by_assistant(role: str, speaker: str) -> bool:
@@ -123,30 +133,35 @@ def _is_assistant() -> Callable[[str, str], bool]:
 
 
 @cache
-def _revises_at() -> int:
+def _places() -> dict[str, int]:
     from ...recall.signals import NAMES
 
-    return NAMES.index("revises")
+    return {name: place for place, name in enumerate(NAMES)}
 
 
 def stored_statement(entry: Entry) -> Any:
     """A stored statement with a sign of change."""
     from ...recall.revision import Statement
 
-    sign = _sign(entry.signals)
     return Statement(
-        "", frozenset(entry.terms.split()), to_micros(entry.created_at), True, speaker=entry.speaker or "", sign=sign
-    )
+        "", frozenset(entry.terms.split()), to_micros(entry.created_at), True, speaker=entry.speaker or "",
+        sign=_sign(entry.signals), turns=_signal(entry.signals, "turns"),
+    )  # fmt: skip
 
 
 def _statement(scored: Any) -> Any:
     from ...recall.revision import Statement
 
     entry = scored.entry
-    own = entry.kind == "message" and not _spoken_by_assistant(entry.role, entry.speaker)
+    terms = frozenset(entry.terms.split())
+    if entry.kind in DERIVED:
+        told = _tells(entry.text)
+        return Statement(entry.text, terms, entry.created_at, True, speaker=entry.speaker, tells=told, derived=True)
+    if entry.kind != "message" or _spoken_by_assistant(entry.role, entry.speaker):
+        return Statement(entry.text, terms, entry.created_at, False, entry.kind == "chunk", entry.speaker)
     return Statement(
-        entry.text, frozenset(entry.terms.split()), entry.created_at, own, entry.kind == "chunk",
-        entry.speaker, _sign(entry.signals) if own else 0,
+        entry.text, terms, entry.created_at, True, speaker=entry.speaker, sign=_sign(entry.signals),
+        tells=_signal(entry.signals, "tells"), turns=_signal(entry.signals, "turns"),
     )  # fmt: skip
 
 
@@ -222,4 +237,14 @@ def _told(line: Any, sources: Sequence[Entry]) -> Any:
     # A safety-relevant line needs two shared words to count as revised.
     speaker = (sources[0].speaker or "") if sources else ""
     careful = bool(sources) and line.lane == "safety"
-    return Statement(line.text, frozenset(tokens(line.text)), at, bool(sources), careful, speaker)
+    return Statement(
+        line.text, frozenset(tokens(line.text)), at, bool(sources), careful, speaker, tells=_tells(line.text)
+    )
+
+
+@lru_cache(2048)
+def _tells(text: str) -> int:
+    """The subjects that a profile line, a fact or a learning tells of."""
+    from ...recall.subjects import told_of
+
+    return told_of(text)
