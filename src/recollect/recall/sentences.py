@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -31,6 +32,8 @@ _ASKED = _RULES.each("asked")
 _GIVEN = dict(_RULES.each("given"))
 COSINE_NUMBERS = 128
 """How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
+ALIKE = 0.8
+"""The likeness of two words that are listed as of like meaning; a word vector of 256 numbers knows few of them."""
 NUMERIC = frozenset({"phone", "money", "duration", "date"})
 """Kinds of answers that have a number in them."""
 _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
@@ -113,7 +116,7 @@ def features(question: str, found: Split, passages: Sequence[Passage], vectors: 
         return {}
     every = vectors([*found.vocabulary, *asked])
     size = len(found.vocabulary)
-    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every)
+    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every, words_alike(question))
     length = np.linalg.norm(every[size:], axis=1)
     weight = np.minimum(rarity[size:], math.log(1 + len(passages) / 3)) * length
     weight = weight / (weight.sum() or 1.0)
@@ -143,8 +146,10 @@ def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
     return result
 
 
-def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
+def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32], alike: Mapping[str, set[str]]) -> Floats:
     """The cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
+
+    It is at least `ALIKE` for words that are listed as `alike`.
 
     The mean of all words is taken out first: it is what any two words have in common.
     """
@@ -156,9 +161,41 @@ def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) ->
     for place, word in enumerate(found.vocabulary):
         begins.setdefault(word[:2], []).append(place)
     for row, word in enumerate(asked):
-        stem = tokens(word, "english")
-        same = [at for at in begins.get(word[:2], ()) if tokens(found.vocabulary[at], "english") == stem]
-        out[row, same] = 1.0
+        for other in alike.get(word, ()):
+            near = _of_stem(other, begins, found.vocabulary)
+            out[row, near] = np.maximum(out[row, near], ALIKE)
+        out[row, _of_stem(word, begins, found.vocabulary)] = 1.0
+    return out
+
+
+def _of_stem(word: str, begins: Mapping[str, Sequence[int]], vocabulary: Sequence[str]) -> list[int]:
+    """The places of the words of the vocabulary with the stem of a word."""
+    stem = tokens(word, "english")
+    return [at for at in begins.get(word[:2], ()) if tokens(vocabulary[at], "english") == stem]
+
+
+def words_alike(question: str) -> dict[str, set[str]]:
+    """For each word of a question, the words that texts may say for it, or for a phrase that it stands in."""
+    plain = f" {' '.join(words(question))} "
+    stems = {word: " ".join(tokens(word, "english")) for word in words(question)}
+    out: dict[str, set[str]] = {}
+    for word, stem in stems.items():
+        for phrase, others in _groups().get(stem, ()):
+            if " " not in phrase or f" {phrase} " in plain:
+                out.setdefault(word, set()).update(others)
+    return out
+
+
+@cache
+def _groups() -> dict[str, list[tuple[str, frozenset[str]]]]:
+    """By the stem of each content word of a listed word or phrase: it, and the words listed with it."""
+    out: dict[str, list[tuple[str, frozenset[str]]]] = {}
+    for group in rules("en", "alike", "talk").wordings("groups"):
+        phrases = group.split(", ")
+        for phrase in phrases:
+            others = frozenset(word for other in phrases if other != phrase for word in content_words(other))
+            for word in content_words(phrase):
+                out.setdefault(" ".join(tokens(word, "english")), []).append((phrase, others))
     return out
 
 
