@@ -11,6 +11,7 @@ import msgspec
 
 from recollect.languages import rules
 from recollect.languages.stemmed import STOP_WORDS
+from recollect.recall.alike import terms_alike
 from recollect.recall.analyze import language_of, normalise, query_terms, tokens, words
 from recollect.recall.entry import ASSISTANT_NAMES
 from recollect.recall.moments import Interval, find_dates
@@ -45,6 +46,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """The text to embed: without speakers' names and dates, which would dominate the vector."""
     content_text: str = ""
     """The same without stop words, for embedders that only average word vectors."""
+    alike: tuple[str, ...] = ()
+    """Terms of like meaning to those, to search documents for; the others are found by their vectors."""
     speakers: tuple[str, ...] = ()
     """Speakers asked about, in order of mention."""
     dates: tuple[Interval, ...] = ()
@@ -88,6 +91,7 @@ def analyse(
         pairs=frozenset(pairwise(ordered)),
         embed_text=kept,
         content_text=content(kept),
+        alike=tuple(term for term in terms_alike(kept) if term not in terms)[:MAX_TERMS],
         speakers=tuple(named),
         dates=tuple(dates),
         kind=next((name for name, pattern in _KINDS if pattern.search(text)), "other"),

@@ -18,7 +18,7 @@ from .pools import Pool, in_order
 from .reranking import RERANKED, Verdict
 from .revisions import Revisions, told
 
-PASSAGES = 100
+PASSAGES = 160
 """How many candidates are looked at for passages of documents, whose order their sentences then decide."""
 OTHER_SHARE = 0.9
 """The weight of a hit found by another wording or a further question, relative to one found by the question itself."""

@@ -403,6 +403,7 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         "terms": terms,
         "assistant": assistant,
         "messages": messages,
+        "documents": old.get("documents", 0) + sum(entry.kind == "document" for entry in entries),
         "speakers": list(speakers),
         "standing": sorted(standing, reverse=True)[:STANDING],
         "revising": sorted(set(revising), reverse=True)[:REVISING],
