@@ -184,8 +184,10 @@ class _Change(msgspec.Struct, frozen=True):
             return True
         if self.long or _size(old.terms) > LONG:
             return len(self.terms & told & shared) >= max(LEAST, COVERED_LONG * _size(told))
-        same = len(self.around & told & shared)
-        return same >= COVERED * _size(told) if same > 1 else same == 1 and _is_enough(old)
+        found = self.around & told & shared
+        if found <= _weak():
+            return False
+        return len(found) >= COVERED * _size(told) if len(found) > 1 else _is_enough(old)
 
 
 def _changes(statement: Statement) -> list[_Change]:
@@ -235,6 +237,12 @@ def _plain() -> frozenset[str]:
     """Words too plain to tell what a statement is about, of all languages, as they are and stemmed."""
     listed = {code: rules(code, "revision", "talk").words("plain") for code in languages()}
     return frozenset().union(*listed.values(), *(tokens(" ".join(found), code) for code, found in listed.items()))
+
+
+@cache
+def _weak() -> frozenset[str]:
+    """Words that tell what a statement is about only beside another one: days and numbers."""
+    return frozenset(rules("en", "revision", "talk").wordings("weak"))
 
 
 def quoted(text: str, most: int = QUOTED) -> str:
