@@ -22,6 +22,8 @@ _SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouy�
 """The unstressed e before l that Nordic plurals drop, with the doubling before it: sykkel, sykler; nøkkel, nøkler."""
 SHORT = 8
 """A text of at most so many words may be in any language that it has a word of."""
+NEARLY = 0.6
+"""A language may be the one of a text if it fits at least this well in relation to the one that fits best."""
 LONGEST_WORD = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM = 64
@@ -117,20 +119,19 @@ def likely_codes(text: str) -> tuple[str, ...]:
     plain = normalise(text)
     if not plain.isascii() and _IS_UNSPACED.search(plain):
         code = language_code(plain)
-    else:
-        found = words(plain)
-        if len(found) <= SHORT:
-            return _any_of(found)
-        name = language_of(found)
-        code = next((code for code, known in _CODES.items() if known == name), None)
-    return languages() if code is None else ("en",) if code == "en" else ("en", code)
+        return languages() if code is None else ("en",) if code == "en" else ("en", code)
+    found = words(plain)
+    return _any_of(found) if len(found) <= SHORT or language_of(found) != "english" else ("en",)
 
 
 def _any_of(found: list[str]) -> tuple[str, ...]:
-    """English and the languages with topics that a few words have a stop word or letters of; all where none has."""
+    """English and the languages with topics that fit words nearly best, by stop words and letters; all if none does."""
     spelled, names = _spelled(found), {code: _CODES[code] for code in languages() if _CODES.get(code) in _OWN}
-    some = tuple(code for code, name in names.items() if spelled.get(name) or not _OWN[name].isdisjoint(found))
-    return ("en", *some) if some or not _SURE.isdisjoint(found) else languages()
+    score = {code: sum(word in _OWN[name] for word in found) + spelled.get(name, 0.0) for code, name in names.items()}
+    best = max(score.values())
+    if not best and _SURE.isdisjoint(found):
+        return languages()
+    return ("en", *(code for code, value in score.items() if value > 0 and value >= NEARLY * best))
 
 
 def _spelled(found: list[str]) -> dict[str, float]:
