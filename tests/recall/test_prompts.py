@@ -120,6 +120,20 @@ def test_what_was_learned_from_a_revised_message_is_marked_but_not_what_else_it_
     assert [old for (kind, text), old in marked.items() if kind == "fact" and "allergy" in text] == [False]
 
 
+def test_a_message_tells_of_the_subject_of_the_fact_that_was_taken_from_it() -> None:
+    with open_ram() as org:
+        memory = org.scope(user="ada")
+        for text in ("I'm a paralegal, been one for years.", "They let me go last week."):
+            memory.threads.append(memory.threads.create("user:ada").id, {"role": "user", "content": text})
+            org.process(FactExtractor)
+        hits = memory.recall("paralegal", top_k=5)
+    assert {hit.text: bool(hit.superseded_by) for hit in hits} == {
+        "I'm a paralegal, been one for years.": True,
+        "role: paralegal": True,
+        "They let me go last week.": False,
+    }
+
+
 def test_health_told_in_passing_is_quoted_in_the_block_until_it_is_taken_back() -> None:
     def block(*said: str) -> list[str]:
         with open_ram() as org:

@@ -44,7 +44,8 @@ class Revisions:
         if not self._assisted:
             return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
         others = self._others(picked)
-        statements = [*map(_statement, picked), *map(stored_statement, others)]
+        tells = self._tells()
+        statements = [*(_statement(one, tells.get(one.entry.id, 0)) for one in picked), *map(stored_statement, others)]
         pairs = {
             old: [new for new in later if new >= len(hits) or hits[new].id != hits[old].source]
             for old, later in possible(statements).items()
@@ -66,6 +67,15 @@ class Revisions:
         out = [*_echoes(out, picked), *added.values()]
         marked = {id(hit) for hit in out if hit.superseded_by}
         return sorted(out, key=lambda hit: (-hit.score, id(hit) in marked))
+
+    def _tells(self) -> dict[str, int]:
+        """By the ids of messages, the subjects of the facts that were taken from them, as far as those were found."""
+        pool = self._pools[0]
+        return {
+            entry.source: _tells(f"{entry.id.partition('/')[2]}:")
+            for entry in pool.entries
+            if entry.kind == "fact" and entry.source is not None
+        }
 
     def _others(self, picked: Sequence[Any]) -> list[Entry]:
         """Candidates with a sign of change that were not picked."""
@@ -149,7 +159,8 @@ def stored_statement(entry: Entry) -> Any:
     )  # fmt: skip
 
 
-def _statement(scored: Any) -> Any:
+def _statement(scored: Any, tells: int) -> Any:
+    """A hit as a statement; `tells` are the subjects of facts that were taken from it."""
     from ...recall.revision import Statement
 
     entry = scored.entry
@@ -161,7 +172,7 @@ def _statement(scored: Any) -> Any:
         return Statement(entry.text, terms, entry.created_at, False, entry.kind == "chunk", entry.speaker)
     return Statement(
         entry.text, terms, entry.created_at, True, speaker=entry.speaker, sign=_sign(entry.signals),
-        tells=_signal(entry.signals, "tells"), turns=_signal(entry.signals, "turns"),
+        tells=_signal(entry.signals, "tells") | tells, turns=_signal(entry.signals, "turns"),
     )  # fmt: skip
 
 
