@@ -3,7 +3,7 @@
     python bench/recall/learn_documents.py [--cv]
 
 Each question of the part `train` is asked of the stored documents, up to the features by which sentences of the first
-100 passages are scored. It is a choice among the sentences: those that hold the answer should score above the rest (a
+160 passages are scored. It is a choice among the sentences: those that hold the answer should score above the rest (a
 softmax). `--cv` reports in how many questions the answer is within the first 880 and 1,880 tokens of whole passages,
 for documents that the weights were fitted without. Prints the weights.
 """
