@@ -13,8 +13,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from recollect.languages import UNSPACED, languages
 from recollect.languages import language_of as language_code
-from recollect.languages import languages
 from recollect.languages.stemmed import STOP_WORDS
 
 _NORDIC = ("danish", "norwegian", "swedish")
@@ -125,12 +125,15 @@ def likely_codes(text: str) -> tuple[str, ...]:
 
 
 def _any_of(found: list[str]) -> tuple[str, ...]:
-    """English and the languages with topics that fit words nearly best, by stop words and letters; all if none does."""
+    """English and the languages with topics that fit words nearly best, by stop words and letters.
+
+    All of them for a few words that fit none; more words without any stop word are in no language.
+    """
     spelled, names = _spelled(found), {code: _CODES[code] for code in languages() if _CODES.get(code) in _OWN}
     score = {code: sum(word in _OWN[name] for word in found) + spelled.get(name, 0.0) for code, name in names.items()}
     best = max(score.values())
-    if not best and _SURE.isdisjoint(found):
-        return languages()
+    if not best and len(found) <= SHORT and _SURE.isdisjoint(found):
+        return tuple(code for code in languages() if code not in UNSPACED)
     return ("en", *(code for code, value in score.items() if value > 0 and value >= NEARLY * best))
 
 

@@ -44,8 +44,13 @@ class Revisions:
         if not self._assisted:
             return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
         others = self._others(picked)
-        tells = self._tells()
-        statements = [*(_statement(one, tells.get(one.entry.id, 0)) for one in picked), *map(stored_statement, others)]
+        statements = [*map(_statement, picked), *map(stored_statement, others)]
+        if any(one.turns for one in statements):
+            tells = self._tells()
+            statements[: len(picked)] = [
+                msgspec.structs.replace(said, tells=said.tells | tells.get(one.entry.id, 0))
+                for said, one in zip(statements, picked, strict=False)
+            ]
         pairs = {
             old: [new for new in later if new >= len(hits) or hits[new].id != hits[old].source]
             for old, later in possible(statements).items()
@@ -159,8 +164,7 @@ def stored_statement(entry: Entry) -> Any:
     )  # fmt: skip
 
 
-def _statement(scored: Any, tells: int) -> Any:
-    """A hit as a statement; `tells` are the subjects of facts that were taken from it."""
+def _statement(scored: Any) -> Any:
     from ...recall.revision import Statement
 
     entry = scored.entry
@@ -172,7 +176,7 @@ def _statement(scored: Any, tells: int) -> Any:
         return Statement(entry.text, terms, entry.created_at, False, entry.kind == "chunk", entry.speaker)
     return Statement(
         entry.text, terms, entry.created_at, True, speaker=entry.speaker, sign=_sign(entry.signals),
-        tells=_signal(entry.signals, "tells") | tells, turns=_signal(entry.signals, "turns"),
+        tells=_signal(entry.signals, "tells"), turns=_signal(entry.signals, "turns"),
     )  # fmt: skip
 
 
