@@ -31,6 +31,7 @@ class Deletions:
         self.tombstones = 0
         self._touched: set[str] = set()
         self._counted: set[tuple[str, Key]] = set()
+        self._sources: dict[str, Tombstone] = {}
 
     # -- traces
 
@@ -67,8 +68,10 @@ class Deletions:
 
     def _forgotten(self, source: str) -> Load:
         """The change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten at, and
-        one who began to derive from it since would not notice."""
-        return Load(self._tombstone("source", source))
+        one who began to derive from it since would not notice. Within one forgetting it has one time, before that of
+        what followed from it."""
+        mark = self._tombstone("source", source)
+        return Load(self._sources.setdefault(mark.fingerprint, mark))
 
     def _made_tombstone(self, kind: str, mark: str) -> Tombstone:
         self.tombstones += 1
