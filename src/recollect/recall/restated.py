@@ -16,6 +16,9 @@ LONGEST = 600
 """Longer texts are not read: they tell of many things."""
 LONG_WORD = 6
 """Words of at least so many letters that differ in one letter are two spellings of one name."""
+PARALLEL = 3
+"""Sentences that share so many words, and have one more each, are about two things: "ward 3 needs 8 boxes of gloves",
+"ward 3 needs 2 boxes of masks"."""
 ASKS = re.compile(r"[?？؟]\W*$")
 _VALUE = re.compile(r"\d+(?:[ .,:/-]\d+)*")
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][a-zà-ÿ]+")
@@ -58,6 +61,8 @@ def _other_value(old: Valued, new: Valued, plain: frozenset[str]) -> bool:
         return False
     shared = old.terms & new.terms
     if len(shared) < 2 or 2 * len(shared) < len(old.terms) or shared <= plain:
+        return False
+    if len(shared) >= PARALLEL and len(old.terms - new.terms - plain) == 1 == len(new.terms - old.terms - plain):
         return False
     return not (old.names - new.names and new.names - old.names)
 

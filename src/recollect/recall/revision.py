@@ -83,7 +83,7 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
             one = statements[new]
             if one.created_at <= old.created_at:
                 break
-            if new == place or not (old.careful or old.speaker == one.speaker):
+            if new == place or not (old.careful or old.speaker == one.speaker) or _says(one, old):
                 continue
             shared = len(words[new] & words[place])
             enough = shared > 1 or (shared and (one.sign > 1 or _is_enough(old)))
@@ -94,6 +94,12 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
             ):
                 out.setdefault(place, []).append(new)
     return out
+
+
+def _says(one: Statement, old: Statement) -> bool:
+    """Whether a statement repeats the value of a fact, which it then confirms."""
+    value = frozenset(tokens(old.text.partition(": ")[2])) if old.derived else frozenset()
+    return bool(value) and value <= one.terms
 
 
 @cache

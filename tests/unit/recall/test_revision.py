@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from recollect.recall import revision
@@ -71,12 +72,19 @@ def test_the_same_statement_with_another_number_revises(old: str, new: str) -> N
         ("I ran 5 km in the park.", "I ran 8 km in the park."),
         ("The class on Monday is at 9.", "The class on Friday is at 11."),
         ("The rent is 900 a month.", "The gym is 35 a month."),
+        ("Ward 3 needs 8 boxes of bandages this week.", "Ward 3 needs 2 boxes of gloves this week."),
         ("The launch budget is 40,000 euros.", "The launch budget is 40,000 euros, and 3 people know it."),
         ("The launch budget is 40,000 euros.", "Is the launch budget 32,500 euros?"),
     ],
 )
 def test_another_event_day_or_thing_revises_nothing(old: str, new: str) -> None:
     assert revised([said(new, 2), said(old, 1)]) == {}
+
+
+def test_a_statement_that_repeats_the_value_of_a_fact_confirms_it() -> None:
+    fact = msgspec.structs.replace(said("launch budget: 4,200 euros", 1), derived=True)
+    assert revised([said("The launch is on 10 March now. The launch budget stays at 4,200 euros.", 2), fact]) == {}
+    assert revised([said("Actually, the launch budget is now 3,100 euros.", 2), fact]) == {1: 0}
 
 
 def test_another_spelling_of_a_name_revises_with_a_sign_of_change() -> None:

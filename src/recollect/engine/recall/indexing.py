@@ -18,7 +18,7 @@ from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages import Message
 from ...ports import to_micros
 from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
-from ...stores.base import Change, Delete, Expect, Put
+from ...stores.base import Change, Delete, Expect, Load, Put
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts import index_job
@@ -261,7 +261,8 @@ class Indexer:
             at = core.at()
             changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
-        changes += [Put(entry) for entry in entries]
+        # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
+        changes += [Load(entry) for entry in entries]
         fresh = {entry.row_key for entry in entries}
         changes += [Put(msgspec.structs.replace(e, stamp=stamp)) for e in plan.touched if e.row_key not in fresh]
         try:

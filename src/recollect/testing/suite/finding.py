@@ -38,6 +38,20 @@ ANIMALS: dict[str, dict[str, Any]] = {
 class FindingTests:
     """`memory.recall`."""
 
+    async def test_a_fact_set_again_is_as_new_as_its_last_version(self, memory: Any, clock: FakeClock) -> None:
+        await memory.threads.create(NS, id="talk")
+        await memory.facts.set(NS, "location", "London")
+        assert [hit.text for hit in await memory.recall("Where is the location?", namespaces=NS, kinds=["fact"])]
+        for said, now in (("Actually, I live in Lisbon now.", "Lisbon"), ("Budget stays; so does the cat.", "Porto")):
+            clock.advance(3600)
+            await memory.threads.append("talk", {"role": "user", "content": said})
+            clock.advance(3600)
+            await memory.facts.set(NS, "location", now)
+        found = await memory.recall("Where do I live? What is my location?", namespaces=NS)
+        fact = next(hit for hit in found if hit.kind == "fact")
+        assert (fact.text, fact.superseded_by) == ("location: Porto", None)
+        assert fact.created_at == (await memory.facts.get(NS, "location")).updated_at
+
     async def test_a_hit_says_what_it_is_and_why_it_was_found(self, memory: Any, org: str) -> None:
         await memory.threads.append("t", "Hello.", "The persimmon tree is ill.", create=NS)
         [hit, *_] = await memory.recall("persimmon tree", namespaces=NS)
