@@ -24,8 +24,8 @@ R = TypeVar("R", bound=Record)
 
 
 class Put(msgspec.Struct, frozen=True):
-    """Write a row whole. On tables with a version the store gives the next one and keeps `created_at`;
-    on tables with a history the row it replaces is kept there. With `absent`, an existing row stays as it is."""
+    """Write a row whole. The store keeps `created_at` of the row it replaces, and gives the next version on tables with
+    one; on tables with a history the replaced row is kept there. With `absent`, an existing row stays as it is."""
 
     record: Record
     absent: bool = False
@@ -33,7 +33,7 @@ class Put(msgspec.Struct, frozen=True):
 
 class Load(msgspec.Struct, frozen=True):
     """Write a row exactly as given, version, sequence number and times included, over any that is there; no history
-    is kept. For imports: what was exported comes back to the byte."""
+    is kept. For imports, where what was exported comes back to the byte, and where a row made anew has a new time."""
 
     record: Record
 
