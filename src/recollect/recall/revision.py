@@ -81,9 +81,9 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
             continue
         for new in later:
             one = statements[new]
-            if one.created_at <= old.created_at:
-                break
-            if new == place or not (old.careful or old.speaker == one.speaker) or _says(one, old):
+            if one.created_at <= old.created_at or _says(one, old):
+                break  # those that follow are older still
+            if new == place or not (old.careful or old.speaker == one.speaker):
                 continue
             shared = len(words[new] & words[place])
             enough = shared > 1 or (shared and (one.sign > 1 or _is_enough(old)))

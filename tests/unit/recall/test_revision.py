@@ -85,6 +85,9 @@ def test_a_statement_that_repeats_the_value_of_a_fact_confirms_it() -> None:
     fact = msgspec.structs.replace(said("launch budget: 4,200 euros", 1), derived=True)
     assert revised([said("The launch is on 10 March now. The launch budget stays at 4,200 euros.", 2), fact]) == {}
     assert revised([said("Actually, the launch budget is now 3,100 euros.", 2), fact]) == {1: 0}
+    moved = said("We moved the launch budget talk to 10 March.", 2)
+    assert 2 not in revised([said("The launch budget is still 4,200 euros now.", 3), moved, fact])
+    assert 1 in revised([moved, fact])
 
 
 def test_another_spelling_of_a_name_revises_with_a_sign_of_change() -> None:

@@ -253,8 +253,9 @@ def _told(line: Any, sources: Sequence[Entry]) -> Any:
     speaker = (sources[0].speaker or "") if sources else ""
     careful = bool(sources) and line.lane == "safety"
     return Statement(
-        line.text, frozenset(tokens(line.text)), at, bool(sources), careful, speaker, tells=_tells(line.text)
-    )
+        line.text, frozenset(tokens(line.text)), at, bool(sources), careful, speaker, tells=_tells(line.text),
+        derived=True,
+    )  # fmt: skip
 
 
 @lru_cache(2048)
