@@ -132,6 +132,11 @@ def test_recall_says_what_it_found_and_why(recollect: Recollect) -> None:
     assert found[0]["id"] == "user:ada/city" and found[0]["reasons"]
     assert "Lisbon" in recollect("recall", "which city", "--in", "user:ada", "--kind", "fact", "--top", "1").out
     assert recollect("recall", "which city", "--kind", "document").code == 1
+    recollect("threads", "create", "user:ada", "--id", "jobs")
+    for said in ("I work for a publisher.", "They let me go last week."):
+        recollect("threads", "append", "jobs", said)
+    shown = " ".join(recollect("recall", "where do I work?", "--in", "user:ada").out.split())
+    assert "[superseded:" in shown
 
 
 def test_context_shows_a_bar_and_the_request(recollect: Recollect) -> None:

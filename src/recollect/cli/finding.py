@@ -58,11 +58,12 @@ def _names(reasons: list[str]) -> list[str]:
 
 
 def _readable(row: dict[str, Any]) -> str:
-    """The text of a hit, with a fact's JSON value written as in other tables."""
-    key, _, value = row["text"].partition(": ")
-    if row["kind"] != "fact" or value[:1] not in ("{", "["):
-        return str(row["text"])
-    return f"{key}: {human(read_json(value))}"
+    """The text of a hit, with a fact's JSON value as in other tables, and with what replaced it."""
+    text = str(row["text"])
+    key, _, value = text.partition(": ")
+    if row["kind"] == "fact" and value[:1] in ("{", "["):
+        text = f"{key}: {human(read_json(value))}"
+    return text if row["superseded_by"] is None else f"{text} [superseded: {row['superseded_by']}]"
 
 
 @click.command()

@@ -15,6 +15,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..messages import Message
+from ..recall.reach import DERIVED
 from .fence import MEMORY_NOTE, attribute, clean, fence
 
 LEAST = 48
@@ -38,8 +39,6 @@ SAID = "in the "
 NO_ROOM = "over the room for memory"
 FOR_CACHE = "over what the cached layout sends anew"
 """Why an item was left out: the budget, or the share of a request that a prompt cache should serve."""
-DERIVED = ("fact", "learning")
-"""Kinds of items that are taken from messages."""
 Shorten = Callable[[str, int], str]
 """(text, tokens) → the best passage of the text in so many tokens, or ""."""
 

@@ -219,7 +219,8 @@ class Assembling:
 
     @staticmethod
     def _item(hit: Any) -> Any:
-        from ..context.items import DERIVED, MemoryItem, when
+        from ..context.items import MemoryItem, when
+        from ..recall.reach import DERIVED
 
         # The lineage id, by which forgetting finds copies of it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.recall.entry import Candidate, ScopeStats, is_assistant
 from recollect.recall.query import Query
+from recollect.recall.reach import DERIVED
 from recollect.recall.signals import NAMES as SIGNALS
 
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
@@ -135,9 +136,6 @@ def table(
         np.array([one is not None for one in replaced_by], np.bool_),
         _replaced(id, replaced_by),
     )
-
-
-DERIVED = ("fact", "learning")
 
 
 def _replaced(id: Sequence[str], replaced_by: Sequence[str | None]) -> tuple[Ints, Ints]:

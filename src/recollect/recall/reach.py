@@ -1,4 +1,4 @@
-"""How many candidates recall collects before it ranks them; tuned with the weights, and the same for every store."""
+"""What recall collects before it ranks: how many candidates, tuned with the weights and the same for every store."""
 
 from __future__ import annotations
 
@@ -10,3 +10,5 @@ NEAR = (-2, -1, 1, 2, 3)
 """Offsets of those neighbouring turns: the answer often follows the turn that mentions the subject."""
 DATED = 40
 """Nearest vectors taken from within a time that the question names."""
+DERIVED = ("fact", "learning")
+"""Kinds of things that are taken from messages."""

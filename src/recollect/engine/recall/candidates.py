@@ -11,13 +11,12 @@ from ...errors import ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE
 from ...ports import to_datetime, to_micros
-from ...recall.reach import DATED, NEAR, NEIGHBOURS_OF
+from ...recall.reach import DATED, DERIVED, NEAR, NEIGHBOURS_OF
 from ...records import Entry, Key, Mark
 from ...stores.base import EntryFilter
 from ..core import Core
 
 KINDS = tuple(FINDABLE)
-DERIVED = ("fact", "learning")
 ALIKE_PASSAGES = 24
 """How many passages of documents are searched by words of like meaning."""
 SUPERSEDED = "recollect.superseded"

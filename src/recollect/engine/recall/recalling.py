@@ -9,14 +9,14 @@ from ...errors import ModelError, UsageError
 from ...filters import Where, parse_filter
 from ...ports import When, as_micros
 from ...recall.hit import Hit
-from ...recall.reach import CANDIDATES
+from ...recall.reach import CANDIDATES, DERIVED
 from ...records import Job, Mark
 from ...scope import Namespace, Ns
 from ...stores.base import replica_reads
 from ...values import as_list
 from ..catching_up import catch_up
 from ..core import Core
-from .candidates import DERIVED, KINDS, Asked, Candidates
+from .candidates import KINDS, Asked, Candidates
 from .hits import Hits, Wanted
 from .indexing import usual_language
 from .pools import Pool, make_pool

@@ -17,9 +17,9 @@ import msgspec
 from ...messages import Message
 from ...ports import to_micros
 from ...recall.hit import Hit
+from ...recall.reach import DERIVED
 from ...records import Entry, Mark
 from ..core import Core
-from .candidates import DERIVED
 from .pools import Pool
 
 ECHO = 12
