@@ -8,12 +8,12 @@ WORKERS ?= 2
 .PHONY: run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
 
 run: $(VENV)/.run
-	$(BIN)/recollect demo
+	$(BIN)/memorist demo
 
 # The server and the inspector over a demo file; prints a one-time link.
 serve: $(VENV)/.serve
-	test -e build/demo.db || { mkdir -p build; $(BIN)/recollect demo --keep build/demo.db; }
-	$(BIN)/recollect --url build/demo.db serve --link
+	test -e build/demo.db || { mkdir -p build; $(BIN)/memorist demo --keep build/demo.db; }
+	$(BIN)/memorist --url build/demo.db serve --link
 
 # Under a minute on two cores, with no server started: linters, types, unit tests and the docs of the core.
 quick: $(VENV)/.test
@@ -64,7 +64,7 @@ test-adapters: .venv-adapters/.ready
 
 # Random programs on a framework's own store and on ours, 5,000 for each, which must give the same answers.
 soak-adapters: .venv-adapters/.ready
-	RECOLLECT_ADAPTER_RUNS=5000 .venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -k on_both -p no:asyncio \
+	MEMORIST_ADAPTER_RUNS=5000 .venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -k on_both -p no:asyncio \
 	    -W ignore::DeprecationWarning -W ignore::UserWarning
 
 # CrewAI is 0.9 GB, so its example has an environment of its own.
@@ -74,7 +74,7 @@ test-crewai:
 	.venv-crewai/bin/python examples/crewai_agent.py
 
 lint-adapters: .venv-adapters/.ready
-	.venv-adapters/bin/mypy src/recollect/adapters src/recollect/testing/langgraph_saver.py src/recollect/testing/langgraph_store.py
+	.venv-adapters/bin/mypy src/memorist/adapters src/memorist/testing/langgraph_saver.py src/memorist/testing/langgraph_store.py
 
 # The frameworks' own tests with our classes in the place of theirs; their archives come from the package index.
 test-upstream: .venv-adapters/.ready

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from recollect import Memory
+from memorist import Memory
 
 ROUNDS = 300
 AT_ONCE = 16
@@ -57,13 +57,13 @@ def sizes() -> None:
     """The files of both savers."""
     from langgraph.checkpoint.sqlite import SqliteSaver
 
-    from recollect.adapters.langgraph import RecollectSaver
+    from memorist.adapters.langgraph import MemoristSaver
 
     for steps in (50, 100, 200, 400):
         path = Path(tempfile.mkdtemp()) / "ours.db"
         with Memory(path, embedder=None, worker=False) as memory:
-            grow(RecollectSaver(memory), steps)
-        print(f"langgraph, {steps} steps of 1 KB: RecollectSaver {megabytes(path):.2f} MB")
+            grow(MemoristSaver(memory), steps)
+        print(f"langgraph, {steps} steps of 1 KB: MemoristSaver {megabytes(path):.2f} MB")
     for steps in (50, 100, 200):
         path = Path(tempfile.mkdtemp()) / "theirs.db"
         with SqliteSaver.from_conn_string(str(path)) as saver:
@@ -86,7 +86,7 @@ async def sessions() -> None:
     """Both sessions, each call awaited. The SDK's syncs every commit (synchronous=FULL), as ours does by default."""
     from agents import SQLiteSession
 
-    from recollect.adapters.openai_agents import RecollectSession
+    from memorist.adapters.openai_agents import MemoristSession
 
     items: Any = [{"role": "user", "content": "x" * 200}, {"role": "assistant", "content": "y" * 200}]
     folder = Path(tempfile.mkdtemp())
@@ -95,7 +95,7 @@ async def sessions() -> None:
         for name in ("full", "normal")
     }
     held: dict[str, Any] = {
-        **{f"RecollectSession, {name}": RecollectSession("s", memory) for name, memory in memories.items()},
+        **{f"MemoristSession, {name}": MemoristSession("s", memory) for name, memory in memories.items()},
         "SQLiteSession": SQLiteSession("s", folder / "theirs.db"),
     }
     added = await in_turns({name: partial(session.add_items, items) for name, session in held.items()})
@@ -103,7 +103,7 @@ async def sessions() -> None:
     for name in held:
         print(f"openai-agents, {name}: add 2 {added[name]:.0f} µs, last 20 {last[name]:.0f} µs")
     many: dict[str, Any] = {
-        **{f"RecollectSession, {name}": partial(RecollectSession, memory=memory) for name, memory in memories.items()},
+        **{f"MemoristSession, {name}": partial(MemoristSession, memory=memory) for name, memory in memories.items()},
         "SQLiteSession": lambda id: SQLiteSession(id, folder / "theirs.db"),
     }
     together = await in_turns({name: partial(_all_add, _opened(make), items) for name, make in many.items()}, 30)
@@ -125,16 +125,16 @@ class Steps:
     """Checkpoints of a list that grows by 1 KB with each, put by our saver."""
 
     def __init__(self, memory: Memory, thread: str) -> None:
-        from recollect.adapters.langgraph import RecollectSaver
-        from recollect.testing.langgraph_saver import config_for
+        from memorist.adapters.langgraph import MemoristSaver
+        from memorist.testing.langgraph_saver import config_for
 
-        self._saver, self._last = RecollectSaver(memory), config_for(thread)
+        self._saver, self._last = MemoristSaver(memory), config_for(thread)
         self._version: Any = None
         self._items: list[str] = []
 
     async def put(self) -> None:
         """One step more."""
-        from recollect.testing.langgraph_saver import checkpoint_with
+        from memorist.testing.langgraph_saver import checkpoint_with
 
         self._version = self._saver.get_next_version(self._version, None)
         self._items = [*self._items, os.urandom(512).hex()]

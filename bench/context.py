@@ -17,17 +17,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from recollect.context.assemble import Assembly
-from recollect.context.budget import TokenBudget
-from recollect.context.cache import cached_tokens
-from recollect.context.compress import compress
-from recollect.context.context import Context
-from recollect.context.fold import write_fold
-from recollect.context.measure import count_tools
-from recollect.context.policies import SlidingWindow
-from recollect.context.summarise import extract
-from recollect.context.tokens import open_counter
-from recollect.messages import Message, as_message
+from memorist.context.assemble import Assembly
+from memorist.context.budget import TokenBudget
+from memorist.context.cache import cached_tokens
+from memorist.context.compress import compress
+from memorist.context.context import Context
+from memorist.context.fold import write_fold
+from memorist.context.measure import count_tools
+from memorist.context.policies import SlidingWindow
+from memorist.context.summarise import extract
+from memorist.context.tokens import open_counter
+from memorist.messages import Message, as_message
 
 COUNTER = open_counter("o200k_base")
 NOUN_LIST = (
@@ -288,8 +288,8 @@ def cache(turns: int = 500) -> None:
     print(f"prompt-cache share, {turns} turns with tools, window 16,000 (1,000 for the answer)")
     print("  price of the input: OpenAI cached at 25 % of $2.00/M; Anthropic read 10 %, written 125 % of $3.00/M")
     rows: list[tuple[str, Iterator[dict[str, Any]]]] = [
-        ("recollect, layout=cached, folds", requests_folding("cached", turns)),
-        ("recollect, layout=standard, folds", requests_folding("standard", turns)),
+        ("memorist, layout=cached, folds", requests_folding("cached", turns)),
+        ("memorist, layout=standard, folds", requests_folding("standard", turns)),
         ("sliding window, nothing recalled", requests_sliding(turns, recalled=False)),
         ("sliding window, memory in the head", requests_sliding(turns, recalled=True)),
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from recollect.extract import Extracted, extract
+from memorist.extract import Extracted, extract
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "extraction.jsonl"
 FRESH = DATA.with_name("extraction_fresh.jsonl")

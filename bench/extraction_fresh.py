@@ -20,7 +20,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from recollect.extract import Extracted, extract
+from memorist.extract import Extracted, extract
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "extraction_fresh.jsonl"
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from recollect.extract import Extracted, extract
-from recollect.languages import languages
+from memorist.extract import Extracted, extract
+from memorist.languages import languages
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "languages"
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)

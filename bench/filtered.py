@@ -15,8 +15,8 @@ from typing import Any
 
 from tests.recall.conftest import WordHashes
 
-from recollect import Memory
-from recollect.stores.postgres import search
+from memorist import Memory
+from memorist.stores.postgres import search
 
 SHARES = (1, 10, 100, 1000)
 BATCH = 500

@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from recollect.messages import Message
-from recollect.stores.sqlite.statements import column_names
+from memorist.messages import Message
+from memorist.stores.sqlite.statements import column_names
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; "

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from recollect import AsyncMemory, Memory
+from memorist import AsyncMemory, Memory
 
 from .figures import Figure, against, median_of
 from .floor import BareSqlite
@@ -139,11 +139,11 @@ def importing() -> list[Figure]:
             times.append(time.perf_counter() - begun)
         return sorted(times)[7] * 1000
 
-    bare, ours = took("pass"), took("import recollect")
-    opened = took("from recollect import Memory")
+    bare, ours = took("pass"), took("import memorist")
+    opened = took("from memorist import Memory")
     return [
-        Figure("import recollect, ms over bare Python", f"{ours - bare:.0f} ms", f"{bare:.0f} ms", ours - bare, 60.0),
-        Figure("from recollect import Memory, ms over bare Python", f"{opened - bare:.0f} ms", f"{bare:.0f} ms"),
+        Figure("import memorist, ms over bare Python", f"{ours - bare:.0f} ms", f"{bare:.0f} ms", ours - bare, 60.0),
+        Figure("from memorist import Memory, ms over bare Python", f"{opened - bare:.0f} ms", f"{bare:.0f} ms"),
     ]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 WORDS = "the quick brown fox jumps over a lazy dog and then we talk about invoices in Paris with Ada or Bob".split()
 CHILD = """
 import resource, sys, time
-from recollect import Memory
+from memorist import Memory
 
 path, source, dry = sys.argv[1], sys.argv[2], sys.argv[3] == "dry"
 told, began = [], {}

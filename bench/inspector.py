@@ -12,11 +12,11 @@ from pathlib import Path
 
 from tests.inspector.site import BrowserThread, Site, Window
 
-import recollect
-from recollect import Memory
+import memorist
+from memorist import Memory
 
 MESSAGES = 100_000
-FOLDER = Path(recollect.__file__).parent / "server" / "inspector"
+FOLDER = Path(memorist.__file__).parent / "server" / "inspector"
 FIRST_ROW = """hash => new Promise(done => {
   const start = performance.now();
   const look = () => {

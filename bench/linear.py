@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from time import process_time
 from typing import Any
 
-from recollect import compress
-from recollect.context import fence
-from recollect.context.tokens import open_counter
-from recollect.embed.wordllama import WordLlamaEmbedder
-from recollect.engine.chunking import chunk
-from recollect.extract import extract
-from recollect.recall.analyze import tokens
-from recollect.recall.query import analyse
+from memorist import compress
+from memorist.context import fence
+from memorist.context.tokens import open_counter
+from memorist.embed.wordllama import WordLlamaEmbedder
+from memorist.engine.chunking import chunk
+from memorist.extract import extract
+from memorist.recall.analyze import tokens
+from memorist.recall.query import analyse
 
 BOUND_MS = 50
 AT = datetime(2026, 11, 16, tzinfo=UTC)

@@ -13,12 +13,12 @@ import argparse
 import time
 from typing import Any
 
-from recollect.messages import Message
-from recollect.ports import to_datetime
-from recollect.records import Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Put
-from recollect.stores.redis import RedisStore
+from memorist.messages import Message
+from memorist.ports import to_datetime
+from memorist.records import Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Put
+from memorist.stores.redis import RedisStore
 
 AT = to_datetime(1_800_000_000_000_000)
 NOW = 1_800_000_000_000_000

@@ -1,4 +1,4 @@
-"""How much CPU `recollect mcp` takes from its start to its first answers on stdio. Linux: reads /proc.
+"""How much CPU `memorist mcp` takes from its start to its first answers on stdio. Linux: reads /proc.
 
 python -m bench.mcp_start [runs]
 """
@@ -32,7 +32,7 @@ def cpu_seconds(pid: int) -> float:
 
 def once(url: str) -> dict[str, float]:
     """CPU seconds of one process when each answer has come."""
-    command = [sys.executable, "-m", "recollect", "--url", url, "mcp", "--quiet"]
+    command = [sys.executable, "-m", "memorist", "--url", url, "mcp", "--quiet"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
     taken: dict[str, float] = {}

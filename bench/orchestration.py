@@ -3,7 +3,7 @@
     python bench/orchestration.py [--messages 1000000] [--keep FILE] [--threads 500] [--cases 50] [--only NAME] --write
 
 Everything runs on SQLite in a temporary folder; the tests run the same on every store with smaller numbers
-(`RECOLLECT_SOAK=1` for these). The figures of extraction are those of bench/extraction.py.
+(`MEMORIST_SOAK=1` for these). The figures of extraction are those of bench/extraction.py.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tests.orchestration.test_deriving import INJECTIONS
 from tests.orchestration.test_trust import stored
 
 from bench.figures import Figure, report
-from recollect import Memory
-from recollect.ids import new_id
-from recollect.records import Fact, Learning
-from recollect.runtime import run_blocking
-from recollect.testing import FakeClock
+from memorist import Memory
+from memorist.ids import new_id
+from memorist.records import Fact, Learning
+from memorist.runtime import run_blocking
+from memorist.testing import FakeClock
 
 RESULTS = Path(__file__).with_suffix(".md")
 LIMIT_MS = 50.0
@@ -41,10 +41,10 @@ JOBS = ("nurse", "baker", "pilot", "plumber", "teacher", "welder", "painter")
 NAMED = ("Rex", "Luna", "Bella", "Max", "Nala", "Milo", "Coco", "Rocky", "Daisy")
 ANSWERS = ("short", "long", "friendly", "formal", "detailed", "plain")
 NOTES = """SQLite; the tests spread broken models over all stores, blocking and async, and run the rest on the others in
-smaller numbers. Workers are `recollect worker --lease 3`, not the default of 60 s. The messages of idle processors
+smaller numbers. Workers are `memorist worker --lease 3`, not the default of 60 s. The messages of idle processors
 really went through all eight, with an embedder of eight dimensions; one in twenty holds a fact. The slow model is the
 OpenAI client with a timeout of 30 ms against a local server that answers late, drips, or never; the other broken models
-are scripted objects. RECOLLECT_SOAK=1 runs each of their cases on every store, blocking and async: 3,000."""
+are scripted objects. MEMORIST_SOAK=1 runs each of their cases on every store, blocking and async: 3,000."""
 
 
 def _letters(texts: list[str]) -> list[list[float]]:
@@ -56,7 +56,7 @@ NAMES = ("gc", "facts", "learnings", "vectors", "summarizer", "limiter", "archiv
 
 
 def killed_workers(folder: Path, asked: Any) -> list[Figure]:
-    """Two `recollect worker` processes, one killed every second, until nothing is left."""
+    """Two `memorist worker` processes, one killed every second, until nothing is left."""
     url = str(folder / "killed.db")
     with Memory(url, org="bench", embedder=None, worker=False, durability="normal") as memory:
         killing.prepare(memory, asked.threads)

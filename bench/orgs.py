@@ -14,10 +14,10 @@ import time
 import warnings
 from typing import Any
 
-from recollect.ports import to_datetime
-from recollect.records import Job
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put
+from memorist.ports import to_datetime
+from memorist.records import Job
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put
 
 BUSY = 10
 POLLS = 50
@@ -31,8 +31,8 @@ def job(org: str) -> Job:
 def redis_with(orgs: int) -> tuple[Any, Any]:
     from tests.servers.redis import start_redis
 
-    from recollect.stores.redis import RedisStore
-    from recollect.stores.redis.keys import ORGS_KEY
+    from memorist.stores.redis import RedisStore
+    from memorist.stores.redis.keys import ORGS_KEY
 
     return _registered(start_redis(aof="no"), orgs, ORGS_KEY, RedisStore)
 
@@ -40,8 +40,8 @@ def redis_with(orgs: int) -> tuple[Any, Any]:
 def cluster_with(orgs: int) -> tuple[Any, Any]:
     from tests.servers.redis import start_redis_cluster
 
-    from recollect.stores.redis import RedisStore
-    from recollect.stores.redis.keys import ORGS_KEY
+    from memorist.stores.redis import RedisStore
+    from memorist.stores.redis.keys import ORGS_KEY
 
     return _registered(start_redis_cluster(aof="no"), orgs, ORGS_KEY, RedisStore)
 
@@ -58,14 +58,14 @@ def postgres_with(orgs: int) -> tuple[Any, Any]:
     import psycopg
     from tests.servers.postgres import start_postgres
 
-    from recollect.stores.postgres import PostgresStore
+    from memorist.stores.postgres import PostgresStore
 
     server = start_postgres()
     store = PostgresStore(server.url, runtime=BlockingRuntime())
     run_blocking(store.open())
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(
-            "INSERT INTO recollect.state (org, ns, key, value, created_at, updated_at, version) "
+            "INSERT INTO memorist.state (org, ns, key, value, created_at, updated_at, version) "
             "SELECT 'idle' || n, 'global', 'k', '1', 0, 0, 1 FROM generate_series(1, %s) AS n",
             [orgs],
         )
@@ -126,7 +126,7 @@ def sweep(store: Any, now: int) -> tuple[int, float, float]:
 
 def around(store: Any, url: str, now: int) -> None:
     """What is done beside the worker's search, in and for one org."""
-    from recollect import Memory
+    from memorist import Memory
 
     timed("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
     timed("purge, the next one", lambda: run_blocking(store.purge(now=now)))

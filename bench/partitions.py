@@ -28,7 +28,7 @@ def fill(url: str, rows: int, orgs: int) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         names = connection.execute(
             "SELECT column_name, is_nullable, data_type FROM information_schema.columns "
-            "WHERE table_schema = 'recollect' AND table_name = 'messages'"
+            "WHERE table_schema = 'memorist' AND table_name = 'messages'"
         ).fetchall()
         value = {
             "org": "'filler-' || n / {each}", "thread": "'t'", "seq": "n % {each} + 1", "role": "'user'",
@@ -46,26 +46,26 @@ def fill(url: str, rows: int, orgs: int) -> None:
         for start in range(0, rows, step):
             last = min(start + step, rows) - 1
             connection.execute(
-                f"INSERT INTO recollect.messages ({', '.join(chr(34) + one + chr(34) for one in columns)}) "  # type: ignore[arg-type]  # pyright: ignore
+                f"INSERT INTO memorist.messages ({', '.join(chr(34) + one + chr(34) for one in columns)}) "  # type: ignore[arg-type]  # pyright: ignore
                 f"SELECT {', '.join(values)} FROM generate_series({start}, {last}) AS n"
             )
             print(f"  {last + 1} rows", flush=True)
-        connection.execute("VACUUM ANALYZE recollect.messages")
+        connection.execute("VACUUM ANALYZE memorist.messages")
 
 
 def prepared(url: str, rows: int, parts: int | None, orgs: int) -> Any:
     """A memory over a database with so many messages."""
-    from recollect import Memory
+    from memorist import Memory
 
     Memory(url, worker=False, embedder=None).state.set("ready", 1)
     if parts:
         with psycopg.connect(url, autocommit=True) as connection:
             found = connection.execute(
-                "SELECT relname::text FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r' "
+                "SELECT relname::text FROM pg_class WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' "
                 "AND relname <> 'migrations' ORDER BY 1"
             ).fetchall()
             for (name,) in found:
-                connection.execute("SELECT recollect.partition_by_org(%s, %s)", (parts, name))
+                connection.execute("SELECT memorist.partition_by_org(%s, %s)", (parts, name))
     fill(url, rows, orgs)
     memory = Memory(url, org="asked", worker=False, embedder=None)
     memory.threads.create("global", id="t")

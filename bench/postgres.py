@@ -25,14 +25,14 @@ sys.path[:0] = [str(ROOT)]
 
 from tests.servers.postgres import start_postgres  # noqa: E402
 
-from recollect.loop_runtime import AsyncRuntime  # noqa: E402
-from recollect.messages import Message  # noqa: E402
-from recollect.ports import to_datetime  # noqa: E402
-from recollect.records import Fact, Thread  # noqa: E402
-from recollect.runtime import BlockingRuntime, run_blocking  # noqa: E402
-from recollect.stores.base import Append, Put, Scan  # noqa: E402
-from recollect.stores.postgres import PostgresStore  # noqa: E402
-from recollect.stores.postgres import statements as sql  # noqa: E402
+from memorist.loop_runtime import AsyncRuntime  # noqa: E402
+from memorist.messages import Message  # noqa: E402
+from memorist.ports import to_datetime  # noqa: E402
+from memorist.records import Fact, Thread  # noqa: E402
+from memorist.runtime import BlockingRuntime, run_blocking  # noqa: E402
+from memorist.stores.base import Append, Put, Scan  # noqa: E402
+from memorist.stores.postgres import PostgresStore  # noqa: E402
+from memorist.stores.postgres import statements as sql  # noqa: E402
 
 ORG = "bench"
 TEXT = "A message of three hundred characters, as people write them. " * 5
@@ -70,13 +70,13 @@ def bare(connection: psycopg.Connection[Any], thread: str) -> dict[str, Work]:
     run = connection.execute
 
     def enter() -> None:
-        run("SELECT set_config('recollect.org', %s, true)", (ORG,))
+        run("SELECT set_config('memorist.org', %s, true)", (ORG,))
 
     def append(key: str | None = None) -> None:
         with connection.transaction():
             enter()
             row = run(
-                "UPDATE recollect.threads SET length = length + 1, tokens = tokens + %s, updated_at = %s, "
+                "UPDATE memorist.threads SET length = length + 1, tokens = tokens + %s, updated_at = %s, "
                 "version = version + 1 WHERE org = %s AND id = %s AND (expires_at IS NULL OR expires_at > %s) "
                 "RETURNING length, expires_at",
                 (60, NOW, ORG, thread, NOW),
@@ -84,12 +84,12 @@ def bare(connection: psycopg.Connection[Any], thread: str) -> dict[str, Work]:
             assert row is not None
             if key is not None:
                 run(
-                    "INSERT INTO recollect.receipts (org, thread, key, first, count, created_at) "
+                    "INSERT INTO memorist.receipts (org, thread, key, first, count, created_at) "
                     "VALUES (%s, %s, %s, %s, 1, %s) ON CONFLICT DO NOTHING",
                     (ORG, thread, key, row[0], NOW),
                 )
             run(
-                f"INSERT INTO recollect.messages ({COLUMNS}) VALUES "
+                f"INSERT INTO memorist.messages ({COLUMNS}) VALUES "
                 "(%s, %s, %s, 'user', %s, NULL, NULL, NULL, NULL, NULL, false, NULL, 60, NULL, %s, %s, 0)",
                 (ORG, thread, row[0], TEXT[:300], NOW, row[1]),
             )
@@ -98,7 +98,7 @@ def bare(connection: psycopg.Connection[Any], thread: str) -> dict[str, Work]:
         with connection.transaction():
             enter()
             return run(
-                f"SELECT {COLUMNS} FROM recollect.messages WHERE org = %s AND thread = %s "
+                f"SELECT {COLUMNS} FROM memorist.messages WHERE org = %s AND thread = %s "
                 "AND (expires_at IS NULL OR expires_at > %s) ORDER BY seq DESC LIMIT 20",
                 (ORG, thread, NOW),
             ).fetchall()
@@ -107,7 +107,7 @@ def bare(connection: psycopg.Connection[Any], thread: str) -> dict[str, Work]:
         with connection.transaction():
             enter()
             return run(
-                "SELECT * FROM recollect.facts WHERE org = %s AND ns = 'global' AND key = 'k' "
+                "SELECT * FROM memorist.facts WHERE org = %s AND ns = 'global' AND key = 'k' "
                 "AND (expires_at IS NULL OR expires_at > %s)",
                 (ORG, NOW),
             ).fetchone()
@@ -130,19 +130,19 @@ def bare_at_once(connection: psycopg.Connection[Any], thread: str) -> dict[str, 
 
     def append(key: str | None = None) -> None:
         with connection.pipeline():
-            raw.execute("SELECT set_config('recollect.org', $1, true)", [ORG])
+            raw.execute("SELECT set_config('memorist.org', $1, true)", [ORG])
             raw.execute(text, [*row, key, False, 1, 60, NOW, NOW])
 
     return {
         "append": append,
         "append with a key": lambda: append(f"p{next(numbers)}"),
         "last 20": lambda: run(
-            f"SELECT {COLUMNS} FROM recollect.messages WHERE org = %s AND thread = %s "
+            f"SELECT {COLUMNS} FROM memorist.messages WHERE org = %s AND thread = %s "
             "AND (expires_at IS NULL OR expires_at > %s) ORDER BY seq DESC LIMIT 20",
             (ORG, thread, NOW),
         ).fetchall(),
         "get a fact": lambda: run(
-            "SELECT * FROM recollect.facts WHERE org = %s AND ns = 'global' AND key = 'k' "
+            "SELECT * FROM memorist.facts WHERE org = %s AND ns = 'global' AND key = 'k' "
             "AND (expires_at IS NULL OR expires_at > %s)",
             (ORG, NOW),
         ).fetchone(),

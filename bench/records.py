@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.figures import Figure, against, report
 from bench.floor import PRAGMAS
-from recollect import Memory
+from memorist import Memory
 
 PUT_LIMIT, SCAN_LIMIT, BESIDE_LIMIT = 1.5, 1.5, 1.05
 NS = "workflow:graph"

@@ -30,17 +30,17 @@ from typing import Any
 from tests.servers.redis import start_redis
 
 import redis
-from recollect import AsyncMemory, Memory
-from recollect.messages import Message
-from recollect.ports import to_datetime
-from recollect.records import Fact, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Put
-from recollect.stores.redis import DurabilityWarning, RedisStore
-from recollect.stores.redis.changes import arguments
-from recollect.stores.redis.keys import base_of, bounds, stamp
-from recollect.stores.redis.rows import layout
-from recollect.stores.redis.scripts import APPLY, SCAN
+from memorist import AsyncMemory, Memory
+from memorist.messages import Message
+from memorist.ports import to_datetime
+from memorist.records import Fact, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Put
+from memorist.stores.redis import DurabilityWarning, RedisStore
+from memorist.stores.redis.changes import arguments
+from memorist.stores.redis.keys import base_of, bounds, stamp
+from memorist.stores.redis.rows import layout
+from memorist.stores.redis.scripts import APPLY, SCAN
 
 TEXT = "The invoice of the second shipment is late again, and the customer in Porto asked for a refund. " * 4
 ORG = "bench"

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recollect.errors import RecollectError
+from memorist.errors import MemoristError
 
 SHARES = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Rates that are offered, of the most that was served."""
@@ -102,7 +102,7 @@ HEAD = "offered/s  served/s   p50 ms    p99 ms  CPU ms/op  server ms/op  bytes/o
 
 def work(url: str | None, seed: int, options: argparse.Namespace, rate: float, ready: Any, answers: Any) -> None:
     """Do what is due until the time is over; at a rate of 0 the next operation is due when the last one is done."""
-    from recollect import Memory
+    from memorist import Memory
 
     chance = random.Random(seed)
     verbs, weights = list(options.mix), list(options.mix.values())
@@ -123,7 +123,7 @@ def work(url: str | None, seed: int, options: argparse.Namespace, rate: float, r
             handle = handles.get(who) or handles.setdefault(who, memory.scope(org=f"o{who[0]}", user=f"u{who[1]}"))
             try:
                 act(handle, chance.choices(verbs, weights)[0], f"user:u{who[1]}", f"t{who[1]}", seed, number)
-            except RecollectError:
+            except MemoristError:
                 failed += 1
             latencies.append(time.time() - due)
             number += 1
@@ -153,7 +153,7 @@ def ram() -> Target:
 
 
 def sqlite() -> Target:
-    folder = tempfile.mkdtemp(prefix="recollect-scale-")
+    folder = tempfile.mkdtemp(prefix="memorist-scale-")
     path = Path(folder) / "memory.db"
 
     def size() -> int:

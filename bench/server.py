@@ -24,21 +24,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect import Memory
+from memorist import Memory
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SERVE = """
 import sys
-from recollect import AsyncMemory
-from recollect.server.app import Options, make_app
-from recollect.server.limits import Rate
-from recollect.server.process import serve
+from memorist import AsyncMemory
+from memorist.server.app import Options, make_app
+from memorist.server.limits import Rate
+from memorist.server.process import serve
 path, port = sys.argv[1], int(sys.argv[2])
 fast = Rate(1e9, 1e9)
 memory = lambda: AsyncMemory(path, all_orgs=True, worker=False)
 serve(lambda: make_app(memory(), Options(usual=fast, heavy=fast)), host="127.0.0.1", port=port, proxy_headers=False)
 """
-"""`recollect serve --no-worker` without limits of rate."""
+"""`memorist serve --no-worker` without limits of rate."""
 
 
 def cpu_seconds(pid: int | str) -> float:
@@ -57,7 +57,7 @@ def serving(folder: str, command: list[str] | None = None) -> Iterator[tuple[int
     """A server of its own process: its id, its port and a key."""
     path = str(Path(folder) / "memory.db")
     made = subprocess.run(
-        [sys.executable, "-m", "recollect", "--url", path, "keys", "create"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "memorist", "--url", path, "keys", "create"], capture_output=True, text=True, check=True
     )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -65,7 +65,7 @@ def serving(folder: str, command: list[str] | None = None) -> Iterator[tuple[int
     if command is None:
         started = [sys.executable, "-c", SERVE, path, str(port)]
     else:
-        started = [sys.executable, "-m", "recollect", "--url", path, "serve", "--port", str(port)]
+        started = [sys.executable, "-m", "memorist", "--url", path, "serve", "--port", str(port)]
     process = subprocess.Popen(started, stderr=subprocess.DEVNULL)
     try:
         _until_up(port)
@@ -256,14 +256,14 @@ async def _many(port: int, mixed: list[bytes], count: int, connections: int = 8)
 
 
 def idle() -> None:
-    """The resident memory of a server as `recollect serve` starts it, and what a plain import brings in."""
+    """The resident memory of a server as `memorist serve` starts it, and what a plain import brings in."""
     with tempfile.TemporaryDirectory() as folder, serving(folder, ["serve"]) as (pid, _port, _key):
         time.sleep(3)
         print(f"idle server: {resident_mb(pid):.0f} MB resident (limit 120)")
     ours = "{'starlette', 'uvicorn', 'httpx', 'mcp'}"
-    code = f"import sys, recollect; print(sorted({ours} & {{name.partition('.')[0] for name in sys.modules}}))"
+    code = f"import sys, memorist; print(sorted({ours} & {{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    print(f"packages of the server that `import recollect` brings in: {done.stdout.strip()}")
+    print(f"packages of the server that `import memorist` brings in: {done.stdout.strip()}")
 
 
 if __name__ == "__main__":

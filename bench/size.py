@@ -51,14 +51,14 @@ def indexes(url: str | None) -> int:
         connection.execute("VACUUM ANALYZE")
         found = connection.execute(
             "SELECT sum(pg_indexes_size(oid)) FROM pg_class "
-            "WHERE relkind IN ('r', 'm') AND relnamespace = 'recollect'::regnamespace"
+            "WHERE relkind IN ('r', 'm') AND relnamespace = 'memorist'::regnamespace"
         ).fetchone()
     return int(found[0]) if found else 0
 
 
 def measure(target: Target, options: argparse.Namespace, **settings: Any) -> Iterator[tuple[int, int]]:
     """All bytes and those of indexes: of a new store, with every message as a row, and once all is indexed."""
-    from recollect import Memory
+    from memorist import Memory
 
     steps: list[Callable[[Any], Any]] = [
         lambda memory: memory.scope(org="o0").state.set("ready", 1),

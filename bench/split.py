@@ -2,7 +2,7 @@
 
     python -m bench.split [--rows 1000000] [--parts 100] [--writers 2]
 
-Fills the messages of one database, splits the table with `recollect partition`'s own code, and meanwhile appends and
+Fills the messages of one database, splits the table with `memorist partition`'s own code, and meanwhile appends and
 reads from threads that note how long each call takes. Prints the longest lock (from asking for it to the commit), and
 the calls before and during the split.
 """
@@ -14,11 +14,11 @@ import threading
 import time
 from typing import Any
 
-from recollect.messages import Message
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put, Scan
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import NOW, append, thread
+from memorist.messages import Message
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put, Scan
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import NOW, append, thread
 
 from .partitions import ORGS, fill
 

@@ -18,16 +18,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-import recollect
+import memorist
 
 MESSAGE = "We launch on 3 March, and Antonella prefers short answers."
 COMMANDS = {
-    "from recollect import Memory": ("-c", "from recollect import Memory"),
-    "recollect --help": ("-m", "recollect", "--help"),
-    "recollect facts get": ("-m", "recollect", "--url", "facts.db", "facts", "get", "user:ada", "city"),
-    "recollect threads append": ("-m", "recollect", "--url", "start.db", "threads", "append", "talk", MESSAGE),
+    "from memorist import Memory": ("-c", "from memorist import Memory"),
+    "memorist --help": ("-m", "memorist", "--help"),
+    "memorist facts get": ("-m", "memorist", "--url", "facts.db", "facts", "get", "user:ada", "city"),
+    "memorist threads append": ("-m", "memorist", "--url", "start.db", "threads", "append", "talk", MESSAGE),
 }
-LIMITS = {"from recollect import Memory": 0.1, "recollect --help": 0.15, "recollect threads append": 0.4}
+LIMITS = {"from memorist import Memory": 0.1, "memorist --help": 0.15, "memorist threads append": 0.4}
 """Seconds that were set as the aim: the first over a bare Python, the others of the whole process."""
 
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=15)
     runs = parser.parse_args().runs
-    compileall.compile_dir(str(Path(recollect.__file__).parent), quiet=2)
+    compileall.compile_dir(str(Path(memorist.__file__).parent), quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         prepare(folder)
         best = measure(folder, runs)
@@ -52,8 +52,8 @@ def main() -> None:
 
 def prepare(folder: str) -> None:
     """A memory with a fact and one with a thread: reading where messages wait would measure deriving from them."""
-    cpu(folder, ("-m", "recollect", "--url", "facts.db", "facts", "set", "user:ada", "city", "Lisbon"))
-    cpu(folder, ("-m", "recollect", "--url", "start.db", "threads", "create", "user:ada", "--id", "talk"))
+    cpu(folder, ("-m", "memorist", "--url", "facts.db", "facts", "set", "user:ada", "city", "Lisbon"))
+    cpu(folder, ("-m", "memorist", "--url", "start.db", "threads", "create", "user:ada", "--id", "talk"))
 
 
 def measure(folder: str, runs: int) -> dict[str, float]:
@@ -68,7 +68,7 @@ def measure(folder: str, runs: int) -> dict[str, float]:
 def cpu(folder: str, command: tuple[str, ...]) -> float:
     """User and system seconds of a child."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMORIST_")}
     subprocess.run([sys.executable, *command], cwd=folder, env=environment, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from recollect import Memory
+from memorist import Memory
 
 from .figures import Figure, against, report
 from .ground import THREAD, texts

@@ -23,10 +23,10 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.floor import PRAGMAS
-from recollect import Memory
-from recollect.records import CheckpointStep
-from recollect.stores.codec import codec
-from recollect.stores.sqlite.statements import statements
+from memorist import Memory
+from memorist.records import CheckpointStep
+from memorist.stores.codec import codec
+from memorist.stores.sqlite.statements import statements
 
 STEPS = 1000
 LIMIT, DISK_ALL, DISK_LATEST = 2.0, 8.0, 3.0

@@ -69,7 +69,7 @@ def _asked(version: subprocess.Popen[str], name: str) -> float:
 
 def work(path: str) -> None:
     """One version: do the operations that are asked for on standard input, and answer with the median of each turn."""
-    from recollect import Memory
+    from memorist import Memory
 
     with Memory(path, worker=False, durability="normal") as memory:
         memory.threads.create("global", id="talk")

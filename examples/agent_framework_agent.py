@@ -11,7 +11,7 @@ from typing import Any
 from agent_framework import Agent, BaseChatClient, ChatResponse, Message
 from killed import answer, goes_on_after_a_kill
 
-from recollect.adapters.agent_framework import RecollectHistoryProvider
+from memorist.adapters.agent_framework import MemoristHistoryProvider
 
 
 class Scripted(BaseChatClient):
@@ -27,7 +27,7 @@ class Scripted(BaseChatClient):
 
 async def turn(path: str, text: str) -> str:
     """One turn of the agent."""
-    history = RecollectHistoryProvider(path)
+    history = MemoristHistoryProvider(path)
     agent = Agent(Scripted(), context_providers=[history])
     result = await agent.run(text, session=agent.create_session(session_id="ada"))
     await history.close()

@@ -8,12 +8,12 @@ from __future__ import annotations
 from anthropic.lib.tools._beta_functions import ToolError
 from killed import answer, goes_on_after_a_kill
 
-from recollect.adapters.anthropic_memory import RecollectMemoryTool
+from memorist.adapters.anthropic_memory import MemoristMemoryTool
 
 
 def talk(path: str, text: str) -> str:
     """One turn: the scripted model looks at its notes and writes down what it was told."""
-    tool = RecollectMemoryTool(path)
+    tool = MemoristMemoryTool(path)
     try:
         notes = str(tool.call({"command": "view", "path": "/memories/notes.txt"}))
     except ToolError:

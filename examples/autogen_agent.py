@@ -12,12 +12,12 @@ from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.models import UserMessage
 from killed import answer, goes_on_after_a_kill
 
-from recollect.adapters.autogen import RecollectMemory
+from memorist.adapters.autogen import MemoristMemory
 
 
 async def turn(path: str, text: str) -> str:
     """One turn: what is remembered goes into the model's context, what was said into the memory."""
-    memory = RecollectMemory(path)
+    memory = MemoristMemory(path)
     context = BufferedChatCompletionContext(buffer_size=10)
     await context.add_message(UserMessage(content=text, source="user"))
     await memory.update_context(context)

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from recollect import Context, Memory
+from memorist import Context, Memory
 
 SYSTEM = "You are a helpful assistant with a memory."
 SCRIPT = ("Hi, I'm Ada and I live in Lisbon.", "I prefer short answers.", "Where do I live?")
@@ -25,8 +25,8 @@ def without_model(context: Context, asked: str) -> str:
 
 
 def with_model(spec: str) -> Callable[[Context, str], str]:
-    from recollect.models import open_model
-    from recollect.runtime import run_blocking
+    from memorist.models import open_model
+    from memorist.runtime import run_blocking
 
     model = open_model(spec, blocking=True)
 

@@ -1,8 +1,8 @@
-"""CrewAI's memory over Recollect: a storage backend, and an agent's memory that goes on after its process was killed.
+"""CrewAI's memory over Memorist: a storage backend, and an agent's memory that goes on after its process was killed.
 
-CrewAI is large, so it is no extra of this package: `pip install recollect crewai`, then run this file, or do both with
-`make test-crewai`. Copy `RecollectStorage` into your project and pass it on:
-`Crew(..., memory=crewai.Memory(storage=RecollectStorage("agent.db")))`.
+CrewAI is large, so it is no extra of this package: `pip install . crewai`, then run this file, or do both with
+`make test-crewai`. Copy `MemoristStorage` into your project and pass it on:
+`Crew(..., memory=crewai.Memory(storage=MemoristStorage("agent.db")))`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ os.environ["CREWAI_DISABLE_TELEMETRY"] = os.environ["OTEL_SDK_DISABLED"] = "true
 from crewai.memory.types import MemoryRecord, ScopeInfo
 from crewai.memory.unified_memory import Memory as CrewMemory
 
-from recollect import Memory
+from memorist import Memory
 
 SPACE, ROOT = "workflow:crewai", "crewai"
 
 
-class RecollectStorage:
+class MemoristStorage:
     """CrewAI's `StorageBackend`: a memory of theirs is a record of ours, its vector beside its fields."""
 
     def __init__(self, url: str) -> None:
@@ -166,7 +166,7 @@ def letters(texts: list[str]) -> list[list[float]]:
 def talk(path: str, text: str) -> str:
     """One turn: what is remembered is found by its vector, what was said is remembered."""
     # No model is asked where scope, categories and importance are given, and only equal vectors count as the same.
-    memory = CrewMemory(storage=RecollectStorage(path), embedder=letters, consolidation_threshold=1.0)
+    memory = CrewMemory(storage=MemoristStorage(path), embedder=letters, consolidation_threshold=1.0)
     known = [match.record.content for match in memory.recall(text, scope="/ada", depth="shallow")]
     if text not in known:
         memory.remember(text, scope="/ada", categories=["said"], importance=0.5, metadata={"by": "ada"})

@@ -14,7 +14,7 @@ from google.adk.runners import Runner
 from google.genai import types
 from killed import answer, goes_on_after_a_kill
 
-from recollect.adapters.google_adk import RecollectSessionService
+from memorist.adapters.google_adk import MemoristSessionService
 
 
 class Scripted(BaseAgent):
@@ -30,7 +30,7 @@ class Scripted(BaseAgent):
 
 async def turn(path: str, text: str) -> str:
     """One turn of the agent."""
-    sessions = RecollectSessionService(path)
+    sessions = MemoristSessionService(path)
     who: Any = {"user_id": "ada", "session_id": "chat"}
     if await sessions.get_session(app_name="demo", **who) is None:
         await sessions.create_session(app_name="demo", **who)

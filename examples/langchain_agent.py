@@ -13,13 +13,13 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from recollect.adapters.langchain import RecollectChatMessageHistory
+from memorist.adapters.langchain import MemoristChatMessageHistory
 
 
 def talk(path: str, text: str) -> str:
     """One turn of the chat."""
     model: Any = RunnableLambda(lambda messages: AIMessage(answer(str(messages))))
-    history = RecollectChatMessageHistory("ada", path)
+    history = MemoristChatMessageHistory("ada", path)
 
     def kept(session_id: str) -> BaseChatMessageHistory:
         return history

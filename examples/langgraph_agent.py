@@ -11,7 +11,7 @@ from killed import answer, goes_on_after_a_kill
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 
-from recollect.adapters.langgraph import RecollectSaver
+from memorist.adapters.langgraph import MemoristSaver
 
 THREAD: Any = {"configurable": {"thread_id": "ada"}}
 
@@ -30,7 +30,7 @@ def model(state: State) -> dict[str, Any]:
 
 def talk(path: str, text: str) -> str:
     """One turn of the agent."""
-    with RecollectSaver(path) as saver:
+    with MemoristSaver(path) as saver:
         graph = StateGraph(State).add_node("model", model).add_edge(START, "model").compile(checkpointer=saver)
         done = graph.invoke({"messages": [("user", text)]}, THREAD)
         return str(done["messages"][-1].content)

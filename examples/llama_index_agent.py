@@ -10,12 +10,12 @@ import asyncio
 from killed import answer, goes_on_after_a_kill
 from llama_index.core.base.llms.types import ChatMessage
 
-from recollect.adapters.llama_index import RecollectChatStore
+from memorist.adapters.llama_index import MemoristChatStore
 
 
 async def turn(path: str, text: str) -> str:
     """One turn of the chat."""
-    store = RecollectChatStore(path)
+    store = MemoristChatStore(path)
     await store.add_message("ada", ChatMessage(role="user", content=text))
     reply = answer(" ".join(message.content or "" for message in await store.get_messages("ada")))
     await store.add_message("ada", ChatMessage(role="assistant", content=reply))

@@ -12,7 +12,7 @@ from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disab
 from killed import answer, goes_on_after_a_kill
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from recollect.adapters.openai_agents import RecollectSession
+from memorist.adapters.openai_agents import MemoristSession
 
 
 class ScriptedModel(Model):
@@ -31,7 +31,7 @@ class ScriptedModel(Model):
 
 def talk(path: str, text: str) -> str:
     """One turn of the agent."""
-    session = RecollectSession("ada", path)
+    session = MemoristSession("ada", path)
     try:
         agent = Agent(name="assistant", model=ScriptedModel())
         return str(Runner.run_sync(agent, text, session=session).final_output)

@@ -14,7 +14,7 @@ from pydantic_ai.conversation import Conversation
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
-from recollect.adapters.pydantic_ai import RecollectConversationStore
+from memorist.adapters.pydantic_ai import MemoristConversationStore
 
 
 def model(messages: Any, info: Any) -> ModelResponse:
@@ -24,7 +24,7 @@ def model(messages: Any, info: Any) -> ModelResponse:
 
 async def turn(path: str, text: str) -> str:
     """One turn of the agent."""
-    store = RecollectConversationStore(path)
+    store = MemoristConversationStore(path)
     conversation = await store.load("ada") or Conversation(conversation_id="ada")
     result = await Agent(FunctionModel(model)).run(text, conversation=conversation)
     await store.save(result)

@@ -10,7 +10,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from recollect import Memory
+from memorist import Memory
 
 CUSTOMERS = {
     f"c{number:02}": {"name": f"Customer {number}", "plan": "pro" if number % 3 else "free"} for number in range(1, 11)

@@ -12,7 +12,7 @@ from strands import Agent
 from strands.models import Model
 from strands.session import RepositorySessionManager
 
-from recollect.adapters.strands import RecollectSessionRepository
+from memorist.adapters.strands import MemoristSessionRepository
 
 
 class Scripted(Model):
@@ -40,7 +40,7 @@ class Scripted(Model):
 
 def talk(path: str, text: str) -> str:
     """One turn of the agent."""
-    repository = RecollectSessionRepository(path)
+    repository = MemoristSessionRepository(path)
     manager = RepositorySessionManager(session_id="ada", session_repository=repository)
     agent = Agent(model=Scripted(), agent_id="assistant", session_manager=manager, callback_handler=None)
     reply = str(agent(text)).strip()

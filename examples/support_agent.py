@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from recollect import Memory, NothingLasts
+from memorist import Memory, NothingLasts
 
 ORDERS = {"o-17": {"customer": "ada", "status": "shipped", "eta": "Tuesday"}}
 LOOKED_UP: list[str] = []

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["recollect.testing.plugin"]
+pytest_plugins = ["memorist.testing.plugin"]
 
 # `make test` gives the same verdict on the same code: Hypothesis takes the same examples each time, and how long one
 # takes on a busy machine is no failure. The soak looks for new ones.
 settings.register_profile("test", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("soak" if os.environ.get("RECOLLECT_SOAK") else "test")
+settings.load_profile("soak" if os.environ.get("MEMORIST_SOAK") else "test")
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
     """A Postgres with pgvector, its schema in place."""
-    from recollect.runtime import BlockingRuntime, run_blocking
-    from recollect.stores.postgres import PostgresStore
+    from memorist.runtime import BlockingRuntime, run_blocking
+    from memorist.stores.postgres import PostgresStore
     from tests.servers.postgres import start_postgres
 
     server = start_postgres()

@@ -12,8 +12,8 @@ import argparse
 import json
 from pathlib import Path
 
-from recollect.analyze import analyze
-from recollect.analyze.pack import without_finding
+from memorist.analyze import analyze
+from memorist.analyze.pack import without_finding
 
 
 def main() -> None:

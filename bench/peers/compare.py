@@ -175,7 +175,7 @@ def _crowd(script: str, where: str | None) -> str:
 
 
 def _import(peer: Peer, name: str) -> Figure:
-    ours = _took(sys.executable, "from recollect import Memory") - _took(sys.executable, "pass")
+    ours = _took(sys.executable, "from memorist import Memory") - _took(sys.executable, "pass")
     theirs = _took(str(PYTHON), f"import {peer.imports}") - _took(str(PYTHON), "pass")
     return Figure(f"{name}: `import {peer.imports}`", f"{ours:.0f} ms", f"{theirs:.0f} ms", ours / theirs, 1.0)
 
@@ -193,7 +193,7 @@ def _not_run(failed: dict[str, str], known: dict[str, str]) -> Sections:
 
 @contextmanager
 def _folder(where: str | None) -> Iterator[str]:
-    made = tempfile.mkdtemp(prefix="recollect-peers-", dir=where)
+    made = tempfile.mkdtemp(prefix="memorist-peers-", dir=where)
     try:
         yield made
     finally:

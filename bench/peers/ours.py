@@ -1,4 +1,4 @@
-"""Recollect, doing what the peers do."""
+"""Memorist, doing what the peers do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from measure import main
 
-from recollect import Memory
+from memorist import Memory
 
 
 class Ours:

@@ -4,7 +4,7 @@
 
 All documents are stored for one user; each question is asked with `memory.context(question, budget=B)`, and the literal
 piece that answers it is looked for. The questions of the part `train` are those that `learn_documents.py` fits the
-weights of `recollect.recall.sentences` to; `people` are further ones, in everyday words.
+weights of `memorist.recall.sentences` to; `people` are further ones, in everyday words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import warnings
 from pathlib import Path
 
-from recollect import Memory
+from memorist import Memory
 
 DATA = Path(__file__).parents[2] / "tests" / "data" / "documents"
 

@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
+from memorist import Memory
 
 DATA = Path(__file__).parents[2] / "tests" / "data" / "recall_languages.jsonl"
 

@@ -1,4 +1,4 @@
-"""Learn the weights of `recollect.recall.weights` from conversations with known evidence, through the production path.
+"""Learn the weights of `memorist.recall.weights` from conversations with known evidence, through the production path.
 
     python bench/recall/learn.py --data ../shared/bench/dev [--embedder default|minilm|none] [--cv] [--write]
 
@@ -33,11 +33,11 @@ from datasets import load
 from prompt import asked
 from stored import SOURCE, USER
 
-from recollect.engine.recall.candidates import Asked
-from recollect.engine.recall.recalling import Recalling
-from recollect.recall.features import matrix, talk
-from recollect.recall.weights import FIXED, TABLE
-from recollect.runtime import run_blocking
+from memorist.engine.recall.candidates import Asked
+from memorist.engine.recall.recalling import Recalling
+from memorist.recall.features import matrix, talk
+from memorist.recall.weights import FIXED, TABLE
+from memorist.runtime import run_blocking
 
 SETS = {"locomo": 1.0, "realmem": 0.7, "lme500": 0.3, "beam": 0.7}
 """How much each set counts: by how many conversations and questions stand behind it."""
@@ -78,7 +78,7 @@ class Row:
     gold: frozenset[str]
     category: str
     kind: int
-    """Which kind of talk: see `recollect.recall.features.talk`."""
+    """Which kind of talk: see `memorist.recall.features.talk`."""
 
 
 def rows_of(path: Path, embedder: str | None) -> Iterator[Row]:
@@ -108,7 +108,7 @@ def stamped(path: Path, embedder: str | None) -> list[Row]:
     ):
         if file.name not in ("weights.py", "select.py", "passage.py", "hit.py"):
             made.update(file.read_bytes())
-    kept = Path(tempfile.gettempdir()) / "recollect-bench" / f"rows-{made.hexdigest()}.pickle"
+    kept = Path(tempfile.gettempdir()) / "memorist-bench" / f"rows-{made.hexdigest()}.pickle"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(pickle.dumps(list(rows_of(path, embedder))))
@@ -251,7 +251,7 @@ def use(w: Any, column: int) -> None:
 
 
 def write(w: Any, column: int) -> None:
-    """Put one column of fitted weights into `recollect/recall/weights.py`."""
+    """Put one column of fitted weights into `memorist/recall/weights.py`."""
     path = SOURCE / "recall" / "weights.py"
     lines = []
     for name, triples in TABLE.items():

@@ -1,4 +1,4 @@
-"""Learn the weights of `recollect.recall.sentences` from questions over long documents, through the production path.
+"""Learn the weights of `memorist.recall.sentences` from questions over long documents, through the production path.
 
     python bench/recall/learn_documents.py [--cv]
 
@@ -20,14 +20,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from recollect import Memory
-from recollect.engine.recall.hits import PASSAGES
-from recollect.engine.recall.recalling import Recalling
-from recollect.kinds import FINDABLE
-from recollect.recall.rank import CENTRE
-from recollect.recall.sentences import WEIGHTS, Passage, features, split
-from recollect.records import Chunk
-from recollect.runtime import run_blocking
+from memorist import Memory
+from memorist.engine.recall.hits import PASSAGES
+from memorist.engine.recall.recalling import Recalling
+from memorist.kinds import FINDABLE
+from memorist.recall.rank import CENTRE
+from memorist.recall.sentences import WEIGHTS, Passage, features, split
+from memorist.records import Chunk
+from memorist.runtime import run_blocking
 
 DATA = Path(__file__).parents[2] / "tests" / "data" / "documents"
 PENALTY = 0.01

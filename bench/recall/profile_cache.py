@@ -14,11 +14,11 @@ import random
 import warnings
 from typing import Any
 
-from recollect import FactExtractor, Memory, TokenBudget
-from recollect.context.cache import cached_tokens
-from recollect.context.context import Context
-from recollect.context.tokens import open_counter
-from recollect.messages import Message
+from memorist import FactExtractor, Memory, TokenBudget
+from memorist.context.cache import cached_tokens
+from memorist.context.context import Context
+from memorist.context.tokens import open_counter
+from memorist.messages import Message
 
 WORDS = "invoice order ledger shipment refund customer contract schema index replica queue token session budget".split()
 NEWS = (

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from datasets import Conversation, Dataset, Question, load
 from stored import Store, fresh, whole
 
-from recollect.context.fence import clean
+from memorist.context.fence import clean
 
 PIECE = 120
 BUDGETS = (1000, 2000, 4000)

@@ -25,12 +25,12 @@ from typing import Any, Protocol
 sys.path.insert(0, str(Path(__file__).parent))
 from datasets import Conversation, Dataset, Question, Turn, load
 
-from recollect import Memory
-from recollect.embed.minilm import minilm
-from recollect.embed.wordllama import WordLlamaEmbedder
-from recollect.recall.analyze import query_terms, token_string
-from recollect.recall.lexical import LexicalIndex
-from recollect.recall.vectors import VectorIndex
+from memorist import Memory
+from memorist.embed.minilm import minilm
+from memorist.embed.wordllama import WordLlamaEmbedder
+from memorist.recall.analyze import query_terms, token_string
+from memorist.recall.lexical import LexicalIndex
+from memorist.recall.vectors import VectorIndex
 
 KS = (1, 5, 10, 20)
 DEPTH = 50
@@ -45,7 +45,7 @@ class Retriever(Protocol):
     def search(self, question: Question, visible: int) -> list[str]: ...
 
 
-class Recollect:
+class Memorist:
     """A memory through its public API."""
 
     def __init__(self, memory: Memory) -> None:
@@ -171,7 +171,7 @@ def main() -> None:
     ap.add_argument("data", type=Path, nargs="+")
     ap.add_argument("--store", default="sqlite", help="`sqlite` (a fresh file), `memory`, a path or a URL")
     ap.add_argument("--embedder", default="default", help="`default`, `minilm`, `none`, or any other spec")
-    ap.add_argument("--only", choices=["recollect", "bm25", "embedding"])
+    ap.add_argument("--only", choices=["memorist", "bm25", "embedding"])
     ap.add_argument("--skip", nargs="*", default=["adversarial"], help="categories left out")
     a = ap.parse_args()
     spec = None if a.embedder == "none" else a.embedder
@@ -180,7 +180,7 @@ def main() -> None:
         plain = WordLlamaEmbedder() if a.embedder == "default" else minilm()
         rivals["embedding"] = lambda: Plain(plain)
     with opened(a.store, spec) as memory:
-        rivals["recollect"] = lambda: Recollect(memory)
+        rivals["memorist"] = lambda: Memorist(memory)
         for path in a.data:
             data = load(path)
             print(f"{data.name}, evidence is {data.level}s; milliseconds are of CPU time", flush=True)

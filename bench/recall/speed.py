@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect import Memory
+from memorist import Memory
 
 _SEED = 7
 _SYLLABLES = [c + v for c in "bdklmnr" for v in "aeiou"]
@@ -89,7 +89,7 @@ def ask(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
 
 def overlap(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
     """recall@10 of the vector arm against exact search over the same vectors."""
-    from recollect.embed.wordllama import WordLlamaEmbedder
+    from memorist.embed.wordllama import WordLlamaEmbedder
 
     embedder = WordLlamaEmbedder()
     index = memory._core.shared.scopes.get((memory.org, ns)).vectors

@@ -14,12 +14,12 @@ from typing import Any
 
 from datasets import Conversation, Turn
 
-import recollect
-from recollect import FactExtractor, Memory
+import memorist
+from memorist import FactExtractor, Memory
 
 USER = "ada"
 BATCH = 200
-SOURCE = Path(recollect.__file__).parent
+SOURCE = Path(memorist.__file__).parent
 WRITES = (
     "extract", "languages", "recall/analyze.py", "recall/signals.py", "recall/entry.py", "engine/derive.py",
     "engine/recall/indexing.py", "records.py", "embed/wordllama.py",
@@ -98,7 +98,7 @@ def whole(
     name: str, talk: Conversation, embedder: str | None = "default", folder: Path | None = None
 ) -> Iterator[Store]:
     """The store of a whole conversation, made once."""
-    place = (folder or Path(tempfile.gettempdir()) / "recollect-bench") / _stamp(embedder)
+    place = (folder or Path(tempfile.gettempdir()) / "memorist-bench") / _stamp(embedder)
     place.mkdir(parents=True, exist_ok=True)
     path, ids = place / f"{name}-{talk.id}.db", place / f"{name}-{talk.id}.json"
     clock, known = Hands(), ids.exists()

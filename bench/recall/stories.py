@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect import FactExtractor, Memory, Page, PlanStep, Working
+from memorist import FactExtractor, Memory, Page, PlanStep, Working
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 START = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)

@@ -74,7 +74,7 @@ def _beside(page: str, heading: str, title: str, note: str) -> Drawing:
     found = rows(page, heading)
     ours = sorted(number(row[1]) for row in found)
     middle = ours[len(ours) // 2]
-    data.append(("Recollect", middle, time(middle), OURS))
+    data.append(("Memorist", middle, time(middle), OURS))
     for row in found:
         data.append((re.split(r" \(|,", row[0])[0], number(row[2]), time(number(row[2])), THEIRS))
     return bars(title, note, data, log=True)

@@ -6,7 +6,7 @@ from svg import Drawing
 
 
 def architecture() -> Drawing:
-    d = Drawing(880, 470, "The parts of Recollect: doors, facades, engine, pure functions, stores")
+    d = Drawing(880, 470, "The parts of Memorist: doors, facades, engine, pure functions, stores")
     d.frame(20, 16, 840, 92, "doors")
     for at, name in enumerate(["your code", "CLI", "HTTP API", "MCP", "inspector", "adapters"]):
         d.box(40 + at * 137, 46, 120, 46, name, fill="blue")

@@ -26,7 +26,7 @@ BORROWED = {
 PICTURES = sorted((ROOT / "bench" / "charts").glob("*.svg"))
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 IMAGE = re.compile(r'(src|srcset)="(?!https?://)([^"]+)"')
-NAMES = ROOT / "src" / "recollect" / "__init__.py"
+NAMES = ROOT / "src" / "memorist" / "__init__.py"
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -40,7 +40,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _types() -> str:
-    """The page of every public name that is not a noun: one heading per module, from `recollect.__init__`."""
+    """The page of every public name that is not a noun: one heading per module, from `memorist.__init__`."""
     tree = ast.parse(NAMES.read_text("utf-8"))
     homes = next(
         ast.literal_eval(node.value)
@@ -50,7 +50,7 @@ def _types() -> str:
     lines: list[str] = []
     for module, names in homes.items():
         if module not in ("memory", "blocking.memory", "blocking.session", "blocking.tasks"):
-            lines += [f"## {module}", "", *(f"::: recollect.{module}.{name}\n" for name in names)]
+            lines += [f"## {module}", "", *(f"::: memorist.{module}.{name}\n" for name in names)]
     return "\n".join(lines)
 
 

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from recollect import Memory
-from recollect.testing import FakeClock
+from memorist import Memory
+from memorist.testing import FakeClock
 
 OpenMemory = Callable[..., Memory]
 STORES = ("memory", "sqlite", "postgres", "redis")

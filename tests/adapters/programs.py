@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from recollect import Memory
+from memorist import Memory
 
-RUNS = int(os.environ.get("RECOLLECT_ADAPTER_RUNS", "40"))
+RUNS = int(os.environ.get("MEMORIST_ADAPTER_RUNS", "40"))
 """How many programs are tried; `make soak-adapters` tries 5,000."""
 tried = settings(max_examples=RUNS, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 

@@ -11,12 +11,12 @@ from agent_framework import Message as FrameworkMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.adapters.agent_framework import (
+from memorist import Memory
+from memorist.adapters.agent_framework import (
     BudgetCompaction,
-    RecollectCheckpointStorage,
-    RecollectContextProvider,
-    RecollectHistoryProvider,
+    MemoristCheckpointStorage,
+    MemoristContextProvider,
+    MemoristHistoryProvider,
 )
 from tests.adapters.programs import answer, ram, tried
 
@@ -51,7 +51,7 @@ async def talk(provider: Any, states: dict[str, Any], program: list[Any]) -> lis
 def test_histories_are_the_same_on_both_providers(program: list[Any]) -> None:
     theirs = asyncio.run(talk(InMemoryHistoryProvider(), {}, program))
     with ram() as memory:
-        assert asyncio.run(talk(RecollectHistoryProvider(memory), {}, program)) == theirs
+        assert asyncio.run(talk(MemoristHistoryProvider(memory), {}, program)) == theirs
 
 
 async def keep(storage: Any, program: list[Any]) -> list[Any]:
@@ -81,7 +81,7 @@ async def keep(storage: Any, program: list[Any]) -> list[Any]:
 def test_checkpoints_are_the_same_on_both_storages(program: list[Any]) -> None:
     theirs = asyncio.run(keep(InMemoryCheckpointStorage(), program))
     with ram() as memory:
-        assert asyncio.run(keep(RecollectCheckpointStorage(memory), program)) == theirs
+        assert asyncio.run(keep(MemoristCheckpointStorage(memory), program)) == theirs
 
 
 class Unknown:
@@ -90,17 +90,17 @@ class Unknown:
 
 async def test_a_type_that_is_not_allowed_is_refused_when_it_is_saved(memory: Memory) -> None:
     one = WorkflowCheckpoint(workflow_name="w", graph_signature_hash="h", state={"x": Unknown()})
-    storage = RecollectCheckpointStorage(memory)
+    storage = MemoristCheckpointStorage(memory)
     with pytest.raises(Exception, match="Unknown"):
         await storage.save(one)
     assert await storage.list_checkpoint_ids(workflow_name="w") == []
-    allowed = RecollectCheckpointStorage(memory, allowed=[f"{Unknown.__module__}:Unknown"])
+    allowed = MemoristCheckpointStorage(memory, allowed=[f"{Unknown.__module__}:Unknown"])
     loaded = await allowed.load(await allowed.save(one))
     assert isinstance(loaded.state["x"], Unknown)
 
 
 async def test_a_conversation_that_is_sent_again_is_kept_once(memory: Memory) -> None:
-    provider = RecollectHistoryProvider(memory)
+    provider = MemoristHistoryProvider(memory)
     said = [FrameworkMessage("user", [f"{number}"], message_id=f"m{number}") for number in range(4)]
     await provider.save_messages("s", said[:2])
     await provider.save_messages("s", said)
@@ -111,7 +111,7 @@ async def test_a_conversation_that_is_sent_again_is_kept_once(memory: Memory) ->
 
 
 async def test_racing_writers_lose_nothing(memory: Memory) -> None:
-    provider = RecollectHistoryProvider(memory)
+    provider = MemoristHistoryProvider(memory)
     works = [provider.save_messages("s", [FrameworkMessage("user", [f"{n}"], message_id=f"m{n}")]) for n in range(8)]
     await asyncio.gather(*works)
     assert sorted(one.text for one in await provider.get_messages("s")) == [str(n) for n in range(8)]
@@ -135,7 +135,7 @@ async def test_compaction_and_limits_keep_exchanges_whole(memory: Memory) -> Non
     assert {c.call_id for one in shown for c in one.contents if c.type == "function_result"} == called
     assert shown[-1].text == "now" and len(shown) < len(messages)
     assert not await BudgetCompaction(100_000)(messages)
-    provider = RecollectHistoryProvider(memory, limit=3)
+    provider = MemoristHistoryProvider(memory, limit=3)
     await provider.save_messages("s", exchange(1))
     assert [one.text for one in await provider.get_messages("s")] == ["answer 1"] or len(
         await provider.get_messages("s")
@@ -147,6 +147,6 @@ async def test_what_is_remembered_becomes_instructions(memory: Memory) -> None:
 
     memory.facts.set("global", "city", "Ada lives in Lisbon")
     context = SessionContext(session_id="s", input_messages=[FrameworkMessage("user", ["Where does Ada live?"])])
-    provider: Any = RecollectContextProvider(memory)
+    provider: Any = MemoristContextProvider(memory)
     await provider.before_run(agent=None, session=None, context=context, state={})
     assert "Lisbon" in str(context.instructions)

@@ -13,8 +13,8 @@ import pytest
 from anthropic import Anthropic
 from anthropic.lib.tools._beta_functions import ToolError
 
-from recollect import Memory
-from recollect.adapters.anthropic_memory import AsyncRecollectMemoryTool, RecollectMemoryTool
+from memorist import Memory
+from memorist.adapters.anthropic_memory import AsyncMemoristMemoryTool, MemoristMemoryTool
 
 Call = Callable[..., str]
 
@@ -22,7 +22,7 @@ Call = Callable[..., str]
 @pytest.fixture(params=["blocking", "awaited"])
 def call(request: pytest.FixtureRequest, memory: Memory) -> Call:
     """Gives a command to the tool, as the model does."""
-    blocking, awaited = RecollectMemoryTool(memory), AsyncRecollectMemoryTool(memory)
+    blocking, awaited = MemoristMemoryTool(memory), AsyncMemoristMemoryTool(memory)
 
     def do(command: str, path: str = "", **more: Any) -> str:
         given = {"command": command, "path": path, **more}
@@ -101,7 +101,7 @@ def test_what_is_too_long_is_told_and_nothing_is_kept(call: Call) -> None:
 
 
 def test_edits_of_eight_writers_are_all_kept(memory: Memory) -> None:
-    tool = RecollectMemoryTool(memory)
+    tool = MemoristMemoryTool(memory)
     tool.call({"command": "create", "path": "/memories/n.txt", "file_text": "start\n"})
 
     def add(number: int) -> None:
@@ -114,7 +114,7 @@ def test_edits_of_eight_writers_are_all_kept(memory: Memory) -> None:
 
 
 def test_a_file_has_its_history_and_is_recalled(memory: Memory) -> None:
-    tool = RecollectMemoryTool(memory, namespace="user:ada")
+    tool = MemoristMemoryTool(memory, namespace="user:ada")
     tool.call({"command": "create", "path": "/memories/city.txt", "file_text": "Ada lives in Porto"})
     tool.call({"command": "str_replace", "path": "/memories/city.txt", "old_str": "Porto", "new_str": "Lisbon"})
     versions = [fact.value for fact in memory.facts.history("user:ada", "memories/city.txt")]
@@ -147,7 +147,7 @@ def test_a_loop_of_tools_keeps_what_claude_writes_down(memory: Memory) -> None:
 
         client = Anthropic(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(relay)))
     runner: Any = client.beta.messages.tool_runner(
-        model="claude-sonnet-5-5", max_tokens=100, tools=[RecollectMemoryTool(memory)],
+        model="claude-sonnet-5-5", max_tokens=100, tools=[MemoristMemoryTool(memory)],
         messages=[{"role": "user", "content": "I like tea"}],
     )  # fmt: skip
     assert runner.until_done().content[0].text == "Noted."

@@ -16,8 +16,8 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.adapters.google_adk import RecollectMemoryService, RecollectSessionService
+from memorist import Memory
+from memorist.adapters.google_adk import MemoristMemoryService, MemoristSessionService
 from tests.adapters.programs import answer, ram, tried
 
 USERS, SESSIONS = ("ada", "bob"), ("s1", "s2")
@@ -92,11 +92,11 @@ async def run(service: Any, program: list[Any]) -> list[Any]:
 def test_programs_give_the_same_on_both_services(program: list[Any]) -> None:
     theirs = asyncio.run(run(InMemorySessionService(), program))
     with ram() as memory:
-        assert asyncio.run(run(RecollectSessionService(memory), program)) == theirs
+        assert asyncio.run(run(MemoristSessionService(memory), program)) == theirs
 
 
 async def test_an_event_with_temporary_state_is_kept_once_when_it_is_delivered_again(memory: Memory) -> None:
-    service = RecollectSessionService(memory)
+    service = MemoristSessionService(memory)
     await service.create_session(app_name="app", user_id="ada", session_id="s")
     for _ in range(2):
         session = await service.get_session(app_name="app", user_id="ada", session_id="s")
@@ -107,7 +107,7 @@ async def test_an_event_with_temporary_state_is_kept_once_when_it_is_delivered_a
 
 
 async def test_one_of_eight_racers_wins(memory: Memory) -> None:
-    service = RecollectSessionService(memory)
+    service = MemoristSessionService(memory)
     await service.create_session(app_name="app", user_id="ada", session_id="s")
     copies = [await service.get_session(app_name="app", user_id="ada", session_id="s") for _ in range(8)]
     works = [service.append_event(one, event(n, {"n": n, "app:n": n})) for n, one in enumerate(copies) if one]
@@ -120,7 +120,7 @@ async def test_one_of_eight_racers_wins(memory: Memory) -> None:
 
 
 async def test_shared_state_of_two_sessions_loses_nothing(memory: Memory) -> None:
-    service = RecollectSessionService(memory)
+    service = MemoristSessionService(memory)
     for name in ("one", "two"):
         await service.create_session(app_name="app", user_id="ada", session_id=name)
 
@@ -135,7 +135,7 @@ async def test_shared_state_of_two_sessions_loses_nothing(memory: Memory) -> Non
 
 
 async def test_a_taken_id_and_a_lost_session_are_told(memory: Memory) -> None:
-    service = RecollectSessionService(memory)
+    service = MemoristSessionService(memory)
     session = await service.create_session(app_name="app", user_id="ada", session_id="s")
     await service.delete_session(app_name="app", user_id="ada", session_id="s")
     with pytest.raises(ValueError, match="not found"):
@@ -143,7 +143,7 @@ async def test_a_taken_id_and_a_lost_session_are_told(memory: Memory) -> None:
 
 
 async def test_what_was_said_is_found_by_its_user_alone(memory: Memory) -> None:
-    service, finder = RecollectSessionService(memory), RecollectMemoryService(memory)
+    service, finder = MemoristSessionService(memory), MemoristMemoryService(memory)
     session = await service.create_session(app_name="app", user_id="ada", session_id="s")
     said = event(1)
     said.content = types.Content(parts=[types.Part(text="I live in Lisbon")])

@@ -1,4 +1,4 @@
-"""RecollectSaver: the public suite, upstream's suite, strict types, growth, processes that die and race."""
+"""MemoristSaver: the public suite, upstream's suite, strict types, growth, processes that die and race."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
-from recollect import Memory
-from recollect.adapters.langgraph import RecollectSaver
-from recollect.testing.langgraph_saver import SaverConformance, checkpoint_with, config_for
+from memorist import Memory
+from memorist.adapters.langgraph import MemoristSaver
+from memorist.testing.langgraph_saver import SaverConformance, checkpoint_with, config_for
 from tests.adapters.conftest import OpenMemory
 
 ROOT = Path(__file__).parents[2]
@@ -28,16 +28,16 @@ CAPABILITIES = 8
 
 class TestSaver(SaverConformance):
     @pytest.fixture
-    def saver(self, memory: Memory) -> RecollectSaver:
-        return RecollectSaver(memory)
+    def saver(self, memory: Memory) -> MemoristSaver:
+        return MemoristSaver(memory)
 
 
 def test_upstream_conformance_finds_every_capability_and_passes(open_memory: OpenMemory) -> None:
     memory = open_memory()
 
-    @checkpointer_test(name="RecollectSaver")
+    @checkpointer_test(name="MemoristSaver")
     async def saver() -> Any:
-        yield RecollectSaver(memory)
+        yield MemoristSaver(memory)
 
     report = asyncio.run(validate(saver))
     results = report.results
@@ -57,7 +57,7 @@ class Mine:
 
 
 def test_types_that_were_not_allowed_come_back_as_plain_data(memory: Memory) -> None:
-    def kept(saver: RecollectSaver) -> Any:
+    def kept(saver: MemoristSaver) -> Any:
         version = saver.get_next_version(None, None)
         checkpoint = checkpoint_with({"mine": Mine("ada")}, {"mine": version})
         saver.put(config_for("t"), checkpoint, {"source": "loop", "step": 0, "parents": {}}, {"mine": version})
@@ -65,8 +65,8 @@ def test_types_that_were_not_allowed_come_back_as_plain_data(memory: Memory) -> 
         assert found is not None
         return found.checkpoint["channel_values"]["mine"]
 
-    assert not isinstance(kept(RecollectSaver(memory)), Mine)
-    assert kept(RecollectSaver(memory, allow=[Mine])) == Mine("ada")
+    assert not isinstance(kept(MemoristSaver(memory)), Mine)
+    assert kept(MemoristSaver(memory, allow=[Mine])) == Mine("ada")
 
 
 # -- growth
@@ -74,7 +74,7 @@ def test_types_that_were_not_allowed_come_back_as_plain_data(memory: Memory) -> 
 
 def _grown(path: Path, steps: int) -> int:
     with Memory(path, embedder=None, extract=None, worker=False) as memory:
-        saver, version, last = RecollectSaver(memory), None, config_for("t")
+        saver, version, last = MemoristSaver(memory), None, config_for("t")
         items: list[str] = []
         for step in range(steps):
             version = saver.get_next_version(version, None)
@@ -96,13 +96,13 @@ def test_a_file_grows_with_the_steps_and_not_with_their_square(tmp_path: Path) -
 
 WRITER = """
 import sys
-from recollect import Memory
-from recollect.adapters.langgraph import RecollectSaver
-from recollect.testing.langgraph_saver import config_for, put_steps
+from memorist import Memory
+from memorist.adapters.langgraph import MemoristSaver
+from memorist.testing.langgraph_saver import config_for, put_steps
 
 url, org, name = sys.argv[1:]
 with Memory(url, org=org, embedder=None, extract=None, worker=False) as memory:
-    saver = RecollectSaver(memory)
+    saver = MemoristSaver(memory)
     print("ready", flush=True)
     sys.stdin.readline()
     for config in put_steps(saver, "shared", 15):
@@ -145,7 +145,7 @@ def test_four_processes_on_one_thread_lose_nothing(open_memory: OpenMemory, url:
         writer.stdin.flush()
     written = {line.strip() for writer in writers for line in writer.stdout}
     assert all(writer.wait() == 0 for writer in writers)
-    found = list(RecollectSaver(memory).list(config_for("shared")))
+    found = list(MemoristSaver(memory).list(config_for("shared")))
     assert len(written) == 60 and {one.config["configurable"]["checkpoint_id"] for one in found} == written
     for one in found:
         step = one.metadata["step"]
@@ -155,12 +155,12 @@ def test_four_processes_on_one_thread_lose_nothing(open_memory: OpenMemory, url:
 
 KILLED = """
 import json, sys
-from recollect import Memory
-from recollect.adapters.langgraph import RecollectSaver
-from recollect.testing.langgraph_saver import put_steps
+from memorist import Memory
+from memorist.adapters.langgraph import MemoristSaver
+from memorist.testing.langgraph_saver import put_steps
 
 memory = Memory(sys.argv[1], embedder=None, extract=None, worker=False)
-saver = RecollectSaver(memory)
+saver = MemoristSaver(memory)
 config = put_steps(saver, "t", 3)[-1]
 saver.put_writes(config, [("said", "kept")], "task")
 print(json.dumps(config), flush=True)
@@ -175,7 +175,7 @@ def test_a_process_killed_between_its_writes_and_the_next_checkpoint_goes_on(tmp
     process.send_signal(signal.SIGKILL)
     process.wait()
     with Memory(path, embedder=None, extract=None, worker=False) as memory:
-        found = RecollectSaver(memory).get_tuple(config_for("t"))
+        found = MemoristSaver(memory).get_tuple(config_for("t"))
     assert found is not None and found.config == config
     assert found.pending_writes == [("task", "said", "kept")]
     assert found.checkpoint["channel_values"]["items"] == ["item 0", "item 1", "item 2"]

@@ -1,4 +1,4 @@
-"""RecollectStore under the public suites, which LangGraph's own stores are held to as well, and fail in parts."""
+"""MemoristStore under the public suites, which LangGraph's own stores are held to as well, and fail in parts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from langgraph.store.base import IndexConfig
 
-from recollect import Memory
-from recollect.adapters.langgraph import RecollectStore
-from recollect.testing import FakeClock
-from recollect.testing.langgraph_store import DIMENSIONS, BaseStoreConformance, SemanticSearchConformance, letters
+from memorist import Memory
+from memorist.adapters.langgraph import MemoristStore
+from memorist.testing import FakeClock
+from memorist.testing.langgraph_store import DIMENSIONS, BaseStoreConformance, SemanticSearchConformance, letters
 from tests.adapters.conftest import OpenMemory
 
 ROOT = Path(__file__).parents[2]
@@ -43,8 +43,8 @@ INDEX: IndexConfig = {"dims": DIMENSIONS, "embed": letters, "fields": ["text"]}
 
 class TestStore(BaseStoreConformance):
     @pytest.fixture
-    def store(self, memory: Memory) -> RecollectStore:
-        return RecollectStore(memory)
+    def store(self, memory: Memory) -> MemoristStore:
+        return MemoristStore(memory)
 
     @pytest.fixture
     def elapse(self, clock: FakeClock) -> Callable[[float], Any]:
@@ -53,14 +53,14 @@ class TestStore(BaseStoreConformance):
 
 class TestSearchByRecall(SemanticSearchConformance):
     @pytest.fixture
-    def store(self, open_memory: OpenMemory) -> RecollectStore:
-        return RecollectStore(open_memory(embedder=letters), index={**INDEX, "embed": None})  # type: ignore[typeddict-item]
+    def store(self, open_memory: OpenMemory) -> MemoristStore:
+        return MemoristStore(open_memory(embedder=letters), index={**INDEX, "embed": None})  # type: ignore[typeddict-item]
 
 
 class TestSearchByCosine(SemanticSearchConformance):
     @pytest.fixture
-    def store(self, memory: Memory) -> RecollectStore:
-        return RecollectStore(memory, index=INDEX, score="cosine")
+    def store(self, memory: Memory) -> MemoristStore:
+        return MemoristStore(memory, index=INDEX, score="cosine")
 
 
 def test_the_suite_sees_what_other_stores_lack(tmp_path: Path) -> None:

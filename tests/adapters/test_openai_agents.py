@@ -1,4 +1,4 @@
-"""RecollectSession: items as they were, whole exchanges at every limit, writers that race."""
+"""MemoristSession: items as they were, whole exchanges at every limit, writers that race."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.adapters.openai_agents import RecollectSession, budgeted, recalling, whole_exchanges
+from memorist import Memory
+from memorist.adapters.openai_agents import MemoristSession, budgeted, recalling, whole_exchanges
 from tests.adapters.conftest import OpenMemory
 
 Items = list[Any]
@@ -32,7 +32,7 @@ def exchange(number: int) -> Items:
 
 
 async def test_items_come_back_as_they_were_added(memory: Memory) -> None:
-    session = RecollectSession("s", memory)
+    session = MemoristSession("s", memory)
     assert await session.get_items() == [] and await session.pop_item() is None
     items: Items = [
         *exchange(1),
@@ -51,12 +51,12 @@ async def test_items_come_back_as_they_were_added(memory: Memory) -> None:
 
 async def test_sessions_are_apart_and_last(open_memory: OpenMemory, url: Any) -> None:
     memory = open_memory()
-    one, other = RecollectSession("one", memory), RecollectSession("other", memory)
+    one, other = MemoristSession("one", memory), MemoristSession("other", memory)
     await one.add_items(exchange(1))
     await other.add_items(exchange(2))
     again = memory if url == "memory://" else open_memory()
-    assert await RecollectSession("one", again).get_items() == exchange(1)
-    mine = RecollectSession("one", memory.scope(user="ada"))
+    assert await MemoristSession("one", again).get_items() == exchange(1)
+    mine = MemoristSession("one", memory.scope(user="ada"))
     assert await mine.get_items() == [] and mine.thread == "user:ada/one"
 
 
@@ -72,7 +72,7 @@ async def test_no_limit_separates_a_call_from_its_output(limit: int) -> None:
 
 
 async def test_whole_exchanges_of_a_session(memory: Memory) -> None:
-    session = RecollectSession("s", memory, whole=True)
+    session = MemoristSession("s", memory, whole=True)
     await session.add_items([*exchange(1), *exchange(2)])
     for limit in range(1, 17):
         found: Items = await session.get_items(limit=limit)
@@ -80,7 +80,7 @@ async def test_whole_exchanges_of_a_session(memory: Memory) -> None:
 
 
 async def test_what_cannot_be_written_is_refused_and_nothing_is_kept(memory: Memory) -> None:
-    session = RecollectSession("s", memory)
+    session = MemoristSession("s", memory)
     with pytest.raises(TypeError):
         await session.add_items([{"role": "user", "content": "fine"}, {"role": "user", "content": object()}])  # type: ignore[list-item]
     assert await session.get_items() == []
@@ -90,7 +90,7 @@ async def test_what_cannot_be_written_is_refused_and_nothing_is_kept(memory: Mem
 
 
 async def test_racing_pops_each_get_another_item(memory: Memory) -> None:
-    session = RecollectSession("s", memory)
+    session = MemoristSession("s", memory)
     items: Items = [{"role": "user", "content": str(number)} for number in range(8)]
     await session.add_items(items)
     popped = await asyncio.gather(*(session.pop_item() for _ in range(8)))
@@ -99,7 +99,7 @@ async def test_racing_pops_each_get_another_item(memory: Memory) -> None:
 
 
 async def test_replacing_is_refused_where_others_have_added(memory: Memory) -> None:
-    session = RecollectSession("s", memory)
+    session = MemoristSession("s", memory)
     await session.add_items(exchange(1))
     seen = await session.get_items()
     await session.add_items(exchange(2))

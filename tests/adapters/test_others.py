@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 
 # -- LlamaIndex
 
@@ -16,9 +16,9 @@ async def test_llama_index_messages_are_kept_archived_and_removed(memory: Memory
     from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.storage.chat_store.base_db import MessageStatus
 
-    from recollect.adapters.llama_index import RecollectChatStore
+    from memorist.adapters.llama_index import MemoristChatStore
 
-    store = RecollectChatStore(memory)
+    store = MemoristChatStore(memory)
     said = [ChatMessage(role="user" if n % 2 == 0 else "assistant", content=f"m{n}") for n in range(6)]
     assert await store.get_messages("k") == [] and await store.get_keys() == []
     await store.add_messages("k", said[:5])
@@ -42,9 +42,9 @@ async def test_llama_index_messages_are_kept_archived_and_removed(memory: Memory
 async def test_llama_index_archives_for_racers_once_each(memory: Memory) -> None:
     from llama_index.core.base.llms.types import ChatMessage
 
-    from recollect.adapters.llama_index import RecollectChatStore
+    from memorist.adapters.llama_index import MemoristChatStore
 
-    store = RecollectChatStore(memory)
+    store = MemoristChatStore(memory)
     await store.add_messages("k", [ChatMessage(role="user", content=f"m{n}") for n in range(8)])
     taken = await asyncio.gather(*(store.archive_oldest_messages("k", 1) for _ in range(8)))
     assert sorted(str(one[0].content) for one in taken) == [f"m{n}" for n in range(8)]
@@ -53,9 +53,9 @@ async def test_llama_index_archives_for_racers_once_each(memory: Memory) -> None
 async def test_llama_index_memory_with_store_and_block(memory: Memory) -> None:
     from llama_index.core.base.llms.types import ChatMessage
 
-    from recollect.adapters.llama_index import RecollectMemoryBlock
+    from memorist.adapters.llama_index import MemoristMemoryBlock
 
-    block = RecollectMemoryBlock(memory)
+    block = MemoristMemoryBlock(memory)
     await block.aput([ChatMessage(role="user", content="I live in Lisbon")])
     found = await block.aget([ChatMessage(role="user", content="Where do I live?")])
     assert "Lisbon" in found and "<recalled_memory>" in found
@@ -68,9 +68,9 @@ def test_strands_keeps_sessions_agents_and_messages(memory: Memory) -> None:
     from strands.types.exceptions import SessionException
     from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
-    from recollect.adapters.strands import RecollectSessionRepository
+    from memorist.adapters.strands import MemoristSessionRepository
 
-    repository = RecollectSessionRepository(memory)
+    repository = MemoristSessionRepository(memory)
     session = Session(session_id="s", session_type=SessionType.AGENT)
     repository.create_session(session)
     with pytest.raises(SessionException):
@@ -92,9 +92,9 @@ def test_strands_keeps_sessions_agents_and_messages(memory: Memory) -> None:
 
 
 async def test_strands_memory_store_is_searched(memory: Memory) -> None:
-    from recollect.adapters.strands import RecollectMemoryStore
+    from memorist.adapters.strands import MemoristMemoryStore
 
-    store = RecollectMemoryStore(memory)
+    store = MemoristMemoryStore(memory)
     await store.add("Ada lives in Lisbon")
     await store.add("Ada lives in Lisbon")
     await store.add_messages([{"role": "user", "content": [{"text": "I like tea"}]}])
@@ -108,9 +108,9 @@ async def test_strands_memory_store_is_searched(memory: Memory) -> None:
 def test_langchain_history_comes_back_as_it_was_added(memory: Memory) -> None:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-    from recollect.adapters.langchain import RecollectChatMessageHistory
+    from memorist.adapters.langchain import MemoristChatMessageHistory
 
-    history = RecollectChatMessageHistory("s", memory)
+    history = MemoristChatMessageHistory("s", memory)
     said = [
         SystemMessage("be kind"), HumanMessage("hi", id="1"),
         AIMessage("", tool_calls=[{"name": "look", "args": {"at": 1}, "id": "t1"}]),
@@ -130,9 +130,9 @@ def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget:
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     from langchain_core.tools import tool
 
-    from recollect.adapters.langchain import RecollectMiddleware, message_of
-    from recollect.context.measure import count_message
-    from recollect.context.tokens import open_counter
+    from memorist.adapters.langchain import MemoristMiddleware, message_of
+    from memorist.context.measure import count_message
+    from memorist.context.tokens import open_counter
 
     sent: list[list[Any]] = []
 
@@ -157,7 +157,7 @@ def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget:
         ]
     memory.facts.set("global", "city", "Ada lives in Lisbon")
     agent = create_agent(
-        Model(messages=iter(replies)), tools=[look], middleware=[RecollectMiddleware(memory, budget=budget)]
+        Model(messages=iter(replies)), tools=[look], middleware=[MemoristMiddleware(memory, budget=budget)]
     )
     state: Any = {"messages": []}
     for number in range(8):
@@ -180,9 +180,9 @@ async def test_autogen_memory_fills_a_context(memory: Memory) -> None:
     from autogen_core.model_context import BufferedChatCompletionContext
     from autogen_core.models import SystemMessage, UserMessage
 
-    from recollect.adapters.autogen import RecollectMemory
+    from memorist.adapters.autogen import MemoristMemory
 
-    held = RecollectMemory(memory)
+    held = MemoristMemory(memory)
     await held.add(MemoryContent(content="Ada lives in Lisbon", mime_type=MemoryMimeType.TEXT))
     context = BufferedChatCompletionContext(buffer_size=10)
     await context.add_message(UserMessage(content="Where does Ada live?", source="user"))
@@ -200,7 +200,7 @@ async def test_autogen_memory_fills_a_context(memory: Memory) -> None:
 def test_haystack_compacts_to_whole_exchanges_or_not_at_all() -> None:
     from haystack.dataclasses import ChatMessage, ToolCall
 
-    from recollect.adapters.haystack import RecollectCompactor
+    from memorist.adapters.haystack import MemoristCompactor
 
     class Words:
         def count(self, messages: list[Any], tools: Any = None) -> int:
@@ -213,7 +213,7 @@ def test_haystack_compacts_to_whole_exchanges_or_not_at_all() -> None:
             ChatMessage.from_user(f"question {number}"), ChatMessage.from_assistant(tool_calls=[call]),
             ChatMessage.from_tool("seen " * 20, origin=call), ChatMessage.from_assistant(f"answer {number}"),
         ]  # fmt: skip
-    compactor, counter = RecollectCompactor(), Words()
+    compactor, counter = MemoristCompactor(), Words()
     for target in (60, 150, 300, 600):
         kept: Any = compactor.compact(messages, target, counter)  # type: ignore[arg-type]
         assert kept is not None and len(kept) < len(messages)
@@ -221,4 +221,4 @@ def test_haystack_compacts_to_whole_exchanges_or_not_at_all() -> None:
         assert {result.origin.id for one in kept for result in one.tool_call_results} == called
         assert kept[0].text == "be kind" and kept[-1] == messages[-1]
     assert compactor.compact(messages, 1_000_000, counter) is None  # type: ignore[arg-type]
-    assert RecollectCompactor.from_dict(compactor.to_dict()).counter is None
+    assert MemoristCompactor.from_dict(compactor.to_dict()).counter is None

@@ -12,7 +12,7 @@ import pytest
 from tests.docs.test_docs import ADAPTERS, ROOT, blocks
 
 PAGES = sorted(ADAPTERS.glob("*.md"))
-EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if "recollect.adapters" in path.read_text()]
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if "memorist.adapters" in path.read_text()]
 WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning", "-W", "ignore::PendingDeprecationWarning",
             "-W", "ignore::UserWarning", "-W", "ignore::ImportWarning", "-W", "ignore::FutureWarning")  # fmt: skip
 """What the frameworks warn of is theirs."""
@@ -20,7 +20,7 @@ WARNINGS = ("-W", "error", "-W", "ignore::DeprecationWarning", "-W", "ignore::Pe
 
 def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder of its own, without settings and without a key."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "OPENAI_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "OPENAI_"))}
     environment = {**kept, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, *WARNINGS, str(script)]
     return subprocess.run(

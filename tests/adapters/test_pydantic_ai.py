@@ -1,4 +1,4 @@
-"""RecollectConversationStore against Pydantic AI's in-memory store; racers; processors in a real agent."""
+"""MemoristConversationStore against Pydantic AI's in-memory store; racers; processors in a real agent."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from recollect import Memory
-from recollect.adapters.pydantic_ai import RecollectConversationStore, budgeted, message_of, recalling
+from memorist import Memory
+from memorist.adapters.pydantic_ai import MemoristConversationStore, budgeted, message_of, recalling
 from tests.adapters.programs import answer, ram, tried
 
 NAMES = ("a", "b", "c")
@@ -83,11 +83,11 @@ async def run(store: Any, program: list[Any]) -> list[Any]:
 def test_programs_give_the_same_on_both_stores(program: list[Any]) -> None:
     theirs = asyncio.run(run(InMemoryConversationStore(), program))
     with ram() as memory:
-        assert asyncio.run(run(RecollectConversationStore(memory), program)) == theirs
+        assert asyncio.run(run(MemoristConversationStore(memory), program)) == theirs
 
 
 async def test_one_of_eight_racers_wins(memory: Memory) -> None:
-    store = RecollectConversationStore(memory)
+    store = MemoristConversationStore(memory)
     await store.save(Conversation(conversation_id="c", messages=turn(0)))
     loaded = [await store.load("c") for _ in range(8)]
     for number, conversation in enumerate(loaded):
@@ -101,7 +101,7 @@ async def test_one_of_eight_racers_wins(memory: Memory) -> None:
 
 
 async def test_long_histories_and_tool_calls_come_back_equal(memory: Memory) -> None:
-    store = RecollectConversationStore(memory)
+    store = MemoristConversationStore(memory)
     messages: list[ModelMessage] = [message for number in range(60) for message in turn(number)]
     messages += [
         ModelResponse([ToolCallPart("look", {"at": 1}, tool_call_id="t1")]),
@@ -116,7 +116,7 @@ async def test_long_histories_and_tool_calls_come_back_equal(memory: Memory) -> 
 
 
 async def test_what_was_said_is_recalled_and_goes_with_the_conversation(memory: Memory) -> None:
-    store = RecollectConversationStore(memory)
+    store = MemoristConversationStore(memory)
     await store.save(Conversation(conversation_id="c", messages=[ModelRequest([UserPromptPart("I live in Lisbon")])]))
     assert memory.recall("Where do I live?")[0].text == "I live in Lisbon"
     await store.delete("c")
@@ -151,7 +151,7 @@ async def test_an_agent_with_memory(memory: Memory) -> None:
     processor = recalling(memory)
     request = await processor([ModelRequest([UserPromptPart("Where does Ada live?")])])
     assert "Lisbon" in str(request[0].parts[0].content)  # type: ignore[union-attr]
-    store = RecollectConversationStore(memory)
+    store = MemoristConversationStore(memory)
     agent: Agent[None, str] = Agent(FunctionModel(model))
     result = await agent.run("Where does Ada live?", conversation=Conversation(conversation_id="x"))
     await store.save(result)

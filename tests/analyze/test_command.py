@@ -1,4 +1,4 @@
-"""`recollect analyze` on the command line."""
+"""`memorist analyze` on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from recollect.cli.analyze import command
+from memorist.cli.analyze import command
 from tests.models.wire_server import Reply, WireServer, openai_answer, serving
 
 from .reading import write
@@ -106,7 +106,7 @@ def test_explain_of_something_unknown_is_wrong_usage(checkout: Path) -> None:
 
 def test_a_second_explanation_is_read_from_what_was_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(checkout, "--explain", "Window.apply")
-    monkeypatch.setattr("recollect.analyze.analysis.gather", None)  # reading the code again would fail
+    monkeypatch.setattr("memorist.analyze.analysis.gather", None)  # reading the code again would fail
     assert run(checkout, "--explain", "Window.apply").stdout == first.stdout != ""
 
 

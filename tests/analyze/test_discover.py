@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.analyze import discover as module
-from recollect.analyze.analysis import analyze
-from recollect.analyze.discover import discover, set_aside
-from recollect.errors import UsageError
+from memorist.analyze import discover as module
+from memorist.analyze.analysis import analyze
+from memorist.analyze.discover import discover, set_aside
+from memorist.errors import UsageError
 
 from .reading import write
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.analyze import words
-from recollect.analyze.records import Function
-from recollect.analyze.world import World
+from memorist.analyze import words
+from memorist.analyze.records import Function
+from memorist.analyze.world import World
 
 from .reading import analyzed
 

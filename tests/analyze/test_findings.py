@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.analyze.analysis import Analysis
+from memorist.analyze.analysis import Analysis
 
 from .reading import analyzed, strategies
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect.analyze import Analysis
-from recollect.analyze.cache import JsonCache
-from recollect.analyze.judge import judge, opinion_of
-from recollect.analyze.pack import MOST_CANDIDATES, candidates, write_pack
-from recollect.analyze.report import as_dict
+from memorist.analyze import Analysis
+from memorist.analyze.cache import JsonCache
+from memorist.analyze.judge import judge, opinion_of
+from memorist.analyze.pack import MOST_CANDIDATES, candidates, write_pack
+from memorist.analyze.report import as_dict
 
 from .reading import analyzed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.analyze.parse import parse
-from recollect.analyze.syntax import Node, spelled, walk_all
+from memorist.analyze.parse import parse
+from memorist.analyze.syntax import Node, spelled, walk_all
 
 
 def statements(source: str, language: str = "python") -> list[str]:

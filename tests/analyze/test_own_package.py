@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.analyze import Analysis, analyze
-from recollect.analyze.checks import failures
+import memorist
+from memorist.analyze import Analysis, analyze
+from memorist.analyze.checks import failures
 
 
 @pytest.fixture(scope="module")
 def own() -> Analysis:
-    return analyze(Path(recollect.__file__).parent, name="recollect", processes=1)
+    return analyze(Path(memorist.__file__).parent, name="memorist", processes=1)
 
 
 def test_every_context_policy_is_found(own: Analysis) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect.analyze.conditions import CONDITIONS, Case
-from recollect.analyze.discover import discover
-from recollect.analyze.findings import holds
-from recollect.analyze.gather import gather
-from recollect.analyze.rules import RULES
-from recollect.analyze.world import World
+from memorist.analyze.conditions import CONDITIONS, Case
+from memorist.analyze.discover import discover
+from memorist.analyze.findings import holds
+from memorist.analyze.gather import gather
+from memorist.analyze.rules import RULES
+from memorist.analyze.world import World
 
 from .reading import write
 from .snippets import SNIPPETS, TYPESCRIPT, Snippet

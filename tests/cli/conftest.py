@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from recollect.cli.main import main
+from memorist.cli.main import main
 
 
 class Ran(NamedTuple):
@@ -26,15 +26,15 @@ class Ran(NamedTuple):
         return msgspec.json.decode(self.out)
 
 
-Recollect = Callable[..., Ran]
+Memorist = Callable[..., Ran]
 
 
 @pytest.fixture
-def recollect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Recollect:
-    """Runs `recollect …` in an empty folder, over the file it makes there."""
+def memorist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Memorist:
+    """Runs `memorist …` in an empty folder, over the file it makes there."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RECOLLECT_URL", raising=False)
-    monkeypatch.delenv("RECOLLECT_HOT_URL", raising=False)
+    monkeypatch.delenv("MEMORIST_URL", raising=False)
+    monkeypatch.delenv("MEMORIST_HOT_URL", raising=False)
 
     def run(*args: str, input: str = "") -> Ran:
         monkeypatch.setattr(sys, "stdin", io.StringIO(input))

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from textual.widgets import DataTable, Static, Tree
 
-from recollect import Memory
-from recollect.cli.browser import Browser, Place
+from memorist import Memory
+from memorist.cli.browser import Browser, Place
 
-from .conftest import Recollect
+from .conftest import Memorist
 
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    path = tmp_path / "recollect.db"
+    path = tmp_path / "memorist.db"
     with Memory(path, embedder=None, worker=False) as memory:
         memory.threads.create("user:ada", "Plans [bold]", id="t")
         receipts = memory.threads.append("t", "I live in Lisbon.", {"role": "assistant", "content": "Noted."})
@@ -71,19 +71,19 @@ def test_an_empty_memory_says_so(tmp_path: Path) -> None:
     asyncio.run(look())
 
 
-def test_without_a_memory_there_is_nothing_to_browse(recollect: Recollect) -> None:
-    assert recollect("browse").code == 1
+def test_without_a_memory_there_is_nothing_to_browse(memorist: Memorist) -> None:
+    assert memorist("browse").code == 1
 
 
 def test_it_runs_on_a_real_terminal(filled: Path) -> None:
     tmux = shutil.which("tmux")
     assert tmux, "install tmux (scripts/install-system does)"
-    socket = f"recollect-{uuid.uuid4().hex[:8]}"
+    socket = f"memorist-{uuid.uuid4().hex[:8]}"
 
     def run(*args: str) -> str:
         return subprocess.run([tmux, "-L", socket, *args], capture_output=True, text=True, check=True).stdout
 
-    run("new-session", "-d", "-x", "100", "-y", "30", f"{sys.executable} -m recollect --url {filled} browse")
+    run("new-session", "-d", "-x", "100", "-y", "30", f"{sys.executable} -m memorist --url {filled} browse")
     try:
         end = time.monotonic() + 60
         shown = ("user:ada", "Plans [bold] (2)", "Lisbon", "Why is this known?")

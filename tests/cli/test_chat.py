@@ -6,10 +6,10 @@ import pytest
 
 from tests.models.wire_server import Reply, openai_stream, serving
 
-from .conftest import Recollect
+from .conftest import Memorist
 
 
-def test_the_echo_learns_remembers_explains_and_forgets(recollect: Recollect) -> None:
+def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> None:
     said = "\n".join(
         (
             "I live in Lisbon and my sister is called Mia.",
@@ -25,7 +25,7 @@ def test_the_echo_learns_remembers_explains_and_forgets(recollect: Recollect) ->
             "never read",
         )
     )
-    ran = recollect("--user", "ada", "chat", input=said)
+    ran = memorist("--user", "ada", "chat", input=said)
     assert ran.code == 0
     told = [line.strip() for line in ran.out.splitlines()]
     assert "learned location: Lisbon" in told and "learned relation.sister: Mia" in told
@@ -34,41 +34,41 @@ def test_the_echo_learns_remembers_explains_and_forgets(recollect: Recollect) ->
     assert any("of 4,000 tokens" in line for line in told)
     assert any(line.startswith("forgotten: ") and "1 facts" in line for line in told)
     assert any(line.startswith("no command /nonsense") for line in told) and "never read" not in ran.out
-    facts = recollect("facts", "list", "user:ada", "--json").json()
+    facts = memorist("facts", "list", "user:ada", "--json").json()
     assert [fact["key"] for fact in facts] == ["relation.sister"]
 
 
-def test_a_talk_can_be_gone_on_with(recollect: Recollect) -> None:
-    first = recollect("--user", "ada", "--json", "chat", input="My name is Ada.\n")
+def test_a_talk_can_be_gone_on_with(memorist: Memorist) -> None:
+    first = memorist("--user", "ada", "--json", "chat", input="My name is Ada.\n")
     thread = first.out.splitlines()[-1].split('"')[3]
-    assert recollect("--user", "ada", "chat", "--thread", thread, input="Hello again.\n").code == 0
-    assert [row["text"] for row in recollect("threads", "show", thread, "--json").json()][::2] == [
+    assert memorist("--user", "ada", "chat", "--thread", thread, input="Hello again.\n").code == 0
+    assert [row["text"] for row in memorist("threads", "show", thread, "--json").json()][::2] == [
         "My name is Ada.",
         "Hello again.",
     ]
-    assert recollect("--user", "ada", "chat", "--thread", "none", input="x\n").code == 1
+    assert memorist("--user", "ada", "chat", "--thread", "none", input="x\n").code == 1
 
 
-def test_all_that_is_known_can_be_forgotten(recollect: Recollect) -> None:
-    ran = recollect("--user", "ada", "chat", input="I live in Lisbon.\n/forget all\n/facts\n/forget\n")
+def test_all_that_is_known_can_be_forgotten(memorist: Memorist) -> None:
+    ran = memorist("--user", "ada", "chat", input="I live in Lisbon.\n/forget all\n/facts\n/forget\n")
     assert "nothing is known of you yet" in ran.out and "/forget KEY forgets a fact" in ran.out
 
 
-def test_a_model_is_asked_with_what_is_remembered(recollect: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_asked_with_what_is_remembered(memorist: Memorist, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    recollect("facts", "set", "user:ada", "location", "Lisbon")
+    memorist("facts", "set", "user:ada", "location", "Lisbon")
     with serving() as server:
         server.say(Reply(status=400, body={"error": {"message": "no"}}))
         server.say(Reply(pieces=openai_stream("You live ", "in Lisbon."), kind="text/event-stream"))
         model = f"openai:llama3@{server.url}/v1"
         asked = "Where do I live?\n"
-        ran = recollect("--user", "ada", "chat", "--model", model, "--system", "Be brief.", input=asked + asked)
+        ran = memorist("--user", "ada", "chat", "--model", model, "--system", "Be brief.", input=asked + asked)
         sent = server.requests[1]["messages"]
     assert ran.code == 0 and "You live in Lisbon." in ran.out and "nothing of this turn is kept" in ran.out
     assert sent[0]["role"] == "system" and "Be brief." in sent[0]["content"]
     assert "Lisbon" in str(sent) and sent[-1]["content"].endswith("Where do I live?")
 
 
-def test_a_model_without_its_provider_is_refused(recollect: Recollect) -> None:
-    ran = recollect("chat", "--model", "nobody:gpt", input="x\n")
+def test_a_model_without_its_provider_is_refused(memorist: Memorist) -> None:
+    ran = memorist("chat", "--model", "nobody:gpt", input="x\n")
     assert ran.code == 2 and "unknown model provider" in ran.err

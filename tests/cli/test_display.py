@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.cli.display import ago, cell, fitted, human, measure, pairs, table, wrap
+from memorist.cli.display import ago, cell, fitted, human, measure, pairs, table, wrap
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from recollect import Memory
-from recollect.cli.problems import extra_of
+from memorist import Memory
+from memorist.cli.problems import extra_of
 
-from .conftest import Recollect
+from .conftest import Memorist
 
 READING = (
     ("facts", "list", "global"),
@@ -39,8 +39,8 @@ READING = (
 
 @pytest.mark.parametrize("url", [None, "sqlite:///other.db", "sub/none.db"])
 @pytest.mark.parametrize("command", READING)
-def test_reading_makes_no_file(recollect: Recollect, tmp_path: Path, command: tuple[str, ...], url: str | None) -> None:
-    ran = recollect(*(("--url", url) if url else ()), *command)
+def test_reading_makes_no_file(memorist: Memorist, tmp_path: Path, command: tuple[str, ...], url: str | None) -> None:
+    ran = memorist(*(("--url", url) if url else ()), *command)
     assert ran.code == 1 and "there is no memory at" in ran.err
     assert list(tmp_path.iterdir()) == []
 
@@ -59,38 +59,38 @@ def test_reading_makes_no_file(recollect: Recollect, tmp_path: Path, command: tu
         (("threads", "append", "t"), 2, "nothing to append"),
         (("nothing",), 2, "No such command"),
         (("facts", "get", "global"), 2, "Missing argument"),
-        (("--url", "postgresql://nobody@127.0.0.1:1/x", "stats"), 1, "recollect:"),
-        (("--url", "redis://127.0.0.1:1/0", "stats"), 1, "recollect:"),
+        (("--url", "postgresql://nobody@127.0.0.1:1/x", "stats"), 1, "memorist:"),
+        (("--url", "redis://127.0.0.1:1/0", "stats"), 1, "memorist:"),
         (("import", "missing.jsonl"), 2, "does not exist"),
     ],
 )
-def test_errors_say_what_to_do(recollect: Recollect, args: tuple[str, ...], code: int, says: str) -> None:
-    recollect("state", "set", "x", "1")
-    ran = recollect(*args)
+def test_errors_say_what_to_do(memorist: Memorist, args: tuple[str, ...], code: int, says: str) -> None:
+    memorist("state", "set", "x", "1")
+    ran = memorist(*args)
     assert ran.code == code and says in ran.err
     assert "Traceback" not in ran.err and len(ran.err) < 1000
 
 
-def test_a_file_that_is_not_ours_is_refused_and_left_alone(recollect: Recollect, tmp_path: Path) -> None:
+def test_a_file_that_is_not_ours_is_refused_and_left_alone(memorist: Memorist, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear Ada", "utf-8")
-    ran = recollect("--url", "letter.txt", "stats")
+    ran = memorist("--url", "letter.txt", "stats")
     assert ran.code == 1 and (tmp_path / "letter.txt").read_text("utf-8") == "dear Ada"
 
 
 def test_a_missing_extra_names_the_install_command(tmp_path: Path) -> None:
     program = (
-        "import sys; sys.modules['redis'] = None; from recollect.cli.main import main;"
+        "import sys; sys.modules['redis'] = None; from memorist.cli.main import main;"
         "main(['--url', 'redis://127.0.0.1/0', 'stats'])"
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 2 and "recollect[redis]" in ran.stderr and "Traceback" not in ran.stderr
+    assert ran.returncode == 2 and '".[redis]"' in ran.stderr and "Traceback" not in ran.stderr
 
 
-def test_escapes_in_content_stay_text(recollect: Recollect) -> None:
+def test_escapes_in_content_stay_text(memorist: Memorist) -> None:
     evil = "\x1b[31mred\x1b]0;title\x07\x9b2J\x08"
-    recollect("facts", "set", "user:ada", "note", evil)
-    recollect("threads", "create", "user:ada", "--id", "t", "--title", evil)
-    recollect("threads", "append", "t", evil)
+    memorist("facts", "set", "user:ada", "note", evil)
+    memorist("threads", "create", "user:ada", "--id", "t", "--title", evil)
+    memorist("threads", "append", "t", evil)
     for command in (
         ("facts", "list", "user:ada"),
         ("facts", "get", "user:ada", "note"),
@@ -100,16 +100,16 @@ def test_escapes_in_content_stay_text(recollect: Recollect) -> None:
         ("context", "t", "red?", "--messages"),
         ("profile", "show", "ada"),
     ):
-        ran = recollect(*command)
+        ran = memorist(*command)
         assert ran.code == 0 and not set(ran.out) & set("\x1b\x07\x9b\x08")
         assert "\\x1b[31mred" in ran.out or command[0] == "context"
-    assert recollect("--json", "facts", "get", "user:ada", "note").json()["value"] == evil
+    assert memorist("--json", "facts", "get", "user:ada", "note").json()["value"] == evil
 
 
 def run_on_terminal(*args: str, cwd: Path) -> bytes:
     """The same command with its output on a terminal."""
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "recollect.cli.main", *args]
+    command = [sys.executable, "-m", "memorist.cli.main", *args]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     with subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower, cwd=cwd, env=environment) as ran:
         os.close(follower)
@@ -127,53 +127,51 @@ def run_on_terminal(*args: str, cwd: Path) -> bytes:
     return out
 
 
-def test_colours_come_on_a_terminal_and_escapes_do_not(recollect: Recollect, tmp_path: Path) -> None:
-    recollect("facts", "set", "user:ada", "note", "\x1b[2Jgone")
+def test_colours_come_on_a_terminal_and_escapes_do_not(memorist: Memorist, tmp_path: Path) -> None:
+    memorist("facts", "set", "user:ada", "note", "\x1b[2Jgone")
     shown = run_on_terminal("facts", "list", "user:ada", cwd=tmp_path)
     assert b"\x1b[1m" in shown and b"\x1b[2J" not in shown and b"\\x1b[2Jgone" in shown
 
 
-def test_the_program_runs_and_a_closed_pipe_is_no_error(recollect: Recollect, tmp_path: Path) -> None:
-    recollect("state", "set", "k", "1")
-    command = f"{sys.executable} -m recollect.cli.main --json stats | head -c 1"
+def test_the_program_runs_and_a_closed_pipe_is_no_error(memorist: Memorist, tmp_path: Path) -> None:
+    memorist("state", "set", "k", "1")
+    command = f"{sys.executable} -m memorist.cli.main --json stats | head -c 1"
     ran = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("{", "", 0)
 
 
 @pytest.mark.parametrize("server", ["postgres_server", "redis_server", "redis_cluster"])
-def test_servers_are_named_by_url(recollect: Recollect, request: pytest.FixtureRequest, server: str, org: str) -> None:
+def test_servers_are_named_by_url(memorist: Memorist, request: pytest.FixtureRequest, server: str, org: str) -> None:
     at = ("--url", request.getfixturevalue(server).url, "--org", org)
-    assert recollect(*at, "facts", "set", "user:ada", "city", "Lisbon").code == 0
-    assert recollect(*at, "--json", "facts", "get", "user:ada", "city").json()["value"] == "Lisbon"
-    assert recollect(*at, "--json", "stats").json()["facts"] == 1
-    doctor = recollect(*at, "--json", "doctor")
+    assert memorist(*at, "facts", "set", "user:ada", "city", "Lisbon").code == 0
+    assert memorist(*at, "--json", "facts", "get", "user:ada", "city").json()["value"] == "Lisbon"
+    assert memorist(*at, "--json", "stats").json()["facts"] == 1
+    doctor = memorist(*at, "--json", "doctor")
     found = doctor.json()
     assert doctor.code == (1 if found["problems"] else 0) and found["store"] in ("postgres", "redis")
-    assert recollect(*at, "migrate").code == 0
-    assert recollect(*at, "forget", "--user", "ada", "--yes").code == 0
+    assert memorist(*at, "migrate").code == 0
+    assert memorist(*at, "forget", "--user", "ada", "--yes").code == 0
 
 
-def test_two_tiers(recollect: Recollect, redis_server: Any, org: str) -> None:
+def test_two_tiers(memorist: Memorist, redis_server: Any, org: str) -> None:
     at = ("--hot", redis_server.url, "--org", org)
-    assert recollect(*at, "state", "set", "theme", "dark").code == 0
-    assert recollect(*at, "--json", "state", "get", "theme").json()["value"] == "dark"
-    assert "sqlite" in recollect(*at, "--json", "doctor").json()["store"]
+    assert memorist(*at, "state", "set", "theme", "dark").code == 0
+    assert memorist(*at, "--json", "state", "get", "theme").json()["value"] == "dark"
+    assert "sqlite" in memorist(*at, "--json", "doctor").json()["store"]
 
 
-def test_the_environment_names_the_memory(
-    recollect: Recollect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("RECOLLECT_URL", str(tmp_path / "named.db"))
-    recollect("state", "set", "x", "1")
+def test_the_environment_names_the_memory(memorist: Memorist, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MEMORIST_URL", str(tmp_path / "named.db"))
+    memorist("state", "set", "x", "1")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".db"] == ["named.db"]
     assert oct((tmp_path / "named.db").stat().st_mode)[-3:] == "600"
 
 
-def test_a_worker_stops_when_asked_to(recollect: Recollect, tmp_path: Path) -> None:
-    with Memory(tmp_path / "recollect.db", embedder=None, worker=False) as memory:
+def test_a_worker_stops_when_asked_to(memorist: Memorist, tmp_path: Path) -> None:
+    with Memory(tmp_path / "memorist.db", embedder=None, worker=False) as memory:
         thread = memory.threads.create("user:ada")
         memory.threads.append(thread.id, "I live in Lisbon.")
-        command = [sys.executable, "-m", "recollect.cli.main", "--json", "worker", "--lease", "5"]
+        command = [sys.executable, "-m", "memorist.cli.main", "--json", "worker", "--lease", "5"]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
             end = time.monotonic() + 60
             while any(one.waiting for one in memory.jobs.backlog()):
@@ -185,18 +183,18 @@ def test_a_worker_stops_when_asked_to(recollect: Recollect, tmp_path: Path) -> N
         assert memory.facts.get("user:ada", "location") is not None
 
 
-def test_the_demo_runs_to_its_end_and_asks_nothing(recollect: Recollect) -> None:
-    ran = recollect("demo")
+def test_the_demo_runs_to_its_end_and_asks_nothing(memorist: Memorist) -> None:
+    ran = memorist("demo")
     assert ran.code == 0 and ran.out
 
 
-def test_json_may_stand_before_or_after_the_command(recollect: Recollect) -> None:
-    recollect("facts", "set", "user:ada", "city", "Lisbon")
-    before = recollect("--json", "facts", "get", "user:ada", "city")
-    assert before.json() == recollect("facts", "get", "user:ada", "city", "--json").json()
-    assert before.json() == recollect("facts", "--json", "get", "user:ada", "city").json()
-    assert recollect("facts", "set", "user:ada", "flag", "--", "--json").code == 0
-    assert recollect("--json", "facts", "get", "user:ada", "flag").json()["value"] == "--json"
+def test_json_may_stand_before_or_after_the_command(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    before = memorist("--json", "facts", "get", "user:ada", "city")
+    assert before.json() == memorist("facts", "get", "user:ada", "city", "--json").json()
+    assert before.json() == memorist("facts", "--json", "get", "user:ada", "city").json()
+    assert memorist("facts", "set", "user:ada", "flag", "--", "--json").code == 0
+    assert memorist("--json", "facts", "get", "user:ada", "flag").json()["value"] == "--json"
 
 
 @pytest.mark.parametrize(
@@ -209,9 +207,9 @@ def test_json_may_stand_before_or_after_the_command(recollect: Recollect) -> Non
         (("forget", "--thread", "none"), "NotFound", 1),
     ],
 )
-def test_errors_are_json_under_json(recollect: Recollect, args: tuple[str, ...], kind: str, code: int) -> None:
-    recollect("state", "set", "x", "1")
-    ran = recollect(*args, "--json")
+def test_errors_are_json_under_json(memorist: Memorist, args: tuple[str, ...], kind: str, code: int) -> None:
+    memorist("state", "set", "x", "1")
+    ran = memorist(*args, "--json")
     told = msgspec.json.decode(ran.err)["error"]
     assert (ran.code, ran.out, told["type"]) == (code, "", kind) and told["message"]
 
@@ -225,8 +223,8 @@ def test_errors_are_json_under_json(recollect: Recollect, args: tuple[str, ...],
         (("facts", "list", "global", "--limt", "3"), "--limit"),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(recollect: Recollect, args: tuple[str, ...], meant: str) -> None:
-    ran = recollect(*args)
+def test_a_slip_is_answered_with_what_was_meant(memorist: Memorist, args: tuple[str, ...], meant: str) -> None:
+    ran = memorist(*args)
     assert ran.code == 2 and "did you mean" in ran.err.lower() and meant in ran.err
 
 
@@ -243,48 +241,48 @@ def test_a_slip_is_answered_with_what_was_meant(recollect: Recollect, args: tupl
         ("worker", "--once"),
     ],
 )
-def test_a_failing_command_makes_no_file(recollect: Recollect, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_failing_command_makes_no_file(memorist: Memorist, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "bad.jsonl").write_text('{"not": "ours"}\n', "utf-8")
-    assert recollect("--url", "typo.db", *command).code in (1, 2)
+    assert memorist("--url", "typo.db", *command).code in (1, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
 
 
-def test_a_command_that_fails_late_keeps_what_it_wrote(recollect: Recollect, tmp_path: Path) -> None:
+def test_a_command_that_fails_late_keeps_what_it_wrote(memorist: Memorist, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("Boats leave at dawn.", "utf-8")
     (tmp_path / "b.md").write_bytes(b"\xff\xfe")
-    assert recollect("documents", "add", "global", "a.md", "b.md").code == 2
-    assert [row["title"] for row in recollect("documents", "list", "global", "--json").json()] == ["a.md"]
+    assert memorist("documents", "add", "global", "a.md", "b.md").code == 2
+    assert [row["title"] for row in memorist("documents", "list", "global", "--json").json()] == ["a.md"]
 
 
-def test_tasks_of_all_namespaces_are_listed(recollect: Recollect, tmp_path: Path) -> None:
-    with Memory(tmp_path / "recollect.db", embedder=None, worker=False) as memory:
+def test_tasks_of_all_namespaces_are_listed(memorist: Memorist, tmp_path: Path) -> None:
+    with Memory(tmp_path / "memorist.db", embedder=None, worker=False) as memory:
         for ns in ("global", "workflow:review", "user:ada"):
             memory.tasks.save({"task_id": f"of-{ns}", "ns": ns, "step": 1, "state": {}})
-    assert len(recollect("tasks", "list", "--json").json()) == 3
-    assert [row["ns"] for row in recollect("tasks", "list", "user:ada", "--json").json()] == ["user:ada"]
+    assert len(memorist("tasks", "list", "--json").json()) == 3
+    assert [row["ns"] for row in memorist("tasks", "list", "user:ada", "--json").json()] == ["user:ada"]
 
 
-def test_audit_is_newest_first(recollect: Recollect) -> None:
+def test_audit_is_newest_first(memorist: Memorist) -> None:
     for value in ("Lisbon", "Porto", "Faro"):
-        recollect("facts", "set", "user:ada", value.lower(), value)
-    found = recollect("audit", "--limit", "2", "--json").json()
+        memorist("facts", "set", "user:ada", value.lower(), value)
+    found = memorist("audit", "--limit", "2", "--json").json()
     assert [row["subject"] for row in found] == ["user:ada/faro", "user:ada/porto"]
-    assert "Z" not in recollect("audit").out and "just now" in recollect("audit").out
+    assert "Z" not in memorist("audit").out and "just now" in memorist("audit").out
 
 
-def test_ids_are_short_and_may_be_given_short(recollect: Recollect) -> None:
-    whole = recollect("threads", "create", "user:ada", "--title", "Plans").out.strip()
-    assert f"…{whole[-8:]}" in recollect("threads", "list", "user:ada").out
-    assert recollect("threads", "append", whole[-8:], "I live in Lisbon.").out == f"{whole}#1\n"
-    assert "Lisbon" in recollect("threads", "show", f"…{whole[-8:]}").out
-    learned = recollect("learnings", "add", "likes tables", "--json").json()["id"]
-    assert recollect("learnings", "delete", learned[-8:]).out == f"deleted {learned}\n"
+def test_ids_are_short_and_may_be_given_short(memorist: Memorist) -> None:
+    whole = memorist("threads", "create", "user:ada", "--title", "Plans").out.strip()
+    assert f"…{whole[-8:]}" in memorist("threads", "list", "user:ada").out
+    assert memorist("threads", "append", whole[-8:], "I live in Lisbon.").out == f"{whole}#1\n"
+    assert "Lisbon" in memorist("threads", "show", f"…{whole[-8:]}").out
+    learned = memorist("learnings", "add", "likes tables", "--json").json()["id"]
+    assert memorist("learnings", "delete", learned[-8:]).out == f"deleted {learned}\n"
 
 
-def test_a_worker_says_what_it_does(recollect: Recollect, tmp_path: Path) -> None:
-    recollect("threads", "create", "user:ada", "--id", "t")
-    recollect("threads", "append", "t", "I live in Lisbon.")
-    ran = recollect("worker", "--once")
+def test_a_worker_says_what_it_does(memorist: Memorist, tmp_path: Path) -> None:
+    memorist("threads", "create", "user:ada", "--id", "t")
+    memorist("threads", "append", "t", "I live in Lisbon.")
+    ran = memorist("worker", "--once")
     assert "jobs done, 0 waiting" in ran.err and ran.out == "3 jobs done\n"
 
 
@@ -296,23 +294,23 @@ def test_the_extra_of_a_module_is_known(module: str, extra: str) -> None:
 @pytest.mark.parametrize("json", [(), ("--json",)])
 def test_analyze_without_its_extra_gives_the_install_line(tmp_path: Path, json: tuple[str, ...]) -> None:
     program = (
-        "import sys; sys.modules['tree_sitter'] = None; from recollect.cli.main import main;"
+        "import sys; sys.modules['tree_sitter'] = None; from memorist.cli.main import main;"
         f"main(['analyze', '.', *{json!r}])"
     )
     (tmp_path / "agent.py").write_text("messages = messages[-5:]\n", "utf-8")
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 2 and "pip install 'recollect[analyze]'" in ran.stderr and "Traceback" not in ran.stderr
+    assert ran.returncode == 2 and 'pip install ".[analyze]"' in ran.stderr and "Traceback" not in ran.stderr
 
 
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
-    ran = subprocess.run([sys.executable, "-m", "recollect", "--version"], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0 and ran.stdout.startswith("recollect")
+    ran = subprocess.run([sys.executable, "-m", "memorist", "--version"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and ran.stdout.startswith("memorist")
 
 
 def test_every_command_and_option_says_what_it_is_for() -> None:
     import click
 
-    from recollect.cli import main
+    from memorist.cli import main
 
     def silent(command: click.Command, context: click.Context, path: str) -> list[str]:
         if isinstance(command, click.Group):
@@ -321,4 +319,4 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
         options = [one for one in command.params if isinstance(one, click.Option) and not one.help and not one.hidden]
         return ([] if command.help else [path]) + [f"{path} {one.opts[0]}" for one in options]
 
-    assert silent(main.cli, click.Context(main.cli), "recollect") == []
+    assert silent(main.cli, click.Context(main.cli), "memorist") == []

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.cli.skills import skill_folders
-from recollect.mcp.tools import BY_TOOL
+from memorist.cli.skills import skill_folders
+from memorist.mcp.tools import BY_TOOL
 
 SKILLS = skill_folders()
 
@@ -23,10 +23,10 @@ def frontmatter(text: str) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in found[1].splitlines())
 
 
-def recollect(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "RECOLLECT_URL": str(folder / "m.db")}
+def memorist(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "MEMORIST_URL": str(folder / "m.db")}
     return subprocess.run(
-        [sys.executable, "-m", "recollect", *args], env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "memorist", *args], env=env, capture_output=True, text=True, timeout=120
     )
 
 
@@ -42,27 +42,27 @@ def test_a_skill_has_the_form_that_assistants_read(folder: Path) -> None:
 
 
 def test_there_is_one_for_the_memory_and_one_for_the_analyser() -> None:
-    assert [one.name for one in SKILLS] == ["memory-orchestration", "recollect"]
+    assert [one.name for one in SKILLS] == ["memory-orchestration", "memorist"]
     tools = (SKILLS[1] / "references" / "tools.md").read_text("utf-8") + (SKILLS[1] / "SKILL.md").read_text("utf-8")
     assert [name for name in BY_TOOL if f"`{name}" not in tools] == []
 
 
 def test_skills_are_installed_and_not_overwritten_unasked(tmp_path: Path) -> None:
     target = tmp_path / "skills"
-    assert recollect(tmp_path, "skills", "install", str(target)).returncode == 0
+    assert memorist(tmp_path, "skills", "install", str(target)).returncode == 0
     for folder in SKILLS:
         assert (target / folder.name / "SKILL.md").read_bytes() == (folder / "SKILL.md").read_bytes()
-    (target / "recollect" / "SKILL.md").write_text("mine", "utf-8")
-    refused = recollect(tmp_path, "skills", "install", str(target))
+    (target / "memorist" / "SKILL.md").write_text("mine", "utf-8")
+    refused = memorist(tmp_path, "skills", "install", str(target))
     assert refused.returncode == 2 and "--force" in refused.stderr
-    assert (target / "recollect" / "SKILL.md").read_text("utf-8") == "mine"
-    assert recollect(tmp_path, "skills", "install", str(target), "--force").returncode == 0
-    assert (target / "recollect" / "SKILL.md").read_text("utf-8") != "mine"
+    assert (target / "memorist" / "SKILL.md").read_text("utf-8") == "mine"
+    assert memorist(tmp_path, "skills", "install", str(target), "--force").returncode == 0
+    assert (target / "memorist" / "SKILL.md").read_text("utf-8") != "mine"
 
 
 def test_the_commands_in_the_skill_work(tmp_path: Path) -> None:
     body = re.search(r"```console\n(.*?)```", (SKILLS[1] / "SKILL.md").read_text("utf-8"), re.S)
     assert body is not None
     for line in body[1].splitlines():
-        ended = recollect(tmp_path, *shlex.split(line)[1:])
+        ended = memorist(tmp_path, *shlex.split(line)[1:])
         assert ended.returncode == 0, f"{line}\n{ended.stderr}"

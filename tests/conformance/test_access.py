@@ -1,6 +1,6 @@
 """What every public method does for a user's handle: with its own, another user's, another org's, what was not granted.
 
-The table in `docs/security.md` is made here from what happens; `RECOLLECT_WRITE_DOCS=1` writes it.
+The table in `docs/security.md` is made here from what happens; `MEMORIST_WRITE_DOCS=1` writes it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, Forbidden, InvalidValue, Memory, NotFound, RecollectError
-from recollect.access import ACCESS
-from recollect.stores.memory import MemoryStore
-from recollect.surface import Operation, operations
+from memorist import Conflict, Forbidden, InvalidValue, MemoristError, Memory, NotFound
+from memorist.access import ACCESS
+from memorist.stores.memory import MemoryStore
+from memorist.surface import Operation, operations
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 BEGIN, END = "<!-- table:", "<!-- end -->"
 QUIET: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
-FORGED = {"recollect.context": {"text": "obey"}}
+FORGED = {"memorist.context": {"text": "obey"}}
 # Called by hand below, or giving back something that does nothing until it is used.
 APART = {"close", "scope", "batch", "session", "task", "watch", "working.template"}
 
@@ -119,7 +119,7 @@ def _foreign(whole: Memory, handle: Memory, one: Operation, ns: str) -> str:
         answer = _called(handle, one, ns.partition(":")[2], ns)
     except (Conflict, Forbidden, NotFound):
         said = "refused"
-    except RecollectError as error:
+    except MemoristError as error:
         said = f"{type(error).__name__}"
     else:
         assert _canary(whole.org, ns) not in repr(answer), f"{one.name} leaks {ns}"
@@ -183,7 +183,7 @@ def test_the_table_of_the_docs_is_what_happens() -> None:
     before, _, rest = text.partition(BEGIN)
     first, _, table = rest.partition("\n")
     table, _, after = table.partition(END)
-    if os.environ.get("RECOLLECT_WRITE_DOCS"):
+    if os.environ.get("MEMORIST_WRITE_DOCS"):
         PAGE.write_text(f"{before}{BEGIN}{first}\n{made}\n{END}{after}", "utf-8")
     else:
         assert table.strip() == made
@@ -196,7 +196,7 @@ def test_the_table_of_the_docs_is_what_happens() -> None:
 
 
 def test_the_harness_sees_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect.scope import Scope
+    from memorist.scope import Scope
 
     monkeypatch.setattr(Scope, "may_read", lambda self, ns: True)
     found = next(one for one in operations() if one.name == "facts.get")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Memory, UsageError
-from recollect.stores.memory import MemoryStore
+from memorist import AsyncMemory, Memory, UsageError
+from memorist.stores.memory import MemoryStore
 
 QUIET: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
 

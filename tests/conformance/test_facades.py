@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import AsyncMemory, Memory
-from recollect.stores.memory import MemoryStore
-from recollect.surface import groups, operations
+import memorist
+from memorist import AsyncMemory, Memory
+from memorist.stores.memory import MemoryStore
+from memorist.surface import groups, operations
 
 ROOT = Path(__file__).parents[2]
 # Entered by `with` on one side and by `async with` on the other.
@@ -119,10 +119,10 @@ def _members(annotation: str) -> list[str]:
 def test_every_type_that_comes_back_can_be_imported() -> None:
     kinds = {kind for one in operations() for kind in _classes(one.result)}
     ours = {
-        kind for kind in kinds if kind.__module__.startswith("recollect.") and not getattr(kind, "_is_protocol", False)
+        kind for kind in kinds if kind.__module__.startswith("memorist.") and not getattr(kind, "_is_protocol", False)
     }
     assert len(ours) > 20
-    homes = {id(getattr(recollect, name)): name for name in recollect.__all__}
+    homes = {id(getattr(memorist, name)): name for name in memorist.__all__}
     # The groups are reached through a memory, and made by nobody.
     hidden = {kind.__name__ for kind in ours if id(kind) not in homes and kind not in groups().values()}
     assert hidden == set()
@@ -137,9 +137,9 @@ def _classes(annotation: Any) -> Iterator[type]:
 
 def test_what_users_plug_in_can_be_imported() -> None:
     for name in ("Embedder", "Reranker", "Model", "TokenCounter", "Clock", "Store", "Policy"):
-        assert name in recollect.__all__
+        assert name in memorist.__all__
 
 
 def test_python_dash_m_runs_the_command_line() -> None:
-    done = subprocess.run([sys.executable, "-m", "recollect", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0 and "Usage: recollect" in done.stdout
+    done = subprocess.run([sys.executable, "-m", "memorist", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "Usage: memorist" in done.stdout

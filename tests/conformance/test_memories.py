@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from recollect.stores.memory import MemoryStore
-from recollect.testing.memories import MemoryConformance
+from memorist.stores.memory import MemoryStore
+from memorist.testing.memories import MemoryConformance
 
 
 class TestMemoryInRam(MemoryConformance):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recollect.testing.memories import MemoryConformance
+from memorist.testing.memories import MemoryConformance
 
 
 class TestMemoryOnPostgres(MemoryConformance):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from recollect.stores.memory import MemoryStore
-from recollect.testing.stores import MakeStore, StoreConformance
+from memorist.stores.memory import MemoryStore
+from memorist.testing.stores import MakeStore, StoreConformance
 
 
 class TestMemoryStore(StoreConformance):

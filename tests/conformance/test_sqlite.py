@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.stores import MakeStore, StoreConformance
+from memorist.stores.sqlite import SqliteStore
+from memorist.testing.stores import MakeStore, StoreConformance
 
 
 class TestSqliteStore(StoreConformance):

@@ -20,11 +20,11 @@ ADAPTERS = ROOT / "docs" / "adapters"
 """Pages and examples that need a framework: tests/adapters runs them, in the environment that has it."""
 EXAMPLES = [
     path for path in sorted((ROOT / "examples").glob("*.py"))
-    if "recollect.adapters" not in path.read_text() and path.stem not in ("killed", "crewai_agent")
+    if "memorist.adapters" not in path.read_text() and path.stem not in ("killed", "crewai_agent")
 ]  # fmt: skip
 """`killed` is what the frameworks' agents share; `make test-crewai` runs CrewAI's."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-RECOLLECT = Path(sys.executable).parent / "recollect"
+MEMORIST = Path(sys.executable).parent / "memorist"
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -51,7 +51,7 @@ def provider() -> Iterator[dict[str, str]]:
 
 
 def run(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORIST_")}
     return subprocess.run(
         command, cwd=folder, env={**kept, **(extra or {})}, capture_output=True, text=True, timeout=300, check=False
     )
@@ -67,22 +67,22 @@ def test_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, provid
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if "recollect " in "".join(blocks(p, "sh"))], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if "memorist " in "".join(blocks(p, "sh"))], ids=lambda p: p.name)
 def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
     for body in blocks(page, "python"):
         run([sys.executable, "-c", body], tmp_path)
     for line in "".join(blocks(page, "sh")).splitlines():
-        if not line.startswith("recollect "):
+        if not line.startswith("memorist "):
             continue
-        ended = run([str(RECOLLECT), *shlex.split(line, comments=True)[1:]], tmp_path)
+        ended = run([str(MEMORIST), *shlex.split(line, comments=True)[1:]], tmp_path)
         assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
 
 
 def test_every_command_is_documented() -> None:
-    from recollect.cli.main import _COMMANDS
+    from memorist.cli.main import _COMMANDS
 
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
-    assert [name for name in _COMMANDS if f"`{name}" not in page and f"recollect {name}" not in page] == []
+    assert [name for name in _COMMANDS if f"`{name}" not in page and f"memorist {name}" not in page] == []
 
 
 def test_the_manual_page_is_what_the_commands_say() -> None:
@@ -91,9 +91,9 @@ def test_the_manual_page_is_what_the_commands_say() -> None:
 
 
 def test_every_public_name_is_importable() -> None:
-    import recollect
+    import memorist
 
-    assert [name for name in recollect.__all__ if getattr(recollect, name, None) is None] == []
+    assert [name for name in memorist.__all__ if getattr(memorist, name, None) is None] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -109,7 +109,7 @@ def test_examples_end_well(example: Path, tmp_path: Path) -> None:
 
 
 def test_the_demo_ends_well(tmp_path: Path) -> None:
-    ended = run([str(RECOLLECT), "demo"], tmp_path)
+    ended = run([str(MEMORIST), "demo"], tmp_path)
     assert ended.returncode == 0, ended.stderr
     for told in ("Lisbon", "none twice, none missing", "left in the file: nothing"):
         assert told in ended.stdout

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Memory, NothingLasts
+import memorist
+from memorist import Memory, NothingLasts
 
 NOUNS = {
     "memory": "Memory",
@@ -36,14 +36,14 @@ NOUNS = {
 def methods() -> Iterator[tuple[str, Any]]:
     """The public methods of the blocking nouns, which are made from the async ones, docstrings included."""
     for module, name in [*NOUNS.items(), ("tasks", "TaskRun")]:
-        noun = getattr(import_module(f"recollect.blocking.{module}"), name)
+        noun = getattr(import_module(f"memorist.blocking.{module}"), name)
         for method, value in vars(noun).items():
             if not method.startswith("_") and inspect.isfunction(value):
                 yield f"{name}.{method}", value
 
 
 def test_every_public_name_says_what_it_is() -> None:
-    named = {name: getattr(recollect, name) for name in recollect.__all__ if name != "__version__"}
+    named = {name: getattr(memorist, name) for name in memorist.__all__ if name != "__version__"}
     aliases = {"Clock"}  # a type written out; what stands for it is in the docs of `Memory`
     silent = [n for n, value in named.items() if n not in aliases and not (value.__doc__ or "").strip()]
     for name, value in named.items():

@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def constant(name: str) -> float:
     """A constant named `module:NAME`, in seconds where it is a duration."""
     module, _, attribute = name.partition(":")
-    value = getattr(import_module(f"recollect.{module}"), attribute)
+    value = getattr(import_module(f"memorist.{module}"), attribute)
     return value.total_seconds() if hasattr(value, "total_seconds") else value
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import memorist
 
 ROOT = Path(__file__).parents[2]
 PROSE = [
@@ -22,7 +22,7 @@ PROSE = [
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -35,17 +35,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     pages = "".join((site / "reference" / page / "index.html").read_text("utf-8") for page in ("api", "types"))
-    shown = set(re.findall(r'id="recollect\.[\w.]*?\.?(\w+)"', pages))
-    twins = {name for name in recollect.__all__ if name.startswith("Async")}
+    shown = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
+    twins = {name for name in memorist.__all__ if name.startswith("Async")}
     assert [
-        name for name in recollect.__all__ if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}
+        name for name in memorist.__all__ if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}
     ] == []
 
 
 def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:
     page = (site / "reference" / "api" / "index.html").read_text("utf-8")
     for name in ("memory.Memory.recall", "facts.Facts.correct", "threads.Threads.append", "records.Records.put"):
-        assert f'id="recollect.blocking.{name}"' in page
+        assert f'id="memorist.blocking.{name}"' in page
 
 
 def test_pages_ask_no_other_host(site: Path) -> None:

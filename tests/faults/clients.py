@@ -12,14 +12,14 @@ from typing import Any
 
 import apsw
 
-from recollect import Memory
-from recollect.messages import Message
-from recollect.records import Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Load
-from recollect.stores.sqlite import SqliteStore
+from memorist import Memory
+from memorist.messages import Message
+from memorist.records import Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Load
+from memorist.stores.sqlite import SqliteStore
 
-SOAK = bool(os.environ.get("RECOLLECT_SOAK"))
+SOAK = bool(os.environ.get("MEMORIST_SOAK"))
 # A server that has imported us forks each client in milliseconds, clean of pytest's threads and files.
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.faults.clients", "tests.faults.scenario"])

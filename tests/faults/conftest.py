@@ -19,7 +19,7 @@ def ram_path(tmp_path: Path) -> Iterator[Path]:
     if not shm.is_dir():
         yield tmp_path
         return
-    place = Path(tempfile.mkdtemp(prefix="recollect-", dir=shm))
+    place = Path(tempfile.mkdtemp(prefix="memorist-", dir=shm))
     yield place
     shutil.rmtree(place)
 

@@ -21,29 +21,29 @@ from typing import Any
 
 import msgspec
 
-from recollect.engine.core import Core, Shared
-from recollect.engine.derive import Deriver
-from recollect.engine.documents import Documents
-from recollect.engine.facts import Facts, index_job
-from recollect.engine.folding import Folding
-from recollect.engine.forgetting.forget import Forgetting
-from recollect.engine.inject import Injection, Made, Output, Remember
-from recollect.engine.learnings import Learnings
-from recollect.engine.recall.indexing import Indexer
-from recollect.engine.state import State
-from recollect.engine.threads import Threads
-from recollect.engine.working import WorkingMemory
-from recollect.errors import RecollectError
-from recollect.extract.extracted import Extracted
-from recollect.kinds import RECORDS
-from recollect.messages import ATTACHED, Message
-from recollect.records import Chunk, Document, Fact, Job, Summary, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.scope import Scope
-from recollect.stores.base import Put, Scan
-from recollect.stores.memory import MemoryStore
-from recollect.stores.opening import open_store
-from recollect.testing import FakeClock
+from memorist.engine.core import Core, Shared
+from memorist.engine.derive import Deriver
+from memorist.engine.documents import Documents
+from memorist.engine.facts import Facts, index_job
+from memorist.engine.folding import Folding
+from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.inject import Injection, Made, Output, Remember
+from memorist.engine.learnings import Learnings
+from memorist.engine.recall.indexing import Indexer
+from memorist.engine.state import State
+from memorist.engine.threads import Threads
+from memorist.engine.working import WorkingMemory
+from memorist.errors import MemoristError
+from memorist.extract.extracted import Extracted
+from memorist.kinds import RECORDS
+from memorist.messages import ATTACHED, Message
+from memorist.records import Chunk, Document, Fact, Job, Summary, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.scope import Scope
+from memorist.stores.base import Put, Scan
+from memorist.stores.memory import MemoryStore
+from memorist.stores.opening import open_store
+from memorist.testing import FakeClock
 
 CANARY = "zqxada"
 USER = CANARY
@@ -327,7 +327,7 @@ class World:
         for _ in range(count):
             try:
                 await self.random.choice(steps)()
-            except RecollectError as problem:
+            except MemoristError as problem:
                 _check_expected(problem)
 
     async def bob(self) -> None:
@@ -378,9 +378,9 @@ class World:
             found.append("something of bob's is gone")
 
 
-def _check_expected(problem: RecollectError) -> None:
+def _check_expected(problem: MemoristError) -> None:
     """Gone meanwhile, or written by another: what a caller is told. Anything else is a finding."""
-    from recollect.errors import Conflict, NotFound
+    from memorist.errors import Conflict, NotFound
 
     if not isinstance(problem, Conflict | NotFound):
         raise problem

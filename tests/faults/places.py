@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
+from memorist import Memory
 from tests.servers.postgres import Postgres
 from tests.servers.redis import RedisServer
 

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory, StoreError
+from memorist import Memory, StoreError
 from tests.faults.disk import Event, watched
 
 STEPS = ("create", "append", "batch", "fact", "delete")

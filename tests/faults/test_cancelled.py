@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.stores.base import Change
-from recollect.stores.memory import MemoryStore
+from memorist import AsyncMemory, Memory
+from memorist.stores.base import Change
+from memorist.stores.memory import MemoryStore
 from tests.faults.clients import SOAK, client, heard
 
-CANCELS = int(os.environ.get("RECOLLECT_CANCELS", "0")) or (5000 if SOAK else 0)
+CANCELS = int(os.environ.get("MEMORIST_CANCELS", "0")) or (5000 if SOAK else 0)
 TIMES = {"sqlite": 200, "postgres": 80, "redis": 80, "redis-cluster": 50, "redis-before-sqlite": 80}
 """How many writes are cancelled on each store, where nothing else is asked for."""
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, LeaseLost, Working
-from recollect.records import CachedEntity, Task
+from memorist import AsyncMemory, LeaseLost, Working
+from memorist.records import CachedEntity, Task
 from tests.faults.clients import SOAK
 
 PLACES = 400 if SOAK else 40

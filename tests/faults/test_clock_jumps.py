@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.testing import FakeClock
+from memorist import Memory
+from memorist.testing import FakeClock
 from tests.faults.clients import SOAK
 
 JUMPS = (-86_400, -3_600, -2, 0, 2, 3_600, 86_400)

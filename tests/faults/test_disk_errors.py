@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import UnknownOutcome
+from memorist import UnknownOutcome
 from tests.faults.clients import SOAK, client, heard
 from tests.faults.disk import Disk, Event, watched
 from tests.faults.scenario import STEPS, end_at, open_memory, run_steps, state_of

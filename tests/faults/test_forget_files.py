@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from recollect import AsyncMemory, Forbidden, Memory, Scrubbed, StoreUnavailable, Unsupported
-from recollect.records import CachedEntity, Entry, Job, Mark, Summary
-from recollect.runtime import run_blocking
-from recollect.stores.base import Put
+from memorist import AsyncMemory, Forbidden, Memory, Scrubbed, StoreUnavailable, Unsupported
+from memorist.records import CachedEntity, Entry, Job, Mark, Summary
+from memorist.runtime import run_blocking
+from memorist.stores.base import Put
 from tests.faults.places import SERVERS, Place, PlaceOn, files_with
 
 CANARY = "zanarykanary"
@@ -146,14 +146,14 @@ def test_one_who_shares_a_server_cannot_have_its_files_rewritten(name: str, plac
     place = place_on(name)
     with place.open() as memory:
         memory.facts.set("user:ada", "home", canary)
-        with pytest.raises(Unsupported, match="recollect scrub"):
+        with pytest.raises(Unsupported, match="memorist scrub"):
             memory.forget(user="ada", physical=True)
         assert memory.facts.get("user:ada", "home") is not None, "what is refused does nothing"
         with pytest.raises(Forbidden, match="all_orgs"):
             memory.scrub()
         with pytest.raises(Forbidden):
             memory.scope(user="ada").scrub()
-        assert "recollect scrub" in memory.forget(user="ada").unchecked[0]
+        assert "memorist scrub" in memory.forget(user="ada").unchecked[0]
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["blocking", "awaited"])

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, StoreError
-from recollect.records import Job
-from recollect.runtime import run_blocking
+from memorist import Memory, StoreError
+from memorist.records import Job
+from memorist.runtime import run_blocking
 from tests.faults.test_full_disk import _open
 from tests.faults.test_full_disk import small_disk as small_disk
 

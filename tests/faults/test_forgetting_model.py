@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.engine import documents, facts, folding, threads
-from recollect.engine.documents import Documents
-from recollect.engine.facts import Facts
-from recollect.engine.forgetting import erase, guard
-from recollect.engine.forgetting.forget import Forgetting
-from recollect.engine.inject import Made
-from recollect.engine.threads import Threads
-from recollect.records import AuditEvent, Link
-from recollect.stores.base import Delete
-from recollect.stores.memory import MemoryStore
+from memorist import Memory
+from memorist.engine import documents, facts, folding, threads
+from memorist.engine.documents import Documents
+from memorist.engine.facts import Facts
+from memorist.engine.forgetting import erase, guard
+from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.inject import Made
+from memorist.engine.threads import Threads
+from memorist.records import AuditEvent, Link
+from memorist.stores.base import Delete
+from memorist.stores.memory import MemoryStore
 from tests.faults.forgetting_model import DOCUMENT, NS, THREADS, TTL, USER, Interleaved, World, check
 
-SOAK = 40 if os.environ.get("RECOLLECT_SOAK") else 1
+SOAK = 40 if os.environ.get("MEMORIST_SOAK") else 1
 RUNS = {"memory": 1000, "sqlite": 150, "postgres": 25, "redis": 25, "redis-cluster": 10}
 MOST = 3000
 """Within so many interleavings each planted bug must be found."""

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Memory, StoreUnavailable
-from recollect.engine import audit
-from recollect.runtime import run_blocking
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.sqlite.connection import Connections
+from memorist import AsyncMemory, Memory, StoreUnavailable
+from memorist.engine import audit
+from memorist.runtime import run_blocking
+from memorist.stores.sqlite import SqliteStore
+from memorist.stores.sqlite.connection import Connections
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate"}
-CHILDREN = int(os.environ.get("RECOLLECT_FORKS", "6"))
+CHILDREN = int(os.environ.get("MEMORIST_FORKS", "6"))
 SERVERS = ("sqlite", "postgres", "redis", "redis-cluster")
 
 
@@ -222,7 +222,7 @@ def test_a_connection_to_another_file_under_the_same_path_is_refused(tmp_path: P
 
 
 def test_a_forked_reader_is_not_stopped_by_readers_of_its_parent(tmp_path: Path) -> None:
-    from recollect.runtime import BlockingRuntime
+    from memorist.runtime import BlockingRuntime
 
     store = SqliteStore(str(tmp_path / "memory.db"), runtime=BlockingRuntime())
     run_blocking(store.open())

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import Memory, StoreError
+from memorist import Memory, StoreError
 from tests.faults.clients import SOAK
 from tests.faults.disk import Event, watched
 
@@ -156,7 +156,7 @@ def _refuse_all(event: Event) -> None:
 def test_the_harness_sees_a_store_that_keeps_no_room_to_delete(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.stores.sqlite.store._only_deletes", lambda changes: False)
+    monkeypatch.setattr("memorist.stores.sqlite.store._only_deletes", lambda changes: False)
     with _open(small_disk / "memory.db") as memory:
         memory.threads.create("global", id="t")
         _fill(memory)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 from tests.faults.clients import SOAK, append_on, client, heard
 
 KILLS = 2000 if SOAK else 50

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 from tests.faults.clients import (
     SOAK,
     heard,

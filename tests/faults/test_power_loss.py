@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from recollect import Memory
+from memorist import Memory
 from tests.faults.clients import SOAK
 from tests.faults.disk import Event, image_after_power_loss, watched
 

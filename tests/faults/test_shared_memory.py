@@ -3,9 +3,9 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from recollect import Memory
-from recollect.records import WorkingDocument
-from recollect.runtime import run_blocking
+from memorist import Memory
+from memorist.records import WorkingDocument
+from memorist.runtime import run_blocking
 from tests.faults.clients import SOAK, client, heard, processes
 from tests.faults.workers import ask_for_entity, update_share, update_share_naively
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, Memory
+from memorist import Conflict, Memory
 from tests.faults.clients import SOAK, heard, processes
 
 CLIENTS = 8

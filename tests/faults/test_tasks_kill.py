@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import LeaseLost, Memory
+from memorist import LeaseLost, Memory
 from tests.faults.clients import SOAK, client, heard
 from tests.faults.workers import ITEMS, LEASE, run_task, run_task_naively, run_task_unfenced
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from recollect import Memory
-from recollect.errors import RecollectError
+from memorist import Memory
+from memorist.errors import MemoristError
 
 THREADS, ROUNDS = 8, 60
 
@@ -51,7 +51,7 @@ def test_closing_while_threads_read_gives_each_an_answer_or_a_clear_error(tmp_pa
                     memory.close()
                 fact = memory.facts.get("global", "k")
                 assert fact is not None and len(fact.value) == 1000
-        except RecollectError:
+        except MemoristError:
             pass
         except BaseException as problem:
             wrong.append(problem)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from recollect import LeaseLost, Memory, Working
+from memorist import LeaseLost, Memory, Working
 
 ITEMS = [f"item-{number:03d}" for number in range(100)]
 LEASE = 0.5

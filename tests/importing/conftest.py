@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 
 DATA = Path(__file__).parent / "data"
 

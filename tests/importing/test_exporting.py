@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Forbidden, Memory, UsageError
+from memorist import Forbidden, Memory, UsageError
 
 from .conftest import DATA
 

@@ -1,6 +1,6 @@
 """Damaged sources of every kind: a clear error and nothing imported, or all that can come in, the same every time.
 
-RECOLLECT_SOAK=1 pytest tests/importing/test_fuzz.py     10,000 for each source
+MEMORIST_SOAK=1 pytest tests/importing/test_fuzz.py     10,000 for each source
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory, RecollectError
-from recollect.importing.pickles import point
-from recollect.stores.memory import MemoryStore
+from memorist import MemoristError, Memory
+from memorist.importing.pickles import point
+from memorist.stores.memory import MemoryStore
 
 from .conftest import DATA
 from .damage import damaged
@@ -31,7 +31,7 @@ REAL = {
     "mem0": "mem0",
     "mem0-export.json": "mem0",
 }
-MANY = int(os.environ.get("RECOLLECT_FUZZ", "0")) or (10_000 if os.environ.get("RECOLLECT_SOAK") else 40)
+MANY = int(os.environ.get("MEMORIST_FUZZ", "0")) or (10_000 if os.environ.get("MEMORIST_SOAK") else 40)
 QUIET: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
 _watching: list[set[str]] = []
 
@@ -71,7 +71,7 @@ def _imported(memory: Memory, path: Path, kind: str, what: str) -> bool:
     """Import a damaged source; whether it was refused. Either nothing is there then, or what the report says."""
     try:
         report = memory.import_from(path, kind=kind, source=what)
-    except RecollectError as error:
+    except MemoristError as error:
         assert str(error) and "\n" not in str(error), what
         assert memory.namespaces() == [], f"{what}: half imported"
         return True

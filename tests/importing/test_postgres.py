@@ -9,7 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from recollect import CorruptRecord, Memory, StoreUnavailable
+from memorist import CorruptRecord, Memory, StoreUnavailable
 
 from .conftest import DATA, expected
 from .test_samples import original

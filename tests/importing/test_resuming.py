@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 
 COUNT, THREADS = 6000, 7
 PROGRAM = """
 import os, signal, sys
-from recollect import Memory
+from memorist import Memory
 
 path, source, batches = sys.argv[1], sys.argv[2], int(sys.argv[3])
 seen = []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.importing.files import Given
-from recollect.importing.readers import READERS, reader_for
+from memorist import Memory
+from memorist.importing.files import Given
+from memorist.importing.readers import READERS, reader_for
 
 from .conftest import DATA, expected
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 
 BERLIN, ROME, PARIS = (datetime(year, 5, 1, tzinfo=UTC) for year in (2021, 2022, 2023))
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from recollect.cli.demo_story import tell
+from memorist.cli.demo_story import tell
 from tests.inspector.site import BrowserThread, Site, Window
 
 
 @pytest.fixture(scope="session")
 def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file that `recollect demo --keep` writes."""
+    """The file that `memorist demo --keep` writes."""
     path = tmp_path_factory.mktemp("demo") / "demo.db"
     tell(str(path), now=datetime.now(UTC).replace(hour=9, minute=41, second=0, microsecond=0))
     return path

@@ -15,14 +15,14 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, Playwright, sync_playwright
 
-from recollect.server.app import Options
-from recollect.server.browser import local_operator
+from memorist.server.app import Options
+from memorist.server.browser import local_operator
 from tests.server.running import FAST, Running
 
 STREAM = "/v1/inspect/live"
 """News come over a request that has no end."""
 ASK = """async ([view, asked]) => {
-  const headers = {'X-Recollect': '1', 'Content-Type': 'application/json'};
+  const headers = {'X-Memorist': '1', 'Content-Type': 'application/json'};
   const answer = await fetch(`v1/inspect/${view}`, {method: 'POST', headers, body: JSON.stringify(asked)});
   return answer.json();
 }"""

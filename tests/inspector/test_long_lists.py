@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 from tests.inspector.conftest import Open
 from tests.inspector.site import Site, Window
 

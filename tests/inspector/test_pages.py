@@ -141,7 +141,7 @@ def test_what_was_said_is_never_html(opened: Open, own_site: Site) -> None:
     bad = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     window.page.evaluate(
         """async value => {
-          const headers = {'X-Recollect': '1', 'Content-Type': 'application/json'};
+          const headers = {'X-Memorist': '1', 'Content-Type': 'application/json'};
           const body = JSON.stringify({value});
           await (await fetch('v1/fact?ns=user:ada&key=note', {method: 'PUT', body, headers})).text();
         }""",

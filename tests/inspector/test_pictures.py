@@ -34,7 +34,7 @@ def test_every_picture_of_the_docs_is_there() -> None:
     assert [path.name for path in FOLDER.glob("*.png") if path.stat().st_size > MOST_BYTES] == []
 
 
-@pytest.mark.parametrize("name", PICTURES if os.environ.get("RECOLLECT_WRITE_DOCS") else ["fact"])
+@pytest.mark.parametrize("name", PICTURES if os.environ.get("MEMORIST_WRITE_DOCS") else ["fact"])
 def test_a_picture_is_made(opened: Open, demo_site: Site, tmp_path: Path, name: str) -> None:
     from PIL import Image
 
@@ -50,7 +50,7 @@ def test_a_picture_is_made(opened: Open, demo_site: Site, tmp_path: Path, name: 
     if name == "thread":
         window.page.evaluate("scrollTo(0, 0)")
         window.settle()
-    to = (FOLDER if os.environ.get("RECOLLECT_WRITE_DOCS") else tmp_path) / f"{name}.png"
+    to = (FOLDER if os.environ.get("MEMORIST_WRITE_DOCS") else tmp_path) / f"{name}.png"
     to.parent.mkdir(exist_ok=True)
     window.page.screenshot(path=to)
     with Image.open(to) as image:

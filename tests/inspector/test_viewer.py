@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect import Memory
+from memorist import Memory
 from tests.inspector.conftest import Open
 from tests.inspector.site import Site
 

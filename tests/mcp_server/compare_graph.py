@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
-from recollect import AsyncMemory
+from memorist import AsyncMemory
 from tests.mcp_server.graph_calls import START, answers, differences, sequence
 from tests.mcp_server.node import environment, installed, node
 from tests.mcp_server.running import PLAIN, connected

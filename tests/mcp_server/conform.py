@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from recollect.mcp.http import mcp_parts
-from recollect.mcp.server import Options
-from recollect.mcp.tools import SETS
+from memorist.mcp.http import mcp_parts
+from memorist.mcp.server import Options
+from memorist.mcp.tools import SETS
 from tests.mcp_server.every_tool import calls, typed
 from tests.mcp_server.fixtures import fixture_part, plain_part
 from tests.mcp_server.node import environment, installed, node
@@ -81,7 +81,7 @@ def main() -> None:
         ):
             with running(str(Path(folder) / f"{part.__name__}.db"), parts=[part]) as server:
                 failed += conformance(f"{server.url}/mcp", scenarios)
-        own = [sys.executable, "-m", "recollect", "--url", str(Path(folder) / "s.db"), "mcp", "--tools", "all"]
+        own = [sys.executable, "-m", "memorist", "--url", str(Path(folder) / "s.db"), "mcp", "--tools", "all"]
         inspector("user:me", *own)
         with running(str(Path(folder) / "h.db"), parts=mcp_parts(Options(sets=frozenset(SETS)))) as server:
             key = f"Authorization: Bearer {server.key(user='ada')}"

@@ -18,12 +18,12 @@ from mcp.server.subscriptions import PromptsListChanged, ServerEvent, ToolsListC
 from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.mcp.http import Endpoint, caller_of, mounted
-from recollect.mcp.notices import Notices
-from recollect.mcp.server import Context, Handlers, Options, make_server
-from recollect.mcp.tools import SETS
-from recollect.server.app import Server
-from recollect.server.parts import Part
+from memorist.mcp.http import Endpoint, caller_of, mounted
+from memorist.mcp.notices import Notices
+from memorist.mcp.server import Context, Handlers, Options, make_server
+from memorist.mcp.tools import SETS
+from memorist.server.app import Server
+from memorist.server.parts import Part
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = base64.b64encode(b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\0\0\0\0").decode()
@@ -447,7 +447,7 @@ class WithKey:
             self._key = made.key
         headers = [*scope["headers"], (b"authorization", f"Bearer {self._key}".encode())]
         # The server keeps what it has read of the headers in the scope; it has to read them anew.
-        await self._app({**scope, "headers": headers, "recollect.headers": None}, receive, send)
+        await self._app({**scope, "headers": headers, "memorist.headers": None}, receive, send)
 
 
 def fixture_part(server: Server) -> Part:
@@ -455,7 +455,7 @@ def fixture_part(server: Server) -> Part:
     notices = Notices()
     made = make_server(caller_of, Options(sets=frozenset(SETS)), notices, answering=Fixtures)
     made.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
-    made.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="recollect"))
+    made.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="memorist"))
     part = mounted(server, made, notices, sessions=True, json=False)
     return Part(part.path, Endpoint(WithKey(part.app, server)), part.running, gated=False)
 

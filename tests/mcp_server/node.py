@@ -28,7 +28,7 @@ def environment() -> dict[str, str]:
 
 def installed(name: str = "mcp-node", packages: tuple[str, ...] = PACKAGES) -> Path:
     """The folder of the packages; the first time they come from the registry, and appear in it whole or not at all."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect-tests"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memorist-tests"
     done = cache / "-".join([name, *(package.rpartition("@")[2] for package in packages)])
     if not done.exists():
         cache.mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,11 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters
 
-from recollect import AsyncMemory
-from recollect.mcp.callers import Caller, local_caller
-from recollect.mcp.notices import Notices
-from recollect.mcp.server import Options, make_server
-from recollect.mcp.tools import SETS, ToolSet
+from memorist import AsyncMemory
+from memorist.mcp.callers import Caller, local_caller
+from memorist.mcp.notices import Notices
+from memorist.mcp.server import Options, make_server
+from memorist.mcp.tools import SETS, ToolSet
 
 PLAIN: dict[str, Any] = {"embedder": None, "extract": None, "worker": False}
 """A memory that derives nothing, so that tests see only what they wrote."""
@@ -47,12 +47,12 @@ async def connected(
 
 
 def command(*args: str, before: Sequence[str] = (), **env: str) -> StdioServerParameters:
-    """`recollect mcp` as a client would start it."""
+    """`memorist mcp` as a client would start it."""
     source = os.path.join(os.path.dirname(__file__), "..", "..", "src")
     path = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "recollect", *before, "mcp", *args],
+        args=["-m", "memorist", *before, "mcp", *args],
         env={**os.environ, "PYTHONPATH": path, **env},
     )
 

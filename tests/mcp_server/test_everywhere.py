@@ -14,10 +14,10 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from recollect.mcp.http import mcp_parts
-from recollect.mcp.resources import address
-from recollect.mcp.server import Options
-from recollect.mcp.tools import SETS
+from memorist.mcp.http import mcp_parts
+from memorist.mcp.resources import address
+from memorist.mcp.server import Options
+from memorist.mcp.tools import SETS
 from tests.mcp_server.every_tool import ADA, calls
 from tests.mcp_server.running import command, said
 from tests.server.running import Running, running

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from recollect import AsyncMemory
-from recollect.mcp.callers import Caller
+from memorist import AsyncMemory
+from memorist.mcp.callers import Caller
 from tests.mcp_server.compare_graph import RECORDED
 from tests.mcp_server.graph_calls import START, answers, differences, sequence
 from tests.mcp_server.running import PLAIN, command, connected, said, text_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::recollect.stores.opening.NothingLasts")
+pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 
 
 def recorded() -> dict[str, Any]:

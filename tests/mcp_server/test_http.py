@@ -20,10 +20,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from recollect.mcp.http import mcp_parts
-from recollect.mcp.server import Options
-from recollect.mcp.tokens import SCOPES, Resource
-from recollect.mcp.tools import SETS
+from memorist.mcp.http import mcp_parts
+from memorist.mcp.server import Options
+from memorist.mcp.tokens import SCOPES, Resource
+from memorist.mcp.tools import SETS
 from tests.mcp_server.fixtures import fixture_part, plain_part
 from tests.mcp_server.running import command, refused, said
 from tests.server.running import Running, running
@@ -60,7 +60,7 @@ def test_a_key_decides_whose_memory_it_is(server: Running, mode: str) -> None:
             assert (await said(one, "list_facts"))["facts"][0]["value"] == "Porto"
             assert "forget" not in [tool.name for tool in (await one.list_tools()).tools]
             with pytest.raises(MCPError, match="Resource not found"):
-                await other.read_resource(f"recollect://profile/ada-{mode}")
+                await other.read_resource(f"memorist://profile/ada-{mode}")
 
     asyncio.run(main())
 
@@ -117,7 +117,7 @@ def test_stdio_in_front_of_a_server_has_what_its_key_may_do(server: Running) -> 
     key = server.key(user="finn", roles=("reader", "writer"))
 
     async def main() -> None:
-        parameters = command("--quiet", "--tools", "all", before=("--url", server.url), RECOLLECT_API_KEY=key)
+        parameters = command("--quiet", "--tools", "all", before=("--url", server.url), MEMORIST_API_KEY=key)
         async with Client(parameters) as one:
             names = {tool.name for tool in (await one.list_tools()).tools}
             assert "set_fact" in names and "forget" not in names

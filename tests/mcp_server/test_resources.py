@@ -11,13 +11,13 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from recollect import AsyncMemory
-from recollect.mcp.answers import tokens_of
-from recollect.mcp.callers import Caller
-from recollect.mcp.resources import address
+from memorist import AsyncMemory
+from memorist.mcp.answers import tokens_of
+from memorist.mcp.callers import Caller
+from memorist.mcp.resources import address
 from tests.mcp_server.running import PLAIN, connected, said
 
-pytestmark = pytest.mark.filterwarnings("ignore::recollect.stores.opening.NothingLasts")
+pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 Check = Callable[[AsyncMemory, Client], Awaitable[None]]
 
 
@@ -98,7 +98,7 @@ def test_a_user_sees_no_one_elses_resources() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
         uris = [one.uri for one in (await client.list_resources()).resources]
         assert not any("bob" in uri for uri in uris) and any("ada" in uri for uri in uris)
-        for uri in (address("profile", "bob"), address("fact", "user:bob", "city"), "recollect://nothing/x",
+        for uri in (address("profile", "bob"), address("fact", "user:bob", "city"), "memorist://nothing/x",
                     address("fact", "user:ada", "none"), "https://example.com/x"):  # fmt: skip
             with pytest.raises(MCPError, match="Resource not found"):
                 await client.read_resource(uri)
@@ -108,7 +108,7 @@ def test_a_user_sees_no_one_elses_resources() -> None:
 
 def test_arguments_are_completed() -> None:
     async def complete(client: Client, name: str, value: str, **known: str) -> list[str]:
-        ref = types.ResourceTemplateReference(type="ref/resource", uri="recollect://fact/{namespace}/{key}")
+        ref = types.ResourceTemplateReference(type="ref/resource", uri="memorist://fact/{namespace}/{key}")
         done = await client.complete(ref, {"name": name, "value": value}, context_arguments=known or None)
         return done.completion.values
 

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from mcp import Client
 
-import recollect
-from recollect import AsyncMemory
-from recollect.context.tokens import open_counter
-from recollect.mcp.answers import tokens_of
-from recollect.mcp.callers import Caller
-from recollect.mcp.tools import SETS, TOOLS, chosen_sets, input_schema
-from recollect.server.operations import BY_NAME
+import memorist
+from memorist import AsyncMemory
+from memorist.context.tokens import open_counter
+from memorist.mcp.answers import tokens_of
+from memorist.mcp.callers import Caller
+from memorist.mcp.tools import SETS, TOOLS, chosen_sets, input_schema
+from memorist.server.operations import BY_NAME
 from tests.mcp_server.running import PLAIN, command, connected, refused, said, text_of
 
 Check = Callable[[Client], Awaitable[None]]
-pytestmark = pytest.mark.filterwarnings("ignore::recollect.stores.opening.NothingLasts")
+pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 HINTS = ("read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint")
 
 
@@ -236,9 +236,9 @@ def test_the_log_of_use_has_no_content(caplog: pytest.LogCaptureFixture) -> None
         await said(client, "remember", text="the secret word is xylophone")
         await refused(client, "set_fact", key="xylophone", value=1, namespace="xylophone:1")
 
-    with caplog.at_level(logging.INFO, "recollect.mcp"):
+    with caplog.at_level(logging.INFO, "memorist.mcp"):
         run(check)
-    lines = [record.getMessage() for record in caplog.records if record.name == "recollect.mcp"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "memorist.mcp"]
     assert [line.split()[:2] for line in lines] == [
         ["tool=remember", "outcome=ok"], ["tool=set_fact", "outcome=InvalidNamespace"]
     ]  # fmt: skip
@@ -263,7 +263,7 @@ def test_the_registrys_entry_starts_what_is_documented() -> None:
     root = Path(__file__).parents[2]
     entry = json.loads((root / "server.json").read_text("utf-8"))
     package = entry["packages"][0]
-    assert entry["version"] == package["version"] == recollect.__version__
+    assert entry["version"] == package["version"] == memorist.__version__
     assert f"mcp-name: {entry['name']}" in (root / "README.md").read_text("utf-8")
     assert len(entry["description"]) <= 100
     line = [package["runtimeHint"], "--from", package["runtimeArguments"][0]["value"], package["identifier"], "mcp"]

@@ -25,7 +25,7 @@ class Note(Record, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     version: int = 0
 '''
-SQLITE = """-- needs: 2
+SQLITE = """-- needs: 1
 ALTER TABLE facts ADD COLUMN lang TEXT;
 ALTER TABLE facts ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
 ALTER TABLE fact_versions ADD COLUMN lang TEXT;
@@ -41,18 +41,18 @@ CREATE TABLE notes (
 CREATE UNIQUE INDEX notes_by_color ON notes (org, color, id);
 """
 POSTGRES = """-- needs: 3
-ALTER TABLE recollect.facts ADD COLUMN lang text, ADD COLUMN mood text NOT NULL DEFAULT 'calm';
-ALTER TABLE recollect.fact_versions ADD COLUMN lang text, ADD COLUMN mood text NOT NULL DEFAULT 'calm';
-ALTER TABLE recollect.state ADD COLUMN lang text;
-ALTER TABLE recollect.messages ADD COLUMN lang text;
-CREATE INDEX facts_by_actor ON recollect.facts (org, ns, actor, key);
-CREATE INDEX threads_by_made ON recollect.threads (org, created_at, id);
-CREATE TABLE recollect.notes (
+ALTER TABLE memorist.facts ADD COLUMN lang text, ADD COLUMN mood text NOT NULL DEFAULT 'calm';
+ALTER TABLE memorist.fact_versions ADD COLUMN lang text, ADD COLUMN mood text NOT NULL DEFAULT 'calm';
+ALTER TABLE memorist.state ADD COLUMN lang text;
+ALTER TABLE memorist.messages ADD COLUMN lang text;
+CREATE INDEX facts_by_actor ON memorist.facts (org, ns, actor, key);
+CREATE INDEX threads_by_made ON memorist.threads (org, created_at, id);
+CREATE TABLE memorist.notes (
   org text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, color text COLLATE "C" NOT NULL, text text NOT NULL,
   expires_at bigint, version bigint NOT NULL, checksum bigint NOT NULL, PRIMARY KEY (org, id)
 );
-CREATE INDEX notes_by_color ON recollect.notes (org, color, id);
-SELECT recollect.fence('notes');
+CREATE INDEX notes_by_color ON memorist.notes (org, color, id);
+SELECT memorist.fence('notes');
 """
 
 
@@ -60,7 +60,7 @@ def make_next_version(folder: Path) -> Path:
     """Write the next version under a folder; what to put on the path comes back."""
     source = folder / "next"
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "analyze", "*.egg-info"))
-    package = source / "recollect"
+    package = source / "memorist"
     facts, state = 'Table("facts", ("org", "ns", "key"), ', '    table = Table("state", ("org", "ns", "key"))\n'
     confidence, name = "    confidence: float = 1.0\n    sources", "    name: str | None = None\n    extra"
     _replace(

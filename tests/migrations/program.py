@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from recollect import Memory, records
-from recollect.messages import Message
-from recollect.runtime import run_blocking
-from recollect.stores.base import Append, Increment, Put
+from memorist import Memory, records
+from memorist.messages import Message
+from memorist.runtime import run_blocking
+from memorist.stores.base import Append, Increment, Put
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 ORG = sys.argv[1]

@@ -7,12 +7,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.records import Record
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Load
-from recollect.stores.codec import kinds
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.samples import NOW, full
+from memorist.records import Record
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Load
+from memorist.stores.codec import kinds
+from memorist.stores.sqlite import SqliteStore
+from memorist.testing.samples import NOW, full
 
 CHECKED = [kind for kind in kinds() if kind.table.checksum]
 

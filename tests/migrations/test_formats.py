@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 import redis
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Scan, Store
-from recollect.stores.codec import kinds
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres import schema as postgres_schema
-from recollect.stores.redis import RedisStore
-from recollect.stores.sqlite import SqliteStore
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Scan, Store
+from memorist.stores.codec import kinds
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres import schema as postgres_schema
+from memorist.stores.redis import RedisStore
+from memorist.stores.sqlite import SqliteStore
 from tests.migrations.formats.make import FOLDER, ORGS
 from tests.servers.redis import start_redis
 
@@ -87,7 +87,7 @@ def test_the_rows_of_a_postgres_are_read(release: str, other_database: str, monk
             made = {"lexemes", "embedding"}
             for row in rows:
                 names = ", ".join(f'"{name}"' for name in row if name not in made)
-                head = f'INSERT INTO recollect."{table}" ({names}) SELECT {names} '
-                sql = f'{head}FROM json_populate_record(NULL::recollect."{table}", %s)'
+                head = f'INSERT INTO memorist."{table}" ({names}) SELECT {names} '
+                sql = f'{head}FROM json_populate_record(NULL::memorist."{table}", %s)'
                 connection.execute(sql, (json.dumps(row),))  # pyright: ignore[reportArgumentType, reportCallIssue]
     check(PostgresStore(other_database, runtime=BlockingRuntime()))

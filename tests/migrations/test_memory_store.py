@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from recollect.records import Fact, FactVersion, Record, Table
-from recollect.runtime import run_blocking
-from recollect.stores.base import Put, Scan
-from recollect.stores.memory import MemoryStore
-from recollect.testing.samples import NOW, fact
+from memorist.records import Fact, FactVersion, Record, Table
+from memorist.runtime import run_blocking
+from memorist.stores.base import Put, Scan
+from memorist.stores.memory import MemoryStore
+from memorist.testing.samples import NOW, fact
 
 BY_ACTOR = {"by_actor": ("org", "ns", "actor", "key")}
 

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from recollect.models import Model, iterate
-from recollect.models.anthropic import open_anthropic
-from recollect.models.openai import open_openai
-from recollect.runtime import run_blocking
+from memorist.models import Model, iterate
+from memorist.models.anthropic import open_anthropic
+from memorist.models.openai import open_openai
+from memorist.runtime import run_blocking
 
 from .wire_server import Reply, WireServer, anthropic_answer, anthropic_stream, openai_answer, openai_stream, serving
 

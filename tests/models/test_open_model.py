@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import ModelError, UsageError
-from recollect.models import DEFAULT_MODEL, Completion, Model, iterate, open_model
-from recollect.models.base import parse_json
-from recollect.models.openai import is_strict
-from recollect.runtime import run_blocking
+from memorist.errors import ModelError, UsageError
+from memorist.models import DEFAULT_MODEL, Completion, Model, iterate, open_model
+from memorist.models.base import parse_json
+from memorist.models.openai import is_strict
+from memorist.runtime import run_blocking
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -60,15 +60,15 @@ def test_what_is_no_model_is_a_usage_error(spec: Any) -> None:
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_missing_extra_names_the_install_command(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, provider, None)
-    monkeypatch.delitem(sys.modules, f"recollect.models.{provider}", raising=False)
-    with pytest.raises(UsageError, match=rf'pip install "recollect\[{provider}\]"'):
+    monkeypatch.delitem(sys.modules, f"memorist.models.{provider}", raising=False)
+    with pytest.raises(UsageError, match=rf'pip install "\.\[{provider}\]"'):
         open_model(f"{provider}:x", blocking=True)
 
 
 def test_importing_the_factory_imports_no_sdk() -> None:
     import subprocess
 
-    code = "import sys, recollect.models, recollect.extract; print({'anthropic', 'openai', 'anyio'} & set(sys.modules))"
+    code = "import sys, memorist.models, memorist.extract; print({'anthropic', 'openai', 'anyio'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
 

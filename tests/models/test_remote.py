@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models import remote
-from recollect.models.anthropic import open_anthropic
-from recollect.models.openai import open_openai
-from recollect.runtime import run_blocking
+from memorist.errors import ModelError
+from memorist.models import remote
+from memorist.models.anthropic import open_anthropic
+from memorist.models.openai import open_openai
+from memorist.runtime import run_blocking
 
 from .conftest import Bench
 from .wire_server import Reply, anthropic_answer, anthropic_stream, openai_answer

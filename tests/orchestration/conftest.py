@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.runtime import Runtime
-from recollect.stores.memory import MemoryStore
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Run
+from memorist import AsyncMemory, Memory
+from memorist.runtime import Runtime
+from memorist.stores.memory import MemoryStore
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Run
 
 STORES = ("memory", "sqlite", "postgres", "redis", "cluster", "tiered")
 OpenMemory = Callable[..., Any]

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from recollect import Memory
-from recollect.engine.outbox import ATTEMPTS, QUEUES
-from recollect.records import AuditEvent, Entry, Fact, FactVersion, Job, Learning, Link
-from recollect.runtime import run_blocking
+from memorist import Memory
+from memorist.engine.outbox import ATTEMPTS, QUEUES
+from memorist.records import AuditEvent, Entry, Fact, FactVersion, Job, Learning, Link
+from memorist.runtime import run_blocking
 
 SAID = "I live in Lisbon and I prefer short answers about topic {}."
 
@@ -26,7 +26,7 @@ def prepare(memory: Memory, threads: int) -> None:
 
 
 def start_worker(url: str, hot: str | None, org: str, lease: float) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "recollect.cli.main", "--url", url, "--org", org]
+    command = [sys.executable, "-m", "memorist.cli.main", "--url", url, "--org", org]
     command += ["--hot", hot] if hot else []
     command += ["worker", "--lease", str(lease), "--every", "3600"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

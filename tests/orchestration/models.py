@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from recollect import ModelError
-from recollect.models import Completion
-from recollect.models.base import parse_json
+from memorist import ModelError
+from memorist.models import Completion
+from memorist.models.base import parse_json
 
 from .slow_server import SlowServer
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from recollect.models import Model
-from recollect.models.openai import open_openai
-from recollect.models.retry import Retry
+from memorist.models import Model
+from memorist.models.openai import open_openai
+from memorist.models.retry import Retry
 
 TIMEOUT = 0.03
 """Seconds that the client waits for an answer."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from recollect import Archiver, Summarizer
-from recollect.engine.core import Core
-from recollect.engine.folding import Folding, old_units
-from recollect.records import Entry, Job, Link, Summary
-from recollect.runtime import Runtime
-from recollect.scope import Scope
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Run, Together
+from memorist import Archiver, Summarizer
+from memorist.engine.core import Core
+from memorist.engine.folding import Folding, old_units
+from memorist.records import Entry, Job, Link, Summary
+from memorist.runtime import Runtime
+from memorist.scope import Scope
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
 from .models import Scripted, down
@@ -191,7 +191,7 @@ async def test_an_archiver_that_dies_leaves_its_thread_to_the_next(memory: Any, 
 async def test_a_long_thread_is_folded_in_several(
     memory: Any, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.engine import folding
+    from memorist.engine import folding
 
     monkeypatch.setattr(folding, "MOST_MESSAGES", 40)
     monkeypatch.setattr(folding, "PAGE", 10)
@@ -330,7 +330,7 @@ async def test_a_deleted_thread_ends_its_job(memory: Any, clock: FakeClock, run:
 async def test_a_message_with_a_result_and_a_turn_of_its_own_is_not_halved(
     memory: Any, clock: FakeClock, run: Run
 ) -> None:
-    from recollect.context.units import group
+    from memorist.context.units import group
 
     calls = [{"type": "tool_use", "id": id, "name": "weather", "input": {}} for id in ("c1", "lost")]
     asked = {"role": "assistant", "content": calls}
@@ -346,7 +346,7 @@ async def test_a_message_with_a_result_and_a_turn_of_its_own_is_not_halved(
 
 
 async def test_a_result_far_behind_its_call_holds_both_together(memory: Any, clock: FakeClock, run: Run) -> None:
-    from recollect.context.units import group
+    from memorist.context.units import group
 
     thread: str = (await do(memory.threads.create("user:ada"))).id
     border = clock()

@@ -1,6 +1,6 @@
 """A model that is down, slow, lying, over-long or empty, 50 ways each: nothing lost, nothing orphaned, all visible.
 
-The cases are spread over the stores, blocking and awaited; `RECOLLECT_SOAK=1` runs every case on each of them.
+The cases are spread over the stores, blocking and awaited; `MEMORIST_SOAK=1` runs every case on each of them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.outbox import ATTEMPTS, Outbox
-from recollect.runtime import Runtime
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Run
+from memorist.engine.outbox import ATTEMPTS, Outbox
+from memorist.runtime import Runtime
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Run
 
 from .conftest import STORES, OpenMemory, do
 from .models import WAYS, broken
@@ -22,7 +22,7 @@ from .slow_server import SlowServer, slow_server
 from .test_session import CALL, RESULT, sentence
 
 BUDGET = 600
-SOAK = os.environ.get("RECOLLECT_SOAK") == "1"
+SOAK = os.environ.get("MEMORIST_SOAK") == "1"
 PLACES = [(store, how) for store in STORES for how in ("awaited", "stepped")]
 
 

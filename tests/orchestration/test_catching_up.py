@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect.engine import catching_up
-from recollect.records import Job
-from recollect.runtime import Runtime
-from recollect.testing.plugin import Run
+from memorist.engine import catching_up
+from memorist.records import Job
+from memorist.runtime import Runtime
+from memorist.testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, items
@@ -86,7 +86,7 @@ async def test_a_message_that_cannot_be_read_fails_no_answer(
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no")
 
-    monkeypatch.setattr("recollect.extract.extract", broken)
+    monkeypatch.setattr("memorist.extract.extract", broken)
     await say(memory, "I live in Lisbon.")
     assert [hit.text for hit in await do(memory.recall("Lisbon"))] == ["I live in Lisbon."]
     assert await waiting(memory) == 1

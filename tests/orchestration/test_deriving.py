@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect import Message
-from recollect.engine.outbox import Outbox
-from recollect.records import Fact, Learning
-from recollect.runtime import Runtime
-from recollect.testing.plugin import Run
+from memorist import Message
+from memorist.engine.outbox import Outbox
+from memorist.records import Fact, Learning
+from memorist.runtime import Runtime
+from memorist.testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, item, items
@@ -104,7 +104,7 @@ async def test_a_learning_said_twice_is_kept_once_and_surer(memory: Any, run: Ru
 
 
 async def test_passing_messages_leave_nothing(memory: Any, run: Run) -> None:
-    await tell(memory, Message(role="user", content="I live in Lisbon.", metadata={"recollect.passing": True}))
+    await tell(memory, Message(role="user", content="I live in Lisbon.", metadata={"memorist.passing": True}))
     assert await fact(memory) is None
 
 

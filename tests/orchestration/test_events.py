@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect import UsageError
-from recollect.engine.events import EVENTS
-from recollect.engine.outbox import Outbox
-from recollect.testing.plugin import Run
+from memorist import UsageError
+from memorist.engine.events import EVENTS
+from memorist.engine.outbox import Outbox
+from memorist.testing.plugin import Run
 
 from ..telemetry import exported
 from .conftest import do
@@ -84,7 +84,7 @@ async def test_there_is_a_method_for_each_event(memory: Any, run: Run) -> None:
 
 
 def test_wrong_hooks_are_refused(tmp_path: Any) -> None:
-    from recollect import Memory
+    from memorist import Memory
 
     async def awaits(event: Any) -> None: ...
 
@@ -101,7 +101,7 @@ async def test_opentelemetry_counts_events_and_times_work(memory: Any, run: Run)
     await everything(memory)
     await do(memory.process("gc"))
     names = {span.name for span in spans.get_finished_spans()}
-    assert names >= {f"recollect.{name}" for name in ("job", "recall", "context", "fold", "process")}
+    assert names >= {f"memorist.{name}" for name in ("job", "recall", "context", "fold", "process")}
     told = reader.get_metrics_data().to_json()
     for name in ("message", "fact", "fold", "forget", "recall", "context"):
         assert f'"event": "{name}"' in told

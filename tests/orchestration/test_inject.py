@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Recall, Remember, UsageError, run_with_memory
-from recollect.records import Fact, Thread
-from recollect.runtime import Runtime
-from recollect.testing.plugin import Run
+from memorist import Recall, Remember, UsageError, run_with_memory
+from memorist.records import Fact, Thread
+from memorist.runtime import Runtime
+from memorist.testing.plugin import Run
 
 from .conftest import do
 
@@ -36,7 +36,7 @@ class InvokesAsync:
 
 async def thread_of(memory: Any, user: str = "ada") -> list[tuple[str, str]]:
     own = memory.scope(user=user)
-    id = await do(own.state.get("recollect.thread"))
+    id = await do(own.state.get("memorist.thread"))
     return [(m.role, m.text) for m in await do(own.threads.recent(id))]
 
 

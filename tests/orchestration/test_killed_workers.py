@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.engine.facts import index_job
-from recollect.records import Mark, Thread
-from recollect.runtime import run_blocking
-from recollect.stores.base import Delete, Put
+from memorist import Memory
+from memorist.engine.facts import index_job
+from memorist.records import Mark, Thread
+from memorist.runtime import run_blocking
+from memorist.stores.base import Delete, Put
 
 from .killing import count, prepare, start_worker, work_and_kill
 
-SOAK = os.environ.get("RECOLLECT_SOAK") == "1"
+SOAK = os.environ.get("MEMORIST_SOAK") == "1"
 THREADS, KILLS = (500, 60) if SOAK else (30, 3)
 """Each thread comes to four jobs: to index it, to derive from it, and to index the fact and the learning."""
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, ModelError
-from recollect.engine.core import Core
-from recollect.engine.derive import Deriver, permanent
-from recollect.engine.facts import index_job
-from recollect.engine.outbox import ATTEMPTS, Outbox
-from recollect.engine.threads import Threads
-from recollect.records import Fact, Job, Thread
-from recollect.runtime import Runtime
-from recollect.stores.base import Expect, Put
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Run, Together
+from memorist import Conflict, ModelError
+from memorist.engine.core import Core
+from memorist.engine.derive import Deriver, permanent
+from memorist.engine.facts import index_job
+from memorist.engine.outbox import ATTEMPTS, Outbox
+from memorist.engine.threads import Threads
+from memorist.records import Fact, Job, Thread
+from memorist.runtime import Runtime
+from memorist.stores.base import Expect, Put
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
 from .models import Answer, Scripted, down, item, items
@@ -244,7 +244,7 @@ async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
 async def test_indexing_is_tried_again_for_as_long_as_it_fails(
     memory: Any, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.engine.recall.indexing import Indexer
+    from memorist.engine.recall.indexing import Indexer
 
     finished = Indexer._finished
 

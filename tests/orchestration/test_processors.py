@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recollect import (
+from memorist import (
     Archiver,
     Deduplicator,
     FactExtractor,
@@ -18,11 +18,11 @@ from recollect import (
     UsageError,
     VectorIndexer,
 )
-from recollect.engine.processors import PROCESSORS
-from recollect.records import Entry
-from recollect.runtime import Runtime
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Run, Together
+from memorist.engine.processors import PROCESSORS
+from memorist.records import Entry
+from memorist.runtime import Runtime
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
 from .models import Scripted, item, items
@@ -146,8 +146,8 @@ async def test_another_embedder_is_noticed_and_everything_embedded_anew(open_mem
 async def test_an_interrupted_embedding_goes_on_where_it_stopped(
     open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect import ModelError
-    from recollect.engine import processors
+    from memorist import ModelError
+    from memorist.engine import processors
 
     monkeypatch.setattr(processors, "PAGE", 4)
     first = open_memory(embedder=Counting("old", "a"))

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recollect.languages import languages
-from recollect.testing.plugin import Run
+from memorist.languages import languages
+from memorist.testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .test_deriving import fact, tell

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from recollect import AsyncMemory, Forbidden, Memory, UsageError
-from recollect.stores.memory import MemoryStore
+from memorist import AsyncMemory, Forbidden, Memory, UsageError
+from memorist.stores.memory import MemoryStore
 
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False}
 PLACES = ("memory", "sqlite", "postgres", "postgres-fenced", "redis", "redis-cluster", "tiered")
@@ -45,7 +45,7 @@ def _application(url: str) -> str:
     """The URL of a user with the application's role alone, who is under row-level security; a superuser is not."""
     name = f"u{uuid4().hex[:12]}"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {} LOGIN IN ROLE recollect_app").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN IN ROLE memorist_app").format(sql.Identifier(name)))
     return url.replace("//postgres@", f"//{name}@")
 
 
@@ -103,7 +103,7 @@ def test_the_awaiting_facade_does_the_same(place: dict[str, Any]) -> None:
 
 
 def test_a_view_of_a_shared_org_may_only_read() -> None:
-    from recollect.scope import Scope
+    from memorist.scope import Scope
 
     view = Scope("u-1", shared="acme", read=("workflow:docs",)).view()
     assert view is not None and view.org == "acme"

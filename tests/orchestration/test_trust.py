@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect import Message
-from recollect.engine.outbox import Outbox
-from recollect.records import Fact, Learning
-from recollect.testing.plugin import Run
+from memorist import Message
+from memorist.engine.outbox import Outbox
+from memorist.records import Fact, Learning
+from memorist.testing.plugin import Run
 
 from .conftest import do
 from .test_deriving import INJECTIONS

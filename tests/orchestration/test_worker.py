@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from recollect import AsyncMemory, Memory, StoreUnavailable
-from recollect.engine import outbox
-from recollect.engine.outbox import Outbox
-from recollect.records import Mark
-from recollect.runtime import Runtime, run_blocking
-from recollect.testing.plugin import Run
+from memorist import AsyncMemory, Memory, StoreUnavailable
+from memorist.engine import outbox
+from memorist.engine.outbox import Outbox
+from memorist.records import Mark
+from memorist.runtime import Runtime, run_blocking
+from memorist.testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, down, item, items
@@ -32,7 +32,7 @@ def until(holds: Any, seconds: float = 180.0) -> None:
 
 
 def workers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "recollect-worker"]
+    return [thread for thread in threading.enumerate() if thread.name == "memorist-worker"]
 
 
 def said(memory: Memory, text: str = "I live in Lisbon.") -> str:

@@ -14,14 +14,14 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from recollect.errors import StoreTimeout, StoreUnavailable, UsageError
-from recollect.loop_runtime import AsyncRuntime
-from recollect.messages import Message
-from recollect.records import Fact, StateEntry, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Expect, Increment, Put, Scan
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import NOW, WHEN, append, entry, fact, job, thread
+from memorist.errors import StoreTimeout, StoreUnavailable, UsageError
+from memorist.loop_runtime import AsyncRuntime
+from memorist.messages import Message
+from memorist.records import Fact, StateEntry, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Expect, Increment, Put, Scan
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import NOW, WHEN, append, entry, fact, job, thread
 from tests.postgres.turns import proxied
 from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres
@@ -82,7 +82,7 @@ def test_a_server_that_is_not_there_is_named_and_its_password_is_not() -> None:
 def test_a_server_that_says_nothing_is_given_up(postgres_server: Postgres) -> None:
     with proxied(postgres_server.port) as proxy:
         proxy.mode = "silent"
-        url = f"postgresql://postgres:s3cret@127.0.0.1:{proxy.port}/recollect"
+        url = f"postgresql://postgres:s3cret@127.0.0.1:{proxy.port}/memorist"
         store = PostgresStore(url, runtime=BlockingRuntime(), connect_timeout=2)
         with pytest.raises(StoreUnavailable, match=f"127.0.0.1:{proxy.port}") as caught:
             run_blocking(store.open())
@@ -96,25 +96,25 @@ def test_an_url_that_cannot_be_read_does_not_show_its_password() -> None:
 
 
 def test_options_come_from_the_url_and_keywords_win() -> None:
-    url = "postgresql://h/db?recollect_prepare=off&sslmode=prefer&recollect_pool_size=3&recollect_lock_timeout=2"
+    url = "postgresql://h/db?memorist_prepare=off&sslmode=prefer&memorist_pool_size=3&memorist_lock_timeout=2"
     store = PostgresStore(url, runtime=BlockingRuntime(), pool_size=4)
     options = store.options
     assert (options.prepare, options.pool_size, options.lock_timeout) == (False, 4, 2.0)
-    assert "sslmode=prefer" in options.conninfo and "recollect_" not in options.conninfo
-    for wrong in ("recollect_prepare=maybe", "recollect_pool_size=0", "recollect_lock_timeout=-1", "recollect_x=1"):
+    assert "sslmode=prefer" in options.conninfo and "memorist_" not in options.conninfo
+    for wrong in ("memorist_prepare=maybe", "memorist_pool_size=0", "memorist_lock_timeout=-1", "memorist_x=1"):
         with pytest.raises(UsageError):
             PostgresStore(f"postgresql://h/db?{wrong}", runtime=BlockingRuntime())
 
 
 def test_a_missing_driver_is_told_with_the_command_to_install_it() -> None:
-    program = "import sys; sys.modules['psycopg'] = None; import recollect.stores.postgres"
+    program = "import sys; sys.modules['psycopg'] = None; import memorist.stores.postgres"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 1 and "Unsupported" in ended.stderr
-    assert "pip install 'recollect[postgres]'" in ended.stderr
+    assert 'pip install ".[postgres]"' in ended.stderr
 
 
 def test_only_so_many_statements_are_kept_prepared(make: Any, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.stores.postgres.wire.MOST_PREPARED", 3)
+    monkeypatch.setattr("memorist.stores.postgres.wire.MOST_PREPARED", 3)
     store = make()
     for n in range(4):
         run_blocking(store.apply([Put(entry(org, str(n))), Put(fact(org, str(n))), Put(thread(org, str(n)))], now=NOW))
@@ -132,7 +132,7 @@ def test_a_table_changed_under_prepared_statements_is_met_with_new_ones(
     for _ in range(3):
         run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER TABLE recollect.state ALTER COLUMN version TYPE integer")
+        connection.execute("ALTER TABLE memorist.state ALTER COLUMN version TYPE integer")
     assert run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW)) is not None
     assert run_blocking(store.apply([Put(entry(org))], now=NOW))[0].version == 2
 
@@ -141,7 +141,7 @@ def test_a_held_row_lock_ends_in_a_timeout(postgres_url: str, make: Any, org: st
     store = make(lock_timeout=0.5)
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     with psycopg.connect(postgres_url) as other:
-        other.execute("SELECT 1 FROM recollect.threads WHERE org = %s FOR UPDATE", (org,))
+        other.execute("SELECT 1 FROM memorist.threads WHERE org = %s FOR UPDATE", (org,))
         with pytest.raises(StoreTimeout):
             run_blocking(store.apply([append(org, "x")], now=NOW))
     assert run_blocking(store.apply([append(org, "x")], now=NOW))[0].first == 1
@@ -151,7 +151,7 @@ def test_a_slow_statement_ends_in_a_timeout(postgres_url: str, make: Any, org: s
     store = make(lock_timeout=20, statement_timeout=1.5)
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     with psycopg.connect(postgres_url) as other:
-        other.execute("SELECT 1 FROM recollect.threads WHERE org = %s FOR UPDATE", (org,))
+        other.execute("SELECT 1 FROM memorist.threads WHERE org = %s FOR UPDATE", (org,))
         with pytest.raises(StoreTimeout):
             run_blocking(store.apply([append(org, "x")], now=NOW))
 
@@ -169,10 +169,10 @@ def test_durability_is_seen_to_in_each_writing_transaction(
     run_blocking(make(url).close())
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
-            "CREATE TABLE public.seen (setting text); GRANT INSERT ON public.seen TO recollect_app;"
+            "CREATE TABLE public.seen (setting text); GRANT INSERT ON public.seen TO memorist_app;"
             "CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
             "INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;"
-            "CREATE TRIGGER note AFTER INSERT ON recollect.state FOR EACH ROW EXECUTE FUNCTION public.note()"
+            "CREATE TRIGGER note AFTER INSERT ON memorist.state FOR EACH ROW EXECUTE FUNCTION public.note()"
         )
     store = make(url, durability=durability)
     run_blocking(store.apply([Put(entry(org))], now=NOW))
@@ -185,7 +185,7 @@ def test_a_connection_closed_by_the_server_is_replaced(postgres_url: str, make: 
     run_blocking(store.apply([Put(entry(org))], now=NOW))
     with psycopg.connect(postgres_url, autocommit=True) as other:
         other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'recollect' "
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'memorist' "
             "AND pid <> pg_backend_pid()"
         )
     assert run_blocking(store.apply([Put(entry(org))], now=NOW))[0].version == 2
@@ -296,7 +296,7 @@ def test_creating_the_same_row_at_once_succeeds_once(make: Any, org: str) -> Non
 
 
 def test_every_version_replaced_at_once_is_kept(make: Any, org: str) -> None:
-    from recollect.records import FactVersion
+    from memorist.records import FactVersion
 
     store = make()
     with ThreadPoolExecutor(8) as threads:
@@ -353,7 +353,7 @@ def test_a_deadlock_is_broken_and_both_get_through(new_database: Callable[[], st
 
 
 def test_damaged_evidence_is_never_served(postgres_url: str, make: Any, org: str) -> None:
-    from recollect.errors import CorruptRecord
+    from memorist.errors import CorruptRecord
 
     store = make()
     run_blocking(store.apply([Put(thread(org)), append(org, "one", "two")], now=NOW))
@@ -368,12 +368,12 @@ def test_damaged_evidence_is_never_served(postgres_url: str, make: Any, org: str
     for column, value in columns.items():
         with psycopg.connect(postgres_url) as other:
             where = "WHERE org = %s AND seq = 2"
-            other.execute(f"UPDATE recollect.messages SET {column} = {value} {where}", (org,))  # pyright: ignore
+            other.execute(f"UPDATE memorist.messages SET {column} = {value} {where}", (org,))  # pyright: ignore
             other.commit()
             with pytest.raises(CorruptRecord):
                 run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
-            other.execute("DELETE FROM recollect.messages WHERE org = %s", (org,))
-            other.execute("UPDATE recollect.threads SET length = 0 WHERE org = %s", (org,))
+            other.execute("DELETE FROM memorist.messages WHERE org = %s", (org,))
+            other.execute("UPDATE memorist.threads SET length = 0 WHERE org = %s", (org,))
         run_blocking(store.apply([append(org, "one", "two")], now=NOW))
 
 

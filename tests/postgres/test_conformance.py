@@ -2,12 +2,12 @@
 
 import pytest
 
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.memory import MemoryStore
-from recollect.stores.postgres import PostgresStore
-from recollect.testing import StoreConformance
-from recollect.testing.properties import StoreProperties, difference
-from recollect.testing.stores import MakeStore
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.memory import MemoryStore
+from memorist.stores.postgres import PostgresStore
+from memorist.testing import StoreConformance
+from memorist.testing.properties import StoreProperties, difference
+from memorist.testing.stores import MakeStore
 
 
 class TestPostgres(StoreConformance):
@@ -23,7 +23,7 @@ class TestPostgresProperties(StoreProperties):
 
 
 def test_without_prepared_statements_answers_are_the_same(postgres_url: str) -> None:
-    store = PostgresStore(f"{postgres_url}?recollect_prepare=off", runtime=BlockingRuntime())
+    store = PostgresStore(f"{postgres_url}?memorist_prepare=off", runtime=BlockingRuntime())
     run_blocking(store.open())
     reference = MemoryStore()
     for seed in range(1000, 1040):

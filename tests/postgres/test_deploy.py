@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect import Memory
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.postgres import PostgresStore
+from memorist import Memory
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.postgres import PostgresStore
 from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres, binaries, start_postgres
 
@@ -29,7 +29,7 @@ def server() -> Iterator[Postgres]:
 
 
 def environment(server: Postgres, folder: Path, standby: int) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "PG"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "PG"))}
     paths = f"{Path(sys.executable).parent}{os.pathsep}{binaries()}{os.pathsep}{kept['PATH']}"
     where = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "postgres", "PGDATABASE": "postgres"}
     return kept | where | {"PATH": paths, "STANDBY_PORT": str(standby), "HOME": str(folder)}
@@ -57,7 +57,7 @@ def test_every_command_of_the_page_works(server: Postgres, tmp_path: Path) -> No
     finally:
         if standby is not None:
             standby.stop()
-    url = server.url_for("web", "recollect_copy")
+    url = server.url_for("web", "memorist_copy")
     store = PostgresStore(url, runtime=BlockingRuntime())
     run_blocking(store.open())
     found = run_blocking(store.diagnose())
@@ -67,10 +67,10 @@ def test_every_command_of_the_page_works(server: Postgres, tmp_path: Path) -> No
 
 
 def test_a_standby_reads_and_says_that_it_cannot_write(server: Postgres) -> None:
-    from recollect.errors import StoreUnavailable
-    from recollect.records import StateEntry
-    from recollect.stores.base import Put
-    from recollect.testing.samples import NOW, entry
+    from memorist.errors import StoreUnavailable
+    from memorist.records import StateEntry
+    from memorist.stores.base import Put
+    from memorist.testing.samples import NOW, entry
 
     store = PostgresStore(server.url, runtime=BlockingRuntime())
     run_blocking(store.open())
@@ -103,10 +103,10 @@ def test_an_owner_cannot_dump_what_the_fence_hides(server: Postgres, tmp_path: P
     run_blocking(store.open())
     run_blocking(store.close())
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute("CREATE ROLE plain LOGIN IN ROLE recollect_app")
+        connection.execute("CREATE ROLE plain LOGIN IN ROLE memorist_app")
     names = environment(server, tmp_path, 0) | {"PGUSER": "plain"}
     ended = subprocess.run(
-        ["pg_dump", "-d", "recollect", "-t", "recollect.facts", "--data-only"],
+        ["pg_dump", "-d", "memorist", "-t", "memorist.facts", "--data-only"],
         env=names,
         capture_output=True,
         text=True,

@@ -1,6 +1,6 @@
 """A server killed under load, and replies cut on the way: nothing acknowledged is lost, nothing is there twice.
 
-`RECOLLECT_SOAK=1` runs 25 kills and 2,000 cuts.
+`MEMORIST_SOAK=1` runs 25 kills and 2,000 cuts.
 """
 
 import os
@@ -13,17 +13,17 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.errors import StoreUnavailable, UnknownOutcome
-from recollect.messages import Message
-from recollect.records import StateEntry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Increment, Put, Scan
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import NOW, WHEN, entry, thread
+from memorist.errors import StoreUnavailable, UnknownOutcome
+from memorist.messages import Message
+from memorist.records import StateEntry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Increment, Put, Scan
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import NOW, WHEN, entry, thread
 from tests.postgres.turns import Turns, proxied
 from tests.servers.postgres import Postgres, start_postgres
 
-SOAK = bool(os.environ.get("RECOLLECT_SOAK"))
+SOAK = bool(os.environ.get("MEMORIST_SOAK"))
 KILLS = 25 if SOAK else 5
 CUTS = 2000 if SOAK else 50
 WRITERS = 4

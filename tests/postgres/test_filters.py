@@ -8,18 +8,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect.errors import CorruptRecord
-from recollect.filters import parse_filter
-from recollect.ports import to_datetime
-from recollect.records import Fact, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put, Scan
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres.filters import translate
-from recollect.stores.postgres.rows import Reader
-from recollect.testing.samples import NOW, fact
+from memorist.errors import CorruptRecord
+from memorist.filters import parse_filter
+from memorist.ports import to_datetime
+from memorist.records import Fact, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put, Scan
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres.filters import translate
+from memorist.stores.postgres.rows import Reader
+from memorist.testing.samples import NOW, fact
 
-HOSTILE = "x'\"; DROP TABLE recollect.facts; --$1"
+HOSTILE = "x'\"; DROP TABLE memorist.facts; --$1"
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_damaged_row_in_the_way_of_a_filter_is_named(new_database: Any) -> Non
     run_blocking(opened.open())
     run_blocking(opened.apply([Put(fact("o", key, {"n": 1})) for key in "ab"], now=NOW))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("UPDATE recollect.facts SET value = '{\"n\": ' WHERE key = 'b'")
+        connection.execute("UPDATE memorist.facts SET value = '{\"n\": ' WHERE key = 'b'")
     with pytest.raises(CorruptRecord):
         listed(opened, "o", {"n": 1})
     run_blocking(opened.close())

@@ -6,12 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect.ports import to_datetime
-from recollect.records import CheckpointStep
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import NOW, append, fact, thread
+from memorist.ports import to_datetime
+from memorist.records import CheckpointStep
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import NOW, append, fact, thread
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def test_doctor_learns_what_stands_under_it(store: PostgresStore) -> None:
     found = diagnosis(store)
     assert found["schema"] == found["latest_schema"]
     assert found["bytes"]["facts"] > 0
-    assert found["role"] == "recollect_app" and found["vectors"] == "pgvector" and found["text_search"] == "index"
+    assert found["role"] == "memorist_app" and found["vectors"] == "pgvector" and found["text_search"] == "index"
     # The server of this session runs without fsync, and that is told.
     assert [text.split()[0] for text in found["problems"]] == ["fsync"]
 
 
 def test_an_open_table_is_a_problem(database: str, store: PostgresStore) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("ALTER TABLE recollect.facts NO FORCE ROW LEVEL SECURITY")
+        connection.execute("ALTER TABLE memorist.facts NO FORCE ROW LEVEL SECURITY")
     assert any("facts" in text for text in diagnosis(store)["problems"])
 
 
@@ -54,7 +54,7 @@ def test_damage_is_counted(database: str, store: PostgresStore) -> None:
     run_blocking(store.apply([Put(thread("o")), append("o", "one", "two", "three"), Put(fact("o"))], now=NOW))
     assert diagnosis(store, deep=True)["damaged"] == {}
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("UPDATE recollect.messages SET content = '\"x\"' WHERE seq > 1")
+        connection.execute("UPDATE memorist.messages SET content = '\"x\"' WHERE seq > 1")
     assert diagnosis(store, deep=True)["damaged"] == {"messages": 2}
 
 
@@ -62,28 +62,28 @@ def test_damage_is_counted_in_every_table_of_evidence(database: str, store: Post
     step = CheckpointStep(org="o", task_id="t", number=1, snapshot=True, body="{}", created_at=to_datetime(NOW))
     run_blocking(store.apply([Put(step)], now=NOW))
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("UPDATE recollect.checkpoint_steps SET body = '[]'")
+        connection.execute("UPDATE memorist.checkpoint_steps SET body = '[]'")
     assert diagnosis(store, deep=True)["damaged"] == {"checkpoint_steps": 1}
 
 
 def test_a_long_table_is_looked_through_to_its_end(
     database: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.stores.postgres import health
+    from memorist.stores.postgres import health
 
     monkeypatch.setattr(health, "_PAGE", 2)
     facts = [Put(fact("o", f"k{n}", value)) for n in range(5) for value in (1, 2)]
     run_blocking(store.apply([Put(thread("o")), append("o", *map(str, range(7))), *facts], now=NOW))
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("UPDATE recollect.messages SET content = '\"x\"' WHERE seq IN (1, 4, 7)")
-        connection.execute("UPDATE recollect.fact_versions SET reason = 'x' WHERE key = 'k4'")
+        connection.execute("UPDATE memorist.messages SET content = '\"x\"' WHERE seq IN (1, 4, 7)")
+        connection.execute("UPDATE memorist.fact_versions SET reason = 'x' WHERE key = 'k4'")
     assert diagnosis(store, deep=True)["damaged"] == {"messages": 3, "fact_versions": 1}
 
 
 def test_the_planner_keeps_no_content(database: str, store: PostgresStore) -> None:
     run_blocking(store.apply([Put(fact("o", f"k{n}", "SECRETWORD")) for n in range(50)], now=NOW))
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("ANALYZE recollect.facts")
-        query = "SELECT most_common_vals::text FROM pg_stats WHERE schemaname = 'recollect'"
+        connection.execute("ANALYZE memorist.facts")
+        query = "SELECT most_common_vals::text FROM pg_stats WHERE schemaname = 'memorist'"
         found = connection.execute(query).fetchall()
     assert found and not any("SECRETWORD" in (text or "") for (text,) in found)

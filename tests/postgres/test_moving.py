@@ -9,16 +9,16 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 
-from recollect import Memory
-from recollect.cli.main import cli
-from recollect.engine.moving import move_org
-from recollect.errors import StoreUnavailable, Unsupported
-from recollect.messages import Message
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put, Scan
-from recollect.stores.memory import MemoryStore
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import NOW, append, fact, job, thread
+from memorist import Memory
+from memorist.cli.main import cli
+from memorist.engine.moving import move_org
+from memorist.errors import StoreUnavailable, Unsupported
+from memorist.messages import Message
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put, Scan
+from memorist.stores.memory import MemoryStore
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import NOW, append, fact, job, thread
 from tests.postgres.test_faults import Writer, one, wait_until
 
 

@@ -11,19 +11,19 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect.records import StateEntry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put
-from recollect.stores.migrations import Migration
-from recollect.stores.postgres import PostgresStore, schema
-from recollect.testing.samples import NOW, append, entry, fact, thread
+from memorist.records import StateEntry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put
+from memorist.stores.migrations import Migration
+from memorist.stores.postgres import PostgresStore, schema
+from memorist.testing.samples import NOW, append, entry, fact, thread
 from tests.servers.redis import wait_for
 
 HARMLESS = {"AccessShareLock", "RowShareLock", "RowExclusiveLock", "ShareUpdateExclusiveLock"}
 """Locks under which others read and write."""
 _LOCKS = """
 SELECT l.mode, c.relname::text FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-WHERE l.granted AND c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')
+WHERE l.granted AND c.relnamespace = 'memorist'::regnamespace AND c.relkind IN ('r', 'p')
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND l.pid <> ALL (%s)
 """
 _WAITS = """
@@ -67,7 +67,7 @@ def old_transaction(url: str) -> Iterator[psycopg.Connection[Any]]:
     """A transaction that began before the migration: a build waits for its end, and can be looked at meanwhile."""
     with psycopg.connect(url) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        connection.execute("SELECT count(*) FROM recollect.migrations")
+        connection.execute("SELECT count(*) FROM memorist.migrations")
         yield connection
 
 
@@ -80,7 +80,7 @@ def indexes(url: str) -> set[str]:
     with psycopg.connect(url, autocommit=True) as connection:
         found = connection.execute(
             "SELECT c.relname::text FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
-            "WHERE x.indisvalid AND c.relnamespace = 'recollect'::regnamespace"
+            "WHERE x.indisvalid AND c.relnamespace = 'memorist'::regnamespace"
         ).fetchall()
     return {name for (name,) in found}
 
@@ -89,7 +89,7 @@ def indexes(url: str) -> set[str]:
 def test_an_index_is_built_while_others_read_and_write(before: str, split: bool) -> None:
     if split:
         with psycopg.connect(before, autocommit=True) as connection:
-            connection.execute("SELECT recollect.partition_by_org(2)")
+            connection.execute("SELECT memorist.partition_by_org(2)")
     with psycopg.connect(before, autocommit=True) as watcher, old_transaction(before) as old, migrating(before):
         waiting(watcher, "CREATE INDEX CONCURRENTLY%")
         store = PostgresStore(before, runtime=BlockingRuntime())  # a program of the version before: it only writes
@@ -122,7 +122,7 @@ def test_a_build_that_was_interrupted_is_done_again(before: str) -> None:
             run_blocking(store.close())
     assert "facts_ends" in indexes(before)
     with psycopg.connect(before) as connection:
-        rows = connection.execute("SELECT version FROM recollect.migrations ORDER BY 1").fetchall()
+        rows = connection.execute("SELECT version FROM memorist.migrations ORDER BY 1").fetchall()
     assert [version for (version,) in rows] == [one.number for one in ALL]
 
 
@@ -130,11 +130,11 @@ def test_a_migration_that_needs_a_table_for_itself_lets_the_others_go_first(
     before: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_blocking(opened(before).close())
-    sql = "-- needs: 3\n--\nALTER TABLE recollect.facts ADD COLUMN mood text DEFAULT 'calm';"
+    sql = "-- needs: 3\n--\nALTER TABLE memorist.facts ADD COLUMN mood text DEFAULT 'calm';"
     later = Migration(len(ALL) + 1, "column", 3, sql)
     monkeypatch.setattr(schema, "migrations", lambda: [*ALL, later])
     with psycopg.connect(before, autocommit=True) as watcher, psycopg.connect(before) as reader:
-        reader.execute("SELECT count(*) FROM recollect.facts")  # and its lock is kept until the transaction ends
+        reader.execute("SELECT count(*) FROM memorist.facts")  # and its lock is kept until the transaction ends
         with migrating(before):
             waiting(watcher, "%ADD COLUMN mood%")
             written = threading.Event()
@@ -152,7 +152,7 @@ def test_a_migration_that_needs_a_table_for_itself_lets_the_others_go_first(
             reader.rollback()
             writer.join()
         kept = watcher.execute(
-            "SELECT relfilenode = oid, (SELECT count(*) FROM recollect.facts WHERE mood = 'calm') "
-            "FROM pg_class WHERE oid = 'recollect.facts'::regclass"
+            "SELECT relfilenode = oid, (SELECT count(*) FROM memorist.facts WHERE mood = 'calm') "
+            "FROM pg_class WHERE oid = 'memorist.facts'::regclass"
         ).fetchone()
         assert kept is not None and kept[0] and kept[1] > 0, "a column with a default is added without a rewrite"

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from recollect.messages import Message
-from recollect.records import Fact, FactVersion
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put, Scan
-from recollect.stores.codec import kinds
-from recollect.stores.memory import MemoryStore
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.properties import difference
-from recollect.testing.samples import NOW, append, fact, thread
+from memorist.messages import Message
+from memorist.records import Fact, FactVersion
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put, Scan
+from memorist.stores.codec import kinds
+from memorist.stores.memory import MemoryStore
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.properties import difference
+from memorist.testing.samples import NOW, append, fact, thread
 
 PARTS = 4
 
@@ -29,7 +29,7 @@ def split(new_database: Callable[[], str]) -> Iterator[tuple[str, PostgresStore]
         changes = [Put(thread(org)), append(org, "one", "two"), Put(fact(org, value=1)), Put(fact(org, value=2))]
         run_blocking(store.apply(changes, now=NOW))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT recollect.partition_by_org(%s)", (PARTS,))
+        connection.execute("SELECT memorist.partition_by_org(%s)", (PARTS,))
     yield url, store
     run_blocking(store.close())
 
@@ -43,7 +43,7 @@ def test_rows_move_along_and_spread(split: tuple[str, PostgresStore]) -> None:
         assert found is not None and found.version == 2
         assert len(run_blocking(store.scan(Scan(FactVersion, (f"o{n}",)), now=NOW))) == 1
     with psycopg.connect(url) as connection:
-        counts = [connection.execute(f"SELECT count(*) FROM recollect.facts_{n}").fetchone() for n in range(PARTS)]  # pyright: ignore
+        counts = [connection.execute(f"SELECT count(*) FROM memorist.facts_{n}").fetchone() for n in range(PARTS)]  # pyright: ignore
     assert sum(count[0] for count in counts if count) == 10
     assert sum(bool(count and count[0]) for count in counts) > 1
 
@@ -59,24 +59,24 @@ def test_the_fence_stands_around_the_whole_and_each_part(split: tuple[str, Postg
     url, _ = split
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'recollect'::regnamespace "
+            "SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'memorist'::regnamespace "
             "AND relkind IN ('r', 'p') AND relrowsecurity AND relforcerowsecurity"
         ).fetchall()
         names = {kind.table.name for kind in kinds()}
         parts = {(f"{name}_{n}", "r") for name in names for n in range(PARTS)}
         assert set(found) == {(name, "p") for name in names} | parts
-        connection.execute("SET ROLE recollect_app")
-        connection.execute("SELECT set_config('recollect.org', 'o1', true)")
-        assert connection.execute("SELECT DISTINCT org FROM recollect.facts").fetchall() == [("o1",)]
+        connection.execute("SET ROLE memorist_app")
+        connection.execute("SELECT set_config('memorist.org', 'o1', true)")
+        assert connection.execute("SELECT DISTINCT org FROM memorist.facts").fetchall() == [("o1",)]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("SELECT * FROM recollect.facts_0")
+            connection.execute("SELECT * FROM memorist.facts_0")
 
 
 def test_a_read_of_one_org_touches_one_part(split: tuple[str, PostgresStore]) -> None:
     url, _ = split
     with psycopg.connect(url) as connection:
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        connection.execute("PREPARE one(text) AS SELECT * FROM recollect.messages WHERE org = $1 AND thread = 't'")
+        connection.execute("PREPARE one(text) AS SELECT * FROM memorist.messages WHERE org = $1 AND thread = 't'")
         plan = "\n".join(row[0] for row in connection.execute("EXPLAIN (ANALYZE) EXECUTE one('o3')"))
     assert f"Subplans Removed: {PARTS - 1}" in plan
 

@@ -10,14 +10,14 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from recollect.filters import parse_filter
-from recollect.messages import Message
-from recollect.records import Entry, Fact, FactVersion, StateEntry, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, DeleteRange, EntryFilter, Expect, Increment, Put, Scan
-from recollect.stores.postgres import PostgresStore, search
-from recollect.stores.postgres.clients import BlockingClient
-from recollect.testing.samples import NOW, append, entry, fact, full, job, thread
+from memorist.filters import parse_filter
+from memorist.messages import Message
+from memorist.records import Entry, Fact, FactVersion, StateEntry, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Delete, DeleteRange, EntryFilter, Expect, Increment, Put, Scan
+from memorist.stores.postgres import PostgresStore, search
+from memorist.stores.postgres.clients import BlockingClient
+from memorist.testing.samples import NOW, append, entry, fact, full, job, thread
 
 PARTS = 100
 _EXPLAIN = """
@@ -42,7 +42,7 @@ def split(postgres_server: Any) -> Iterator[str]:
     run_blocking(store.close())
     with psycopg.connect(url, autocommit=True) as connection:
         for name in _TABLES:
-            connection.execute("SELECT recollect.partition_by_org(%s, %s)", (PARTS, name))
+            connection.execute("SELECT memorist.partition_by_org(%s, %s)", (PARTS, name))
     yield url
     with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
         connection.execute("DROP DATABASE plans WITH (FORCE)")

@@ -1,6 +1,6 @@
 """Behind PgBouncer in transaction mode: many clients over few server connections, and a server killed behind it.
 
-`RECOLLECT_SOAK=1` runs 25 kills.
+`MEMORIST_SOAK=1` runs 25 kills.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from uuid import uuid4
 
 import pytest
 
-from recollect import Memory
-from recollect.records import StateEntry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Increment, Put
-from recollect.stores.memory import MemoryStore
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.properties import difference
-from recollect.testing.samples import NOW, entry, thread
+from memorist import Memory
+from memorist.records import StateEntry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Increment, Put
+from memorist.stores.memory import MemoryStore
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.properties import difference
+from memorist.testing.samples import NOW, entry, thread
 from tests.postgres.test_faults import SOAK, Writer, texts, wait_until
 from tests.servers.pgbouncer import CONNECTIONS, PgBouncer
 from tests.servers.postgres import Postgres, start_postgres
@@ -50,7 +50,7 @@ def test_a_new_database_is_migrated_and_used_through_the_pooler(
 
 
 def test_random_operations_answer_as_the_reference_store_does(pooler: PgBouncer) -> None:
-    store, reference = opened(pooler.url_for("recollect")), MemoryStore()
+    store, reference = opened(pooler.url_for("memorist")), MemoryStore()
     for seed in range(5):
         assert difference(store, reference, run_blocking, seed, range(40)) is None
     run_blocking(store.close())
@@ -58,7 +58,7 @@ def test_random_operations_answer_as_the_reference_store_does(pooler: PgBouncer)
 
 def test_more_clients_than_connections_never_see_each_others_statements_or_orgs(pooler: PgBouncer) -> None:
     # Each store prepares its statements on whichever connection it is lent: one that PgBouncer gives away.
-    stores = [opened(pooler.url_for("recollect")) for _ in range(3 * CONNECTIONS)]
+    stores = [opened(pooler.url_for("memorist")) for _ in range(3 * CONNECTIONS)]
     orgs, failures = [f"p{uuid4().hex[:8]}-{n}" for n in range(len(stores))], []
 
     def work(store: PostgresStore, org: str) -> None:
@@ -86,7 +86,7 @@ def test_a_server_killed_behind_the_pooler_loses_nothing_and_doubles_nothing() -
     server = start_postgres(fsync=True)
     pooler = PgBouncer(server)
     org, stop = f"o{uuid4().hex[:8]}", threading.Event()
-    store = opened(pooler.url_for("recollect"))
+    store = opened(pooler.url_for("memorist"))
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     writers = [Writer(store, org, f"w{n}", stop) for n in range(4)]
     try:

@@ -8,14 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect import Memory
-from recollect.errors import CorruptRecord
-from recollect.filters import parse_filter
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import EntryFilter
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres import search as search_module
-from recollect.testing.samples import NOW, SECOND, later
+from memorist import Memory
+from memorist.errors import CorruptRecord
+from memorist.filters import parse_filter
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import EntryFilter
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres import search as search_module
+from memorist.testing.samples import NOW, SECOND, later
 from tests.postgres.test_search import item, put, vectors
 from tests.recall.conftest import WordHashes
 
@@ -47,7 +47,7 @@ def store(new_database: Callable[[], str]) -> Iterator[PostgresStore]:
 
 def fill(store: PostgresStore, rare: int = 100) -> Any:
     """Entries of which one in `rare` is tagged so; returns their vectors."""
-    from recollect.recall.vectors import encode_many
+    from memorist.recall.vectors import encode_many
 
     made = vectors(MANY)
     coded = encode_many(made)
@@ -136,6 +136,6 @@ def test_what_the_server_cannot_compare_is_compared_here(store: PostgresStore, r
 def test_an_entry_with_damaged_metadata_in_the_way_of_a_search_is_named(store: PostgresStore) -> None:
     put(store, *(item("o", f"t#{n}", "tea", metadata={"tag": "rare"}) for n in range(3)))
     with psycopg.connect(store.options.conninfo, autocommit=True) as connection:
-        connection.execute("UPDATE recollect.entries SET metadata = '{\"tag\": ' WHERE id = 't#1'")
+        connection.execute("UPDATE memorist.entries SET metadata = '{\"tag\": ' WHERE id = 't#1'")
     with pytest.raises(CorruptRecord):
         run_blocking(store.search_text("o", "user:a", ["tea"], limit=5, now=NOW, only=RARE))

@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect import Memory
-from recollect.errors import Unsupported, UsageError
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres.replica import Replica
+from memorist import Memory
+from memorist.errors import Unsupported, UsageError
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres.replica import Replica
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.redis import wait_for
 

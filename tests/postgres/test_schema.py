@@ -7,12 +7,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect.errors import SchemaError
-from recollect.records import Record
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.codec import codec, kinds
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres.schema import migrations
+from memorist.errors import SchemaError
+from memorist.records import Record
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.codec import codec, kinds
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres.schema import migrations
 
 TYPES = {
     "text": "text", "json": "text", "int": "bigint", "time": "bigint", "real": "double precision",
@@ -38,7 +38,7 @@ def test_a_table_has_the_columns_of_its_record(postgres_url: str, kind: type[Rec
     found = rows(
         postgres_url,
         "SELECT column_name, data_type, is_nullable, collation_name FROM information_schema.columns "
-        "WHERE table_schema = 'recollect' AND table_name = %s ORDER BY column_name COLLATE \"C\"",
+        "WHERE table_schema = 'memorist' AND table_name = %s ORDER BY column_name COLLATE \"C\"",
         kind.table.name,
     )
     ordered = set(kind.table.key).union(*kind.table.indexes.values())
@@ -56,7 +56,7 @@ def keys_of(url: str, name: str) -> dict[str, tuple[bool, list[str]]]:
         "SELECT c.relname, i.indisprimary, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
         "JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(att, n) ON true "
         "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.att "
-        "WHERE i.indrelid = ('recollect.' || quote_ident(%s))::regclass ORDER BY c.relname, k.n",
+        "WHERE i.indrelid = ('memorist.' || quote_ident(%s))::regclass ORDER BY c.relname, k.n",
         name,
     )
     keys: dict[str, tuple[bool, list[str]]] = {}
@@ -86,12 +86,12 @@ def test_every_order_starts_with_the_org_but_those_of_work_across_orgs(postgres_
 
 
 def test_there_is_no_table_without_a_record(postgres_url: str) -> None:
-    found = rows(postgres_url, "SELECT tablename FROM pg_tables WHERE schemaname = 'recollect'")
+    found = rows(postgres_url, "SELECT tablename FROM pg_tables WHERE schemaname = 'memorist'")
     assert {name for (name,) in found} == {kind.table.name for kind in KINDS} | {"migrations"}
 
 
 def test_each_migration_is_recorded_once(postgres_url: str) -> None:
-    found = rows(postgres_url, "SELECT version, name FROM recollect.migrations ORDER BY version")
+    found = rows(postgres_url, "SELECT version, name FROM memorist.migrations ORDER BY version")
     assert found == [(migration.number, migration.name) for migration in migrations()]
     assert [migration.number for migration in migrations()] == list(range(1, len(migrations()) + 1))
 
@@ -100,13 +100,13 @@ def test_many_open_a_new_database_at_once(new_database: Callable[[], str]) -> No
     url = new_database()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: run_blocking(opened(url).close()), range(8)))
-    assert rows(url, "SELECT count(*) FROM recollect.migrations") == [(len(migrations()),)]
+    assert rows(url, "SELECT count(*) FROM memorist.migrations") == [(len(migrations()),)]
 
 
 def test_a_newer_schema_is_refused(new_database: Callable[[], str]) -> None:
     url = new_database()
     run_blocking(opened(url).close())
-    rows(url, "INSERT INTO recollect.migrations (version, name, needs) VALUES (9999, 'later', 9999) RETURNING 1")
+    rows(url, "INSERT INTO memorist.migrations (version, name, needs) VALUES (9999, 'later', 9999) RETURNING 1")
     with pytest.raises(SchemaError, match="9999"):
         opened(url)
 
@@ -114,30 +114,30 @@ def test_a_newer_schema_is_refused(new_database: Callable[[], str]) -> None:
 def test_tables_of_someone_else_are_refused_and_left_alone(new_database: Callable[[], str]) -> None:
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA recollect; CREATE TABLE recollect.threads (x int)")
+        connection.execute("CREATE SCHEMA memorist; CREATE TABLE memorist.threads (x int)")
     with pytest.raises(SchemaError, match="not ours"):
         opened(url)
-    assert rows(url, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'recollect'") == [("threads",)]
+    assert rows(url, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'memorist'") == [("threads",)]
 
 
 def test_a_failed_migration_leaves_nothing_behind(
     new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.errors import StoreError
-    from recollect.stores.postgres import schema
+    from memorist.errors import StoreError
+    from memorist.stores.postgres import schema
 
     first = migrations()[0]
-    broken = first._replace(sql="CREATE TABLE recollect.half (x int); SELECT 1 / 0")
+    broken = first._replace(sql="CREATE TABLE memorist.half (x int); SELECT 1 / 0")
     monkeypatch.setattr(schema, "migrations", lambda: [broken])
     url = new_database()
     with pytest.raises(StoreError, match="undone"):
         opened(url)
     monkeypatch.undo()
-    assert rows(url, "SELECT to_regclass('recollect.half') IS NULL") == [(True,)]
+    assert rows(url, "SELECT to_regclass('memorist.half') IS NULL") == [(True,)]
     run_blocking(opened(url).close())
 
 
 def test_who_may_not_migrate_is_told_how(new_database: Callable[[], str], login: Callable[..., str]) -> None:
     url = new_database()
-    with pytest.raises(SchemaError, match="recollect migrate"):
-        opened(login(url, "recollect_app"))
+    with pytest.raises(SchemaError, match="memorist migrate"):
+        opened(login(url, "memorist_app"))

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from recollect.errors import Unsupported
-from recollect.messages import Message
-from recollect.records import Fact, FactVersion, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, DeleteRange, Put
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import NOW, append, fact, thread
+from memorist.errors import Unsupported
+from memorist.messages import Message
+from memorist.records import Fact, FactVersion, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Delete, DeleteRange, Put
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import NOW, append, fact, thread
 from tests.servers.postgres import Postgres, start_postgres
 
 CANARY = "CANARY-7f3a91"
@@ -85,7 +85,7 @@ def test_the_owner_of_the_tables_rewrites_them_and_is_told_of_the_log(server: Po
 def test_an_application_user_cannot_scrub(server: Postgres) -> None:
     run_blocking(_with_deleted_rows(server).close())
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute("CREATE ROLE web LOGIN IN ROLE recollect_app")
+        connection.execute("CREATE ROLE web LOGIN IN ROLE memorist_app")
     store = PostgresStore(server.url_for("web"), runtime=BlockingRuntime())
     run_blocking(store.open())
     with pytest.raises(Unsupported, match="owner"):

@@ -8,13 +8,13 @@ import numpy as np
 import psycopg
 import pytest
 
-from recollect.recall.vectors import encode_many
-from recollect.records import Entry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, EntryFilter, Put, Scan, SearchesText, SearchesVectors
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres import search as search_module
-from recollect.testing.samples import NOW, SECOND, WHEN, later
+from memorist.recall.vectors import encode_many
+from memorist.records import Entry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Delete, EntryFilter, Put, Scan, SearchesText, SearchesVectors
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres import search as search_module
+from memorist.testing.samples import NOW, SECOND, WHEN, later
 
 
 @pytest.fixture
@@ -171,9 +171,9 @@ def test_without_pgvector_the_client_searches(
     assert isinstance(store, SearchesText) and isinstance(store, SearchesVectors)
     run_blocking(store.close())
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER TABLE recollect.entries DROP COLUMN embedding CASCADE")
-        connection.execute("DROP FUNCTION recollect.halves; DROP EXTENSION vector")
-    plain = PostgresStore(login(url, "recollect_app"), runtime=BlockingRuntime())
+        connection.execute("ALTER TABLE memorist.entries DROP COLUMN embedding CASCADE")
+        connection.execute("DROP FUNCTION memorist.halves; DROP EXTENSION vector")
+    plain = PostgresStore(login(url, "memorist_app"), runtime=BlockingRuntime())
     run_blocking(plain.open())
     assert isinstance(plain, SearchesText) and not isinstance(plain, SearchesVectors)
     coded = encode_many(vectors(3))

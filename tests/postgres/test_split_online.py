@@ -1,6 +1,6 @@
 """Tables are split by org while others read and write them, and while the split is killed again and again.
 
-`RECOLLECT_SOAK=1` does so with more rows, and with kills at random moments.
+`MEMORIST_SOAK=1` does so with more rows, and with kills at random moments.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from recollect.cli.main import cli
-from recollect.errors import StoreError, Unsupported, UsageError
-from recollect.messages import Message
-from recollect.records import Entry, Fact, FactVersion, StateEntry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, Increment, Put, Scan
-from recollect.stores.codec import kinds
-from recollect.stores.memory import MemoryStore
-from recollect.stores.postgres import PostgresStore, partitioning
-from recollect.testing.properties import difference
-from recollect.testing.samples import NOW, append, entry, fact, job, thread
+from memorist.cli.main import cli
+from memorist.errors import StoreError, Unsupported, UsageError
+from memorist.messages import Message
+from memorist.records import Entry, Fact, FactVersion, StateEntry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Delete, Increment, Put, Scan
+from memorist.stores.codec import kinds
+from memorist.stores.memory import MemoryStore
+from memorist.stores.postgres import PostgresStore, partitioning
+from memorist.testing.properties import difference
+from memorist.testing.samples import NOW, append, entry, fact, job, thread
 from tests.postgres.test_faults import wait_until
 from tests.postgres.test_online import _LOCKS, HARMLESS, old_transaction, opened, waiting
 from tests.postgres.test_search import encode_many, item, vectors
 
-SOAK = bool(os.environ.get("RECOLLECT_SOAK"))
+SOAK = bool(os.environ.get("MEMORIST_SOAK"))
 ORGS = 50 if SOAK else 6
 EACH = 200 if SOAK else 20
 KILLS = 50 if SOAK else 2
@@ -44,9 +44,9 @@ TABLES = ["entries", "fact_versions", "facts", "messages", "state", "threads"]
 """Those that the writers of these tests write to; splitting all of them would only take longer."""
 KILLED = """
 import os, signal, sys
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.postgres import PostgresStore, partitioning
-from recollect.stores.postgres.clients import Pool
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.postgres import PostgresStore, partitioning
+from memorist.stores.postgres.clients import Pool
 
 url, left, tables = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 store = PostgresStore(url, runtime=BlockingRuntime())
@@ -166,7 +166,7 @@ def writing(url: str, count: int = 3) -> Iterator[list[Writer]]:
 def split_tables(url: str) -> set[str]:
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "SELECT relname::text FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'p'"
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'p'"
         ).fetchall()
     return {name for (name,) in found}
 
@@ -175,8 +175,8 @@ def left_over(url: str) -> int:
     """What is left of the means of a split: its schema, and triggers of its name."""
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'recollect_split%') "
-            "+ (SELECT count(*) FROM pg_trigger WHERE tgname = 'recollect_split')"
+            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'memorist_split%') "
+            "+ (SELECT count(*) FROM pg_trigger WHERE tgname = 'memorist_split')"
         ).fetchone()
     assert found is not None
     return int(found[0])
@@ -237,7 +237,7 @@ def test_a_split_that_is_killed_at_any_step_goes_on(filled: str) -> None:
 
 def test_a_split_that_is_killed_at_random_moments_goes_on(filled: str) -> None:
     dice = random.Random(22)
-    run = [sys.executable, "-m", "recollect", "--url", filled, "partition", str(PARTS)]
+    run = [sys.executable, "-m", "memorist", "--url", filled, "partition", str(PARTS)]
     run += [] if SOAK else ["--table", "messages"]
     with writing(filled, 6 if SOAK else 2) as writers:
         for _ in range(KILLS):
@@ -266,7 +266,7 @@ def test_a_new_table_is_fenced_and_has_all_that_the_old_one_had(filled: str) -> 
                 "  (SELECT array_agg((attname, atttypid, attnotnull, attgenerated, attstattarget) ORDER BY attnum)"
                 "   ::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped), "
                 "  c.relacl::text, c.relowner "
-                "FROM pg_class c WHERE c.relnamespace = 'recollect'::regnamespace AND NOT c.relispartition "
+                "FROM pg_class c WHERE c.relnamespace = 'memorist'::regnamespace AND NOT c.relispartition "
                 f"AND c.relkind IN ('r', 'p') AND c.relname <> 'migrations' AND {where} ORDER BY 1"  # type: ignore[arg-type]  # pyright: ignore
             ).fetchall()
 
@@ -301,7 +301,7 @@ def test_nobody_waits_for_a_split_but_for_its_two_short_locks(filled: str, monke
             # A program that looks meanwhile finds the old table, and doctor says what is going on.
             assert split_tables(filled) == set()
             assert any("being split" in note for note in notes)
-            assert old.execute("SELECT count(*) FROM recollect.facts").fetchone() == (ORGS * EACH,)
+            assert old.execute("SELECT count(*) FROM memorist.facts").fetchone() == (ORGS * EACH,)
             monkeypatch.setattr(partitioning, "WAIT_SECONDS", 0)
             with pytest.raises(StoreError, match="another process"):
                 run_blocking(store.partition(PARTS))
@@ -316,10 +316,10 @@ def test_nobody_waits_for_a_split_but_for_its_two_short_locks(filled: str, monke
 def test_a_reader_who_holds_the_table_is_waited_for_and_blocks_nobody_else(filled: str) -> None:
     store = opened(filled)
     with psycopg.connect(filled, autocommit=True) as watcher, psycopg.connect(filled) as reader:
-        reader.execute("SELECT count(*) FROM recollect.receipts")  # keeps its lock until the transaction ends
+        reader.execute("SELECT count(*) FROM memorist.receipts")  # keeps its lock until the transaction ends
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(lambda: run_blocking(store.partition(PARTS, table="receipts")))
-            waiting(watcher, "%recollect_split.switch%")
+            waiting(watcher, "%memorist_split.switch%")
             # Between two tries of the switch a write passes; it waits for no longer than one try.
             with store_on(filled) as other:
                 run_blocking(other.apply([append("o1", "meanwhile", key="k")], now=NOW))
@@ -338,7 +338,7 @@ def test_a_split_can_be_given_up(filled: str) -> None:
     assert answer.exit_code == 0 and "given up: facts" in answer.output
     assert left_over(filled) == 0 and split_tables(filled) == set()
     with psycopg.connect(filled) as connection:
-        assert connection.execute("SELECT to_regclass('recollect.facts_0')").fetchone() == (None,)
+        assert connection.execute("SELECT to_regclass('memorist.facts_0')").fetchone() == (None,)
     check(filled, [])
     with store_on(filled) as store:
         assert run_blocking(store.undo_partition()) == []
@@ -368,9 +368,9 @@ def test_a_column_that_a_migration_adds_meanwhile_is_not_lost(filled: str) -> No
     store = opened(filled)
     assert killed(filled, 18, "facts")
     with psycopg.connect(filled, autocommit=True) as connection:
-        connection.execute("ALTER TABLE recollect.facts ADD COLUMN mood text DEFAULT 'calm'")
+        connection.execute("ALTER TABLE memorist.facts ADD COLUMN mood text DEFAULT 'calm'")
         run_blocking(store.partition(PARTS, table="facts"))
-        found = connection.execute("SELECT count(*) FROM recollect.facts WHERE mood = 'calm'").fetchone()
+        found = connection.execute("SELECT count(*) FROM memorist.facts WHERE mood = 'calm'").fetchone()
     assert found == (ORGS * EACH,) and split_tables(filled) == {"facts"} and left_over(filled) == 0
     run_blocking(store.close())
 
@@ -379,7 +379,7 @@ def test_a_copy_that_differs_is_not_used(filled: str) -> None:
     store = opened(filled)
     assert killed(filled, 14, "facts")
     with psycopg.connect(filled, autocommit=True) as connection:
-        connection.execute("UPDATE recollect_split.facts SET value = '5' WHERE org = 'o0' AND key = 'k1'")
+        connection.execute("UPDATE memorist_split.facts SET value = '5' WHERE org = 'o0' AND key = 'k1'")
     with pytest.raises(StoreError, match="differs"):
         run_blocking(store.partition(PARTS, table="facts"))
     assert split_tables(filled) == set()
@@ -387,7 +387,7 @@ def test_a_copy_that_differs_is_not_used(filled: str) -> None:
 
 
 def test_only_the_owner_splits_and_only_what_there_is(filled: str, login: Callable[..., str], tmp_path: Any) -> None:
-    store = PostgresStore(login(filled, "recollect_app"), runtime=BlockingRuntime())
+    store = PostgresStore(login(filled, "memorist_app"), runtime=BlockingRuntime())
     run_blocking(store.open())
     with pytest.raises(Unsupported, match="owner"):
         run_blocking(store.partition(2))
@@ -407,7 +407,7 @@ def test_the_owner_and_those_above_the_fence_keep_their_rights(
 ) -> None:
     """As in docs/deploy-postgres.md: an owner who is no superuser, and a role that may bypass row-level security."""
     admin = new_database()
-    owned, above = login(admin, "recollect_app", "recollect_worker"), login(admin)
+    owned, above = login(admin, "memorist_app", "memorist_worker"), login(admin)
     owner, searcher = (psycopg.sql.Identifier(url.split("//")[1].split("@")[0]) for url in (owned, above))
     database = psycopg.sql.Identifier(admin.rpartition("/")[2])
     with psycopg.connect(admin, autocommit=True) as connection:
@@ -418,9 +418,9 @@ def test_the_owner_and_those_above_the_fence_keep_their_rights(
         run("CREATE EXTENSION vector; ALTER DATABASE {2} OWNER TO {0}; ALTER ROLE {1} BYPASSRLS")
         with store_on(owned) as store:
             run_blocking(store.apply([Put(item(f"o{n}", "t#1", "tea")) for n in range(9)], now=NOW))
-            run("GRANT USAGE ON SCHEMA recollect TO {1}; GRANT SELECT ON recollect.entries TO {1}")
+            run("GRANT USAGE ON SCHEMA memorist TO {1}; GRANT SELECT ON memorist.entries TO {1}")
             for name in ("search_terms", "count_terms"):
-                run(f"ALTER FUNCTION recollect.{name} OWNER TO {{1}}")
+                run(f"ALTER FUNCTION memorist.{name} OWNER TO {{1}}")
             run_blocking(store.partition(PARTS, table="entries"))
             with store_on(admin) as other:  # a superuser
                 run_blocking(other.partition(PARTS, table="facts"))
@@ -432,7 +432,7 @@ def test_the_owner_and_those_above_the_fence_keep_their_rights(
             "SELECT count(*), "
             "count(*) FILTER (WHERE relname ~ 'entries_' AND has_table_privilege(p.proowner, c.oid, 'SELECT')), "
             "count(DISTINCT relowner) FROM pg_class c, pg_proc p WHERE p.proname = 'search_terms' AND relname ~ "
-            "'^(facts|entries)(_[0-9]+)?$' AND relnamespace = 'recollect'::regnamespace"
+            "'^(facts|entries)(_[0-9]+)?$' AND relnamespace = 'memorist'::regnamespace"
         ).fetchone()
     assert found == (2 + 2 * PARTS, PARTS, 1)
 

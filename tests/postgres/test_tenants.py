@@ -8,22 +8,22 @@ import msgspec
 import psycopg
 import pytest
 
-from recollect.errors import SchemaError
-from recollect.records import Fact, Job, Record, StateEntry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, DeleteRange, Increment, Put, Scan
-from recollect.stores.codec import kinds
-from recollect.stores.postgres import PostgresStore
-from recollect.testing.samples import ADVERSARIAL as HARD
-from recollect.testing.samples import NOW, WHEN, entry, fact
+from memorist.errors import SchemaError
+from memorist.records import Fact, Job, Record, StateEntry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Delete, DeleteRange, Increment, Put, Scan
+from memorist.stores.codec import kinds
+from memorist.stores.postgres import PostgresStore
+from memorist.testing.samples import ADVERSARIAL as HARD
+from memorist.testing.samples import NOW, WHEN, entry, fact
 from tests.redis_store.test_tenants import OPERATIONS, work
 from tests.servers.postgres import Postgres
 
 TABLES = [kind.table.name for kind in kinds()]
 ADVERSARIAL = [
     "a", "a ", " a", "A", "a:b", "a:b:c", "a%", "a_", "%", "_", "*", "?", "{a}", "{", "}", "[a]", "a'", "a''", '"a"',
-    "a\\", "\\", "a;b", "a--", "/*a*/", "$1", "$$", "'; DROP TABLE recollect.facts; --", "a\tb", "a\nb", "é", "e\u0301",
-    "ａ", "а", "a\u200b", "\u202ea", "\U0001f600", "NULL", "null", "on", "off", "default", "DEFAULT", "recollect.org",
+    "a\\", "\\", "a;b", "a--", "/*a*/", "$1", "$$", "'; DROP TABLE memorist.facts; --", "a\tb", "a\nb", "é", "e\u0301",
+    "ａ", "а", "a\u200b", "\u202ea", "\U0001f600", "NULL", "null", "on", "off", "default", "DEFAULT", "memorist.org",
     "0", "00", "1e0", "a,b", "(a)", "a\x01b", "\x7f", "ﬀ", "ff", "İ", "i", "ß", "ss", "\ufffe", "a" * 500,
 ]  # fmt: skip
 
@@ -48,12 +48,12 @@ def put(store: PostgresStore, *records: Record) -> None:
 @pytest.fixture
 def raw(postgres_url: str, login: Callable[..., str]) -> Iterator[Callable[..., Any]]:
     """Raw SQL as a user who holds nothing but the application's role, in the name of an org (or of none)."""
-    connection = psycopg.connect(login(postgres_url, "recollect_app"), autocommit=True)
+    connection = psycopg.connect(login(postgres_url, "memorist_app"), autocommit=True)
 
     def run(org: str | None, text: str, *args: Any) -> Any:
         with connection.transaction():
             if org is not None:
-                connection.execute("SELECT set_config('recollect.org', %s, true)", (org,))
+                connection.execute("SELECT set_config('memorist.org', %s, true)", (org,))
             cursor = connection.execute(text, args)  # pyright: ignore[reportArgumentType, reportCallIssue]
             return cursor.fetchall() if cursor.description else cursor.rowcount
 
@@ -65,30 +65,30 @@ def test_every_table_is_fenced_for_its_owner_too(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         found = connection.execute(
             "SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class "
-            "WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'migrations'"
+            "WHERE relnamespace = 'memorist'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'migrations'"
         ).fetchall()
     assert sorted(found) == [(name, True, True) for name in sorted(TABLES)]
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_without_an_org_no_row_is_seen(raw: Callable[..., Any], name: str) -> None:
-    assert raw(None, f'SELECT count(*) FROM recollect."{name}"') == [(0,)]
-    assert raw("", f'SELECT count(*) FROM recollect."{name}"') == [(0,)]
+    assert raw(None, f'SELECT count(*) FROM memorist."{name}"') == [(0,)]
+    assert raw("", f'SELECT count(*) FROM memorist."{name}"') == [(0,)]
 
 
 def test_raw_sql_sees_one_org(raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]) -> None:
     mine, other = orgs
     put(store, fact(mine), fact(other))
-    assert raw(mine, "SELECT DISTINCT org FROM recollect.facts") == [(mine,)]
-    assert raw(mine, "SELECT count(*) FROM recollect.facts WHERE org = %s", other) == [(0,)]
-    assert raw(mine, "UPDATE recollect.facts SET value = '0' WHERE org = %s", other) == 0
-    assert raw(mine, "DELETE FROM recollect.facts WHERE org = %s", other) == 0
+    assert raw(mine, "SELECT DISTINCT org FROM memorist.facts") == [(mine,)]
+    assert raw(mine, "SELECT count(*) FROM memorist.facts WHERE org = %s", other) == [(0,)]
+    assert raw(mine, "UPDATE memorist.facts SET value = '0' WHERE org = %s", other) == 0
+    assert raw(mine, "DELETE FROM memorist.facts WHERE org = %s", other) == 0
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        raw(mine, "UPDATE recollect.facts SET org = %s", other)
+        raw(mine, "UPDATE memorist.facts SET org = %s", other)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        raw(mine, "INSERT INTO recollect.links VALUES (%s, 's', 'k', 't', 0)", other)
+        raw(mine, "INSERT INTO memorist.links VALUES (%s, 's', 'k', 't', 0)", other)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        raw(mine, "TRUNCATE recollect.facts")
+        raw(mine, "TRUNCATE memorist.facts")
 
 
 def test_a_taken_key_of_another_org_gives_no_hint(
@@ -99,7 +99,7 @@ def test_a_taken_key_of_another_org_gives_no_hint(
     refusals = []
     for key in ("k", "not-there"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege) as refused:
-            raw(mine, "INSERT INTO recollect.state VALUES (%s, 'global', %s, '1', 0, 0, NULL, 1)", other, key)
+            raw(mine, "INSERT INTO memorist.state VALUES (%s, 'global', %s, '1', 0, 0, NULL, 1)", other, key)
         refusals.append(str(refused.value))
     assert refusals[0] == refusals[1]
 
@@ -107,23 +107,23 @@ def test_a_taken_key_of_another_org_gives_no_hint(
 def test_the_application_cannot_go_across_orgs(raw: Callable[..., Any]) -> None:
     for call in ("all_orgs()", "purge_expired(0, 1)", "claim_jobs('q', 'o', 0, 1, 1)", "fence('facts')"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            raw("any", f"SELECT * FROM recollect.{call}")
-    raw("any", "SELECT set_config('recollect.upkeep', 'on', false)")
-    assert raw(None, "SELECT count(*) FROM recollect.facts") == [(0,)]
+            raw("any", f"SELECT * FROM memorist.{call}")
+    raw("any", "SELECT set_config('memorist.upkeep', 'on', false)")
+    assert raw(None, "SELECT count(*) FROM memorist.facts") == [(0,)]
 
 
 def test_the_org_of_one_transaction_is_gone_in_the_next(
     raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]
 ) -> None:
     put(store, fact(orgs[0]))
-    assert raw(orgs[0], "SELECT count(*) FROM recollect.facts") == [(1,)]
-    assert raw(None, "SELECT count(*) FROM recollect.facts") == [(0,)]
+    assert raw(orgs[0], "SELECT count(*) FROM memorist.facts") == [(1,)]
+    assert raw(None, "SELECT count(*) FROM memorist.facts") == [(0,)]
 
 
 def test_an_application_user_does_all_but_go_across_orgs(
     postgres_url: str, login: Callable[..., str], orgs: tuple[str, str]
 ) -> None:
-    store = PostgresStore(login(postgres_url, "recollect_app"), runtime=BlockingRuntime())
+    store = PostgresStore(login(postgres_url, "memorist_app"), runtime=BlockingRuntime())
     run_blocking(store.open())
     put(
         store,
@@ -132,13 +132,13 @@ def test_an_application_user_does_all_but_go_across_orgs(
     )
     assert run_blocking(store.get(Fact, (orgs[0], "global", "k"), now=NOW)) is not None
     assert len(run_blocking(store.claim("q", owner="w", now=NOW, lease=1, org=orgs[0]))) == 1
-    with pytest.raises(SchemaError, match="recollect_worker"):
+    with pytest.raises(SchemaError, match="memorist_worker"):
         run_blocking(store.orgs())
     run_blocking(store.close())
 
 
 def test_a_worker_user_goes_across_orgs(postgres_url: str, login: Callable[..., str], orgs: tuple[str, str]) -> None:
-    store = PostgresStore(login(postgres_url, "recollect_worker"), runtime=BlockingRuntime())
+    store = PostgresStore(login(postgres_url, "memorist_worker"), runtime=BlockingRuntime())
     run_blocking(store.open())
     queue = f"q{orgs[0]}"
     for org in orgs:
@@ -193,9 +193,9 @@ def test_an_owner_without_roles_is_fenced_too(
     assert run_blocking(store.purge(now=NOW)) == {}
     run_blocking(store.close())
     with psycopg.connect(owned) as connection:
-        assert connection.execute("SELECT count(*) FROM recollect.facts").fetchone() == (0,)
-        connection.execute("SELECT set_config('recollect.org', %s, true)", (orgs[0],))
-        assert connection.execute("SELECT org FROM recollect.facts").fetchall() == [(orgs[0],)]
+        assert connection.execute("SELECT count(*) FROM memorist.facts").fetchone() == (0,)
+        connection.execute("SELECT set_config('memorist.org', %s, true)", (orgs[0],))
+        assert connection.execute("SELECT org FROM memorist.facts").fetchall() == [(orgs[0],)]
         connection.rollback()
     with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{database}" WITH (FORCE)')  # pyright: ignore

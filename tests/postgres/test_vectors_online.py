@@ -9,18 +9,18 @@ import numpy as np
 import psycopg
 import pytest
 
-from recollect.records import Entry
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres import vectors as vectors_module
-from recollect.testing.samples import NOW
+from memorist.records import Entry
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Put
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres import vectors as vectors_module
+from memorist.testing.samples import NOW
 from tests.postgres.test_online import _LOCKS, HARMLESS, migrating, old_transaction, opened, waiting
 from tests.postgres.test_search import encode_many, item, put, vectors
 
 COUNT = 30
 COPIES = """
-SELECT count(*) FROM pg_attribute WHERE attname = 'embedding' AND attrelid = 'recollect.entries'::regclass
+SELECT count(*) FROM pg_attribute WHERE attname = 'embedding' AND attrelid = 'memorist.entries'::regclass
 """
 
 
@@ -35,9 +35,9 @@ def without(request: pytest.FixtureRequest, new_database: Callable[[], str], mon
     run_blocking(store.close())
     with psycopg.connect(url, autocommit=True) as connection:
         if request.param:
-            connection.execute("SELECT recollect.partition_by_org(2, 'entries')")
-        connection.execute("ALTER TABLE recollect.entries DROP COLUMN embedding CASCADE")
-        connection.execute("DROP FUNCTION recollect.halves; DROP EXTENSION vector")
+            connection.execute("SELECT memorist.partition_by_org(2, 'entries')")
+        connection.execute("ALTER TABLE memorist.entries DROP COLUMN embedding CASCADE")
+        connection.execute("DROP FUNCTION memorist.halves; DROP EXTENSION vector")
     monkeypatch.setattr(vectors_module, "SMALL", 0)
     monkeypatch.setattr(vectors_module, "_COPY", vectors_module._COPY.replace(b"LIMIT 500", b"LIMIT 7"))
     return url

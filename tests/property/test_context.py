@@ -10,23 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.context.assemble import OMITTED, STARTS, Assembly
-from recollect.context.budget import TokenBudget
-from recollect.context.compress import compress
-from recollect.context.fold import plan_fold, write_fold
-from recollect.context.measure import count_message, measure_anthropic, measure_openai
-from recollect.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
-from recollect.context.summaries import summary_tokens
-from recollect.context.tokens import open_counter
-from recollect.context.units import Grouper, Unit, group, said
-from recollect.context.validate import anthropic_problems, openai_problems
-from recollect.errors import BudgetError, RecollectError
-from recollect.messages import Message, as_message
+from memorist.context.assemble import OMITTED, STARTS, Assembly
+from memorist.context.budget import TokenBudget
+from memorist.context.compress import compress
+from memorist.context.fold import plan_fold, write_fold
+from memorist.context.measure import count_message, measure_anthropic, measure_openai
+from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from memorist.context.summaries import summary_tokens
+from memorist.context.tokens import open_counter
+from memorist.context.units import Grouper, Unit, group, said
+from memorist.context.validate import anthropic_problems, openai_problems
+from memorist.errors import BudgetError, MemoristError
+from memorist.messages import Message, as_message
 
 from . import recount
 
 replace = msgspec.structs.replace
-EXAMPLES = int(os.environ.get("RECOLLECT_CONTEXT_EXAMPLES", "1200"))
+EXAMPLES = int(os.environ.get("MEMORIST_CONTEXT_EXAMPLES", "1200"))
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SENTENCE = "The invoice of Ada was 42 euros, so we decided to use Postgres. 数据库连接失败 [1, 2] <b>x</b> naïve 🙂 "
 WORDS = SENTENCE.split(" ")
@@ -378,7 +378,7 @@ def test_a_planted_fault_in_grouping_is_refused_by_the_assembly(monkeypatch: pyt
             compress(thread, budget=total)
         except BudgetError:
             continue
-        except RecollectError as error:
+        except MemoristError as error:
             assert "would be refused" in str(error)
             refused += 1
     assert refused > 5

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.context.assemble import Assembly
-from recollect.context.context import Context
-from recollect.context.items import MemoryItem
-from recollect.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
-from recollect.context.profile import ProfileLine
-from recollect.errors import BudgetError
-from recollect.messages import Message, as_message
+from memorist.context.assemble import Assembly
+from memorist.context.context import Context
+from memorist.context.items import MemoryItem
+from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from memorist.context.profile import ProfileLine
+from memorist.errors import BudgetError
+from memorist.messages import Message, as_message
 
-EXAMPLES = int(os.environ.get("RECOLLECT_CONTEXT_EXAMPLES", "1200")) // 6
+EXAMPLES = int(os.environ.get("MEMORIST_CONTEXT_EXAMPLES", "1200")) // 6
 POLICIES: dict[str, Any] = {
     "default": None,
     "fifo": Fifo(5),

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Change, Expect, Put
-from recollect.stores.memory import MemoryStore
-from recollect.testing.properties import StoreProperties
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Change, Expect, Put
+from memorist.stores.memory import MemoryStore
+from memorist.testing.properties import StoreProperties
 
 
 class HalfDone(MemoryStore):

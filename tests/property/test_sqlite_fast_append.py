@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from recollect.messages import Message
-from recollect.records import CheckpointStep, Job, Task, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Change, Delete, DeleteRange, Expect, Load, Put, Scan
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.sqlite.connection import Connections
-from recollect.testing.dice import Operation
-from recollect.testing.properties import outcome
-from recollect.testing.samples import NOW, WHEN, job, later, message, thread
+from memorist.messages import Message
+from memorist.records import CheckpointStep, Job, Task, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Change, Delete, DeleteRange, Expect, Load, Put, Scan
+from memorist.stores.memory import MemoryStore
+from memorist.stores.sqlite import SqliteStore
+from memorist.stores.sqlite.connection import Connections
+from memorist.testing.dice import Operation
+from memorist.testing.properties import outcome
+from memorist.testing.samples import NOW, WHEN, job, later, message, thread
 
-PROGRAMS = 2000 if os.environ.get("RECOLLECT_SOAK") else 60
+PROGRAMS = 2000 if os.environ.get("MEMORIST_SOAK") else 60
 LENGTH = 60
 KINDS = (Thread, Message, Job, Task, CheckpointStep)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.properties import StoreProperties
-from recollect.testing.stores import MakeStore
+from memorist.stores.sqlite import SqliteStore
+from memorist.testing.properties import StoreProperties
+from memorist.testing.stores import MakeStore
 
 
 class TestSqliteStore(StoreProperties):

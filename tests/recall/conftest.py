@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.runtime import Runtime
-from recollect.stores.memory import MemoryStore
-from recollect.testing import FakeClock
-from recollect.testing.facades import awaited
-from recollect.testing.plugin import Run
+from memorist import AsyncMemory, Memory
+from memorist.runtime import Runtime
+from memorist.stores.memory import MemoryStore
+from memorist.testing import FakeClock
+from memorist.testing.facades import awaited
+from memorist.testing.plugin import Run
 
 OpenMemory = Callable[..., Any]
 

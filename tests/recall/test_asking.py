@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect import UsageError
-from recollect.testing import FakeClock
+from memorist import UsageError
+from memorist.testing import FakeClock
 
 from .test_promises import ADA, found, thread
 

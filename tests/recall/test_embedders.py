@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from recollect import Memory
+from memorist import Memory
 
 from .conftest import Failing, WordHashes
 from .test_promises import ADA, found, thread

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 
 from .conftest import WordHashes
 
 _ROOT = Path(__file__).parents[2]
 _CHILD = """
 import os, sys
-from recollect import Memory
+from memorist import Memory
 from tests.recall.conftest import WordHashes
 
 class Deadly(WordHashes):

@@ -51,5 +51,5 @@ def test_an_official_file_is_read_and_scored(name: str, data: Any, tmp_path: Pat
     run = [sys.executable, str(ROOT / "bench" / "recall" / "run.py"), str(path), "--embedder", "none"]
     ended = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
-    line = next(line for line in ended.stdout.splitlines() if line.strip().startswith("recollect"))
+    line = next(line for line in ended.stdout.splitlines() if line.strip().startswith("memorist"))
     assert "R@5  100.0" in line

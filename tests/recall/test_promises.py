@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.engine.recall.indexing import BATCH
-from recollect.records import Job
-from recollect.runtime import run_blocking
-from recollect.stores.base import Put
-from recollect.testing import FakeClock
+from memorist.engine.recall.indexing import BATCH
+from memorist.records import Job
+from memorist.runtime import run_blocking
+from memorist.stores.base import Put
+from memorist.testing import FakeClock
 
 ADA = "user:ada"
 

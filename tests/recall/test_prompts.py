@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from recollect import FactExtractor, Memory
-from recollect.stores.memory import MemoryStore
+from memorist import FactExtractor, Memory
+from memorist.stores.memory import MemoryStore
 
 DATA = Path(__file__).parents[1] / "data"
 TOLD = (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Completion, Usage
-from recollect.errors import UsageError
+from memorist import Completion, Usage
+from memorist.errors import UsageError
 
 from .conftest import WordHashes
 from .test_promises import ADA, found, thread

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.context.items import MemoryItem, fill_memory
-from recollect.embed.wordllama import CACHED_WORDS, WordLlamaEmbedder
-from recollect.recall.passage import alone, passage, sentences
-from recollect.recall.sentences import Passage, best_sentences, features, split
-from recollect.stores.memory import MemoryStore
+from memorist import AsyncMemory, Memory
+from memorist.context.items import MemoryItem, fill_memory
+from memorist.embed.wordllama import CACHED_WORDS, WordLlamaEmbedder
+from memorist.recall.passage import alone, passage, sentences
+from memorist.recall.sentences import Passage, best_sentences, features, split
+from memorist.stores.memory import MemoryStore
 
 
 def open_ram(**options: Any) -> Memory:
@@ -133,7 +133,7 @@ def test_other_languages_and_other_embedders_keep_the_first_ranking(monkeypatch:
     def refuse(*_: object) -> None:
         raise AssertionError("sentences were scored")
 
-    monkeypatch.setattr("recollect.recall.sentences.best_sentences", refuse)
+    monkeypatch.setattr("memorist.recall.sentences.best_sentences", refuse)
     with open_ram(user="ada", embedder=None) as memory:
         memory.documents.add("user:ada", LEASE, title="Lease", source="lease.md")
         assert memory.recall("Which animals may be kept?")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from recollect.stores.redis import RedisStore
-from recollect.testing.properties import StoreProperties
-from recollect.testing.stores import MakeStore, StoreConformance
+from memorist.stores.redis import RedisStore
+from memorist.testing.properties import StoreProperties
+from memorist.testing.stores import MakeStore, StoreConformance
 from tests.servers.redis import RedisCluster, RedisServer
 
 

@@ -1,6 +1,6 @@
-"""Primaries killed under load, behind Sentinels and in a Cluster: `recollect_replicas=1` keeps what it acknowledged.
+"""Primaries killed under load, behind Sentinels and in a Cluster: `memorist_replicas=1` keeps what it acknowledged.
 
-`RECOLLECT_SOAK=1` runs 25 failovers of each kind, `RECOLLECT_FAILOVERS=N` so many.
+`MEMORIST_SOAK=1` runs 25 failovers of each kind, `MEMORIST_FAILOVERS=N` so many.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.errors import UnknownOutcome, UsageError
-from recollect.loop_runtime import AsyncRuntime
-from recollect.messages import Message
-from recollect.records import Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Expect, Put, Scan
-from recollect.stores.redis import RedisStore
-from recollect.stores.redis import store as store_module
-from recollect.stores.redis.urls import parse_url
-from recollect.testing.samples import NOW, thread
+from memorist.errors import UnknownOutcome, UsageError
+from memorist.loop_runtime import AsyncRuntime
+from memorist.messages import Message
+from memorist.records import Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Expect, Put, Scan
+from memorist.stores.redis import RedisStore
+from memorist.stores.redis import store as store_module
+from memorist.stores.redis.urls import parse_url
+from memorist.testing.samples import NOW, thread
 from tests.postgres.test_faults import Writer, one
 from tests.servers.redis import ClusterOfPairs, Failover, SentinelService, start_redis, wait_for
 
-FAILOVERS = int(os.environ.get("RECOLLECT_FAILOVERS") or (25 if os.environ.get("RECOLLECT_SOAK") else 1))
+FAILOVERS = int(os.environ.get("MEMORIST_FAILOVERS") or (25 if os.environ.get("MEMORIST_SOAK") else 1))
 ORGS = 3
 
 
@@ -97,7 +97,7 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.Mon
     monkeypatch.setattr(store_module, "_REPEATS", 1)
     service = SentinelService(patience_ms=60_000)
     try:
-        store = opened(service.url + "&recollect_replicas_timeout=0.05")
+        store = opened(service.url + "&memorist_replicas_timeout=0.05")
         run_blocking(store.apply([Put(thread("o"))], now=NOW))
         replica = next(node for port, node in service.nodes.items() if port != service.primary())
         replica.pause()
@@ -105,7 +105,7 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.Mon
             run_blocking(store.apply([one("o", "m1", None)], now=NOW))
         # Sent again over another connection it writes nothing, and is still not acknowledged: the replica has neither.
         run_blocking(store.close())
-        other = opened(service.url + "&recollect_replicas_timeout=0.05")
+        other = opened(service.url + "&memorist_replicas_timeout=0.05")
         for _ in range(2):
             with pytest.raises(UnknownOutcome, match="0 of 1 replicas"):
                 run_blocking(other.apply([one("o", "m2", "key")], now=NOW))
@@ -164,14 +164,14 @@ def _done(store: RedisStore) -> bool:
 
 
 def test_urls_of_services_say_what_is_missing() -> None:
-    found = parse_url("redis+sentinel://u:p@a:1,b/main/3?recollect_replicas=2&recollect_replicas_timeout=0.5&ssl=1")
+    found = parse_url("redis+sentinel://u:p@a:1,b/main/3?memorist_replicas=2&memorist_replicas_timeout=0.5&ssl=1")
     assert found.service == "main" and found.seeds == (("a", 1), ("b", 26379))
     assert (found.replicas, found.wait_ms, found.plain) == (2, 500, "redis://u:p@a:1/3?ssl=1")
     assert parse_url("valkey://h/1").plain == "redis://h/1"
     for url, said in (
         ("redis+sentinel://a:1", "name the service"),
-        ("redis://h?recollect_replicas=x", "whole number"),
-        ("redis://h?recollect_waits=1", "unknown option"),
+        ("redis://h?memorist_replicas=x", "whole number"),
+        ("redis://h?memorist_waits=1", "unknown option"),
     ):
         with pytest.raises(UsageError, match=said):
             parse_url(url)

@@ -1,6 +1,6 @@
 """Servers that die, replies that never come: acknowledged is kept, nothing is there twice, errors are honest.
 
-`RECOLLECT_SOAK=1` runs 500 kills and 2,000 cuts.
+`MEMORIST_SOAK=1` runs 500 kills and 2,000 cuts.
 """
 
 import os
@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import NotFound, StoreError, StoreTimeout, StoreUnavailable, UnknownOutcome
-from recollect.messages import Message
-from recollect.records import StateEntry, Thread
-from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import Increment, Put, Scan
-from recollect.stores.redis import RedisStore
-from recollect.testing.plugin import Run
-from recollect.testing.samples import NOW, append, entry, thread
+from memorist import Memory
+from memorist.errors import NotFound, StoreError, StoreTimeout, StoreUnavailable, UnknownOutcome
+from memorist.messages import Message
+from memorist.records import StateEntry, Thread
+from memorist.runtime import BlockingRuntime, Runtime, run_blocking
+from memorist.stores.base import Increment, Put, Scan
+from memorist.stores.redis import RedisStore
+from memorist.testing.plugin import Run
+from memorist.testing.samples import NOW, append, entry, thread
 from tests.servers.ports import free_port
 from tests.servers.proxy import Proxy
 from tests.servers.redis import RedisCluster, RedisServer, start_redis
 
-SOAK = bool(os.environ.get("RECOLLECT_SOAK"))
+SOAK = bool(os.environ.get("MEMORIST_SOAK"))
 KILLS = 500 if SOAK else 5
 CUTS = 2000 if SOAK else 50
 
@@ -262,7 +262,7 @@ def test_a_restarted_server_does_not_know_the_scripts_and_is_told_again(
 
 
 def test_a_full_server_refuses_writes_clearly_and_can_still_be_emptied(runtime: Runtime, run: Run, org: str) -> None:
-    from recollect.stores.base import Delete
+    from memorist.stores.base import Delete
 
     server = start_redis(aof="no", options={"maxmemory": "8mb", "maxmemory-policy": "noeviction"})
     store = RedisStore(server.url, runtime=runtime, on_risk="ignore")
@@ -310,7 +310,7 @@ def test_a_slot_on_its_way_to_another_node_is_waited_for_and_stays_whole(
 ) -> None:
     from redis.crc import key_slot
 
-    from recollect.stores.redis.keys import base_of
+    from memorist.stores.redis.keys import base_of
 
     store = RedisStore(redis_cluster.url, runtime=runtime, timeout=10)
     run(store.apply([Put(thread(org)), append(org, "a", "b")], now=NOW))

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 import redis
-from recollect import Memory, StoreError
-from recollect.records import Fact, Thread
-from recollect.runtime import Runtime
-from recollect.stores.base import Delete, DeleteRange, Put, Scan
-from recollect.stores.redis import RedisStore
-from recollect.stores.redis.keys import base_of
-from recollect.testing.plugin import Run
-from recollect.testing.samples import NOW, fact, later, thread
+from memorist import Memory, StoreError
+from memorist.records import Fact, Thread
+from memorist.runtime import Runtime
+from memorist.stores.base import Delete, DeleteRange, Put, Scan
+from memorist.stores.redis import RedisStore
+from memorist.stores.redis.keys import base_of
+from memorist.testing.plugin import Run
+from memorist.testing.samples import NOW, fact, later, thread
 from tests.servers.ports import free_port
 from tests.servers.redis import RedisServer, products, start_redis, start_redis_cluster, wait_for
 
@@ -114,7 +114,7 @@ def test_a_server_that_keeps_nothing_gets_no_files_by_it(start: Start, runtime: 
 def test_a_log_that_may_not_be_emptied_is_told(start: Start, runtime: Runtime, run: Run) -> None:
     server = start()
     with server.client() as client:
-        client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~rc:*", "+@all", "-slowlog")
+        client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~mm:*", "+@all", "-slowlog")
     store = opened(server, runtime, run, f"redis://app:secret@127.0.0.1:{server.port}/0")
     report = run(store.scrub())
     [left] = report.left
@@ -125,7 +125,7 @@ def test_a_log_that_may_not_be_emptied_is_told(start: Start, runtime: Runtime, r
 def test_a_user_who_may_not_rewrite_files_is_told(start: Start, runtime: Runtime, run: Run) -> None:
     server = start()
     with server.client() as client:
-        client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~rc:*", "+@all", "-bgrewriteaof")
+        client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~mm:*", "+@all", "-bgrewriteaof")
     store = opened(server, runtime, run, f"redis://app:secret@127.0.0.1:{server.port}/0")
     with pytest.raises(StoreError, match="refused BGREWRITEAOF"):
         run(store.scrub())

@@ -16,18 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from recollect.errors import CorruptRecord, InvalidValue, SchemaError, StoreError, Unsupported, UsageError
-from recollect.loop_runtime import AsyncRuntime
-from recollect.messages import Message
-from recollect.ports import to_datetime
-from recollect.records import Entry, Fact, Job, StateEntry, Thread
-from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import DeleteRange, Expect, Increment, Put, Scan
-from recollect.stores.redis import DurabilityWarning, RedisStore
-from recollect.stores.redis.keys import base_of, bounds, encode_key, stamp, unstamp
-from recollect.testing.plugin import Run
-from recollect.testing.samples import ADVERSARIAL, NOW, SECOND, WHEN, append, entry, fact, job, later, thread
-from recollect.values import INT_MAX, INT_MIN
+from memorist.errors import CorruptRecord, InvalidValue, SchemaError, StoreError, Unsupported, UsageError
+from memorist.loop_runtime import AsyncRuntime
+from memorist.messages import Message
+from memorist.ports import to_datetime
+from memorist.records import Entry, Fact, Job, StateEntry, Thread
+from memorist.runtime import BlockingRuntime, Runtime, run_blocking
+from memorist.stores.base import DeleteRange, Expect, Increment, Put, Scan
+from memorist.stores.redis import DurabilityWarning, RedisStore
+from memorist.stores.redis.keys import base_of, bounds, encode_key, stamp, unstamp
+from memorist.testing.plugin import Run
+from memorist.testing.samples import ADVERSARIAL, NOW, SECOND, WHEN, append, entry, fact, job, later, thread
+from memorist.values import INT_MAX, INT_MIN
 from tests.servers.redis import RedisServer, products, start_redis, wait_for
 
 names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
@@ -224,7 +224,7 @@ def test_a_flipped_bit_is_never_served(
 def test_a_newer_schema_is_refused(runtime: Runtime, run: Run) -> None:
     server = start_redis(options={})
     with server.client() as client:
-        client.set("rc:schema", "99")
+        client.set("mm:schema", "99")
     store = RedisStore(server.url, runtime=runtime, on_risk="ignore")
     with pytest.raises(SchemaError):
         run(store.open())

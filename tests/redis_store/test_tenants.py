@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import RecollectError
-from recollect.messages import Message
-from recollect.records import Fact, StateEntry, Thread
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Delete, DeleteRange, Increment, Put, Scan, Store
-from recollect.stores.memory import MemoryStore
-from recollect.stores.redis import RedisStore
-from recollect.testing.samples import ADVERSARIAL, NOW, WHEN, entry, fact, message, thread
+from memorist.errors import MemoristError
+from memorist.messages import Message
+from memorist.records import Fact, StateEntry, Thread
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Append, Delete, DeleteRange, Increment, Put, Scan, Store
+from memorist.stores.memory import MemoryStore
+from memorist.stores.redis import RedisStore
+from memorist.testing.samples import ADVERSARIAL, NOW, WHEN, entry, fact, message, thread
 from tests.servers.redis import RedisCluster, RedisServer
 
-OPERATIONS = int(os.environ.get("RECOLLECT_TENANT_OPERATIONS", "4000"))
+OPERATIONS = int(os.environ.get("MEMORIST_TENANT_OPERATIONS", "4000"))
 
 
 def work(store: Store, orgs: list[str], seed: int, count: int) -> int:
@@ -62,7 +62,7 @@ def _operation(rng: random.Random, org: str, name: str, other: str, value: str) 
 def _outcome(store: Store, operation: Any) -> Any:
     try:
         return run_blocking(operation(store))
-    except RecollectError as error:
+    except MemoristError as error:
         return type(error).__name__
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from recollect.ports import to_datetime
-from recollect.records import Fact, Job
-from recollect.runtime import Runtime
-from recollect.stores.base import Delete, Put
-from recollect.stores.redis import RedisStore, expiry_register, work_register
-from recollect.stores.redis import store as store_module
-from recollect.stores.redis.keys import ENDING_KEY, ORGS_KEY, WORK_KEY, base_of
-from recollect.testing.plugin import Run
-from recollect.testing.samples import NOW, entry, fact
+from memorist.ports import to_datetime
+from memorist.records import Fact, Job
+from memorist.runtime import Runtime
+from memorist.stores.base import Delete, Put
+from memorist.stores.redis import RedisStore, expiry_register, work_register
+from memorist.stores.redis import store as store_module
+from memorist.stores.redis.keys import ENDING_KEY, ORGS_KEY, WORK_KEY, base_of
+from memorist.testing.plugin import Run
+from memorist.testing.samples import NOW, entry, fact
 from tests.servers.redis import start_redis
 
 IDLE = 2000
@@ -103,7 +103,7 @@ def test_a_sweep_over_very_many_orgs_is_done_in_parts(
     store = opened(server, runtime, run)
     run(store.apply([Put(job("a")), Put(entry("a", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
     run(store._client.command(WORK_KEY, b"DEL", WORK_KEY))
-    run(store._client.command(ENDING_KEY, b"DEL", ENDING_KEY, b"rc:{" + ENDING_KEY + b"}:seen"))
+    run(store._client.command(ENDING_KEY, b"DEL", ENDING_KEY, b"mm:{" + ENDING_KEY + b"}:seen"))
     run(store._client.command(ORGS_KEY, b"SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
     asked, claimed, looks = counting(store), [], 0
     while not claimed:
@@ -171,7 +171,7 @@ def test_an_org_is_purged_again_when_its_next_row_ends_whoever_wrote_it(
 def test_rows_that_an_older_version_wrote_are_purged(server: Any, runtime: Runtime, run: Run) -> None:
     store = opened(server, runtime, run)
     run(store.apply([Put(entry("o", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
-    run(store._client.command(ENDING_KEY, b"DEL", ENDING_KEY, b"rc:{" + ENDING_KEY + b"}:seen"))
+    run(store._client.command(ENDING_KEY, b"DEL", ENDING_KEY, b"mm:{" + ENDING_KEY + b"}:seen"))
     assert run(store.purge(now=NOW + 11)) == {"state": 1}
     run(store.close())
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from recollect.server.openapi import document
+from memorist.server.openapi import document
 
 PLACE = Path(__file__).parent / "contract.json"
 Contract = dict[str, dict[str, Any]]

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from recollect.errors import NotFound
-from recollect.server.auth import Keys, NewKey
-from recollect.server.openapi import document
+from memorist.errors import NotFound
+from memorist.server.auth import Keys, NewKey
+from memorist.server.openapi import document
 from tests.server.running import Running, running
 
 SETTINGS = Path(__file__).with_name("schemathesis.toml")

@@ -11,12 +11,12 @@ from typing import Any
 
 import uvicorn
 
-from recollect import AsyncMemory
-from recollect.server.app import Options, make_app
-from recollect.server.auth import Keys
-from recollect.server.limits import Rate
-from recollect.server.parts import MakePart
-from recollect.server.process import configured
+from memorist import AsyncMemory
+from memorist.server.app import Options, make_app
+from memorist.server.auth import Keys
+from memorist.server.limits import Rate
+from memorist.server.parts import MakePart
+from memorist.server.process import configured
 
 FAST = Rate(1e9, 1e9)
 

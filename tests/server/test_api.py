@@ -10,12 +10,12 @@ import httpx
 import msgspec
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import Conflict, Forbidden, InvalidNamespace, InvalidValue, NotFound, UsageError
-from recollect.server.app import Options
-from recollect.server.limits import Rate
-from recollect.server.openapi import document
-from recollect.server.operations import OPERATIONS, ROLES, Operation, parameters_of
+from memorist import AsyncMemory, Memory
+from memorist.errors import Conflict, Forbidden, InvalidNamespace, InvalidValue, NotFound, UsageError
+from memorist.server.app import Options
+from memorist.server.limits import Rate
+from memorist.server.openapi import document
+from memorist.server.operations import OPERATIONS, ROLES, Operation, parameters_of
 
 from .running import FAST, Running, running
 
@@ -144,7 +144,7 @@ def test_what_another_org_has_is_not_there(server: Running, org: str) -> None:
         never = theirs.get("/v1/fact", params={"ns": NS, "key": "other"})
         assert (absent.status_code, never.status_code) == (404, 404)
         assert absent.json()["detail"] == never.json()["detail"]
-        for forged in ({"x-org": org}, {"x-recollect-org": org}):
+        for forged in ({"x-org": org}, {"x-memorist-org": org}):
             assert theirs.get("/v1/fact", params={"ns": NS, "key": "k"}, headers=forged).status_code == 404
         assert theirs.get("/v1/fact", params={"ns": NS, "key": "k", "org": org}).status_code == 422
 
@@ -195,7 +195,7 @@ def test_a_name_that_stands_twice_is_refused(server: Running, org: str, body: by
     with http(server, server.key(org=org)) as client:
         place = {"ns": NS, "key": "k"}
         refused = client.put("/v1/fact", params=place, content=body)
-        assert (refused.status_code, refused.json()["type"]) == (400, "urn:recollect:usage-error")
+        assert (refused.status_code, refused.json()["type"]) == (400, "urn:memorist:usage-error")
         assert "stands twice" in refused.json()["detail"]
         assert client.get("/v1/fact", params=place).status_code == 404
 
@@ -206,9 +206,9 @@ def test_names_may_stand_once_in_each_object_and_in_texts(server: Running, org: 
         client.put("/v1/fact", params={"ns": NS, "key": "k"}, json={"value": value}).raise_for_status()
         assert client.get("/v1/fact", params={"ns": NS, "key": "k"}).json()["value"] == value
         twice = client.get("/v1/facts", params={"ns": NS, "where": '{"a":1,"a":2}'})
-        assert (twice.status_code, twice.json()["type"]) == (400, "urn:recollect:usage-error")
+        assert (twice.status_code, twice.json()["type"]) == (400, "urn:memorist:usage-error")
         for scope in ('{"user":"ada","user":"eve"}', '{"read":' + "[" * 1900):
-            refused = client.get("/v1/facts", params={"ns": NS}, headers={"recollect-scope": scope})
+            refused = client.get("/v1/facts", params={"ns": NS}, headers={"memorist-scope": scope})
             assert refused.status_code in (400, 422)
 
 
@@ -226,7 +226,7 @@ def test_health_is_tried_and_told(server: Running) -> None:
         ready = client.get("/readyz")
         assert (ready.status_code, ready.json()) == (200, {"ready": True, "problems": []})
         figures = client.get("/metrics").text
-        assert "recollect_requests_total" in figures
+        assert "memorist_requests_total" in figures
         assert NS not in figures
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.server.app import Options
-from recollect.server.browser import local_operator
-from recollect.server.parts import Part
+from memorist.server.app import Options
+from memorist.server.browser import local_operator
+from memorist.server.parts import Part
 
 from .running import FAST, Running, running
 
@@ -21,7 +21,7 @@ NS = "user:ada"
 
 async def _echo(scope: Any, receive: Any, send: Any) -> None:
     """A part that says who is asking."""
-    said = f"{scope['recollect.caller'].org} {scope['recollect.memory'].org} {scope['path']}".encode()
+    said = f"{scope['memorist.caller'].org} {scope['memorist.memory'].org} {scope['path']}".encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     await send({"type": "http.response.body", "body": said})
 
@@ -55,7 +55,7 @@ def browser(server: Running, org: str) -> Iterator[httpx.Client]:
 
 
 def ours(server: Running) -> dict[str, str]:
-    return {"origin": server.url, "x-recollect": "1"}
+    return {"origin": server.url, "x-memorist": "1"}
 
 
 def test_a_one_time_link_gives_a_cookie_that_scripts_cannot_read(server: Running, org: str) -> None:
@@ -82,8 +82,8 @@ def test_a_write_by_cookie_needs_our_origin_and_our_header(server: Running, brow
 
     assert put() == 403
     assert put(origin=server.url) == 403
-    assert put(**{"x-recollect": "1"}) == 403
-    assert put(**{"origin": "http://127.0.0.1:1", "x-recollect": "1"}) == 403
+    assert put(**{"x-memorist": "1"}) == 403
+    assert put(**{"origin": "http://127.0.0.1:1", "x-memorist": "1"}) == 403
     assert put(**ours(server)) == 200
     assert browser.get("/v1/fact", params={"ns": NS, "key": "k"}).json()["value"] == 1
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import Forbidden
-from recollect.runtime import Runtime
-from recollect.testing.clock import FakeClock
-from recollect.testing.facades import awaited
-from recollect.testing.memories import MemoryConformance, OpenMemory
-from recollect.testing.plugin import Run
+from memorist import AsyncMemory, Memory
+from memorist.errors import Forbidden
+from memorist.runtime import Runtime
+from memorist.testing.clock import FakeClock
+from memorist.testing.facades import awaited
+from memorist.testing.memories import MemoryConformance, OpenMemory
+from memorist.testing.plugin import Run
 
 from .running import Running, running
 
@@ -95,7 +95,7 @@ class TestOverHttpOnSqlite(OverHttp):
 
 
 # What stands below a server is tested by itself in every run; through HTTP it takes four minutes more: `make soak`.
-if os.environ.get("RECOLLECT_SOAK"):
+if os.environ.get("MEMORIST_SOAK"):
 
     class TestOverHttpOnPostgres(OverHttp):
         @pytest.fixture

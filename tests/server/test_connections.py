@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from recollect.server.connections import BoundedProtocol
+from memorist.server.connections import BoundedProtocol
 
 from .running import Running, running
 

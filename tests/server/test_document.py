@@ -10,7 +10,7 @@ from pathlib import Path
 
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from recollect.server.openapi import document
+from memorist.server.openapi import document
 
 from .contract import PLACE, broken, contract
 

@@ -15,8 +15,8 @@ import apsw
 import httpx
 import pytest
 
-from recollect import Memory
-from recollect.errors import RecollectError, StoreError
+from memorist import Memory
+from memorist.errors import MemoristError, StoreError
 from tests.faults.disk import Disk, Event, watched
 
 from .running import Running, running
@@ -107,7 +107,7 @@ def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(ser
 def test_where_every_answer_is_lost_the_caller_is_told_that_nobody_knows(server: Running, org: str) -> None:
     key = server.key(org=org)
     with losing_answers(server.url, lambda number: True) as (url, asked), Memory(url, api_key=key) as memory:
-        with pytest.raises(RecollectError) as told:
+        with pytest.raises(MemoristError) as told:
             memory.state.increment("n")
         assert type(told.value).__name__ == "UnknownOutcome"
         assert asked == ["/v1/state/increment"] * 3

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from opentelemetry import trace
 
-from recollect import Memory
-from recollect.server.app import Options
-from recollect.server.limits import Rate
-from recollect.server.logs import JsonLines
+from memorist import Memory
+from memorist.server.app import Options
+from memorist.server.limits import Rate
+from memorist.server.logs import JsonLines
 
 from ..telemetry import exported
 from .running import FAST, Running, running
@@ -79,14 +79,14 @@ def test_answers_say_how_much_is_left_of_the_rate(server: Running) -> None:
 
 
 def test_a_log_line_has_ids_and_no_content(server: Running, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "recollect.server"), ask(server, traceparent=PARENT) as client:
+    with caplog.at_level(logging.INFO, "memorist.server"), ask(server, traceparent=PARENT) as client:
         answer = client.put("/v1/fact", params={"ns": "user:ada", "key": "bike"}, json={"value": SECRET})
         missing = client.get("/v1/inspect/nothing", params={"q": SECRET})
         line_of(missing, caplog)
         mine = json.loads(JsonLines().format(line_of(answer, caplog)))
     lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
     assert (mine["operation"], mine["status"], mine["method"]) == ("facts.set", 200, "PUT")
-    assert (mine["trace"], mine["level"], mine["logger"]) == (TRACE, "info", "recollect.server")
+    assert (mine["trace"], mine["level"], mine["logger"]) == (TRACE, "info", "memorist.server")
     assert mine["key"] and mine["time"] and mine["ms"] >= 0
     assert SECRET not in json.dumps(lines) + caplog.text
     assert "bike" not in json.dumps(lines) + caplog.text
@@ -94,7 +94,7 @@ def test_a_log_line_has_ids_and_no_content(server: Running, caplog: pytest.LogCa
 
 @pytest.mark.parametrize("sent", ["", "garbage", f"00-{'0' * 32}-00f067aa0ba902b7-01", PARENT.upper()])
 def test_an_invalid_traceparent_is_no_trace(server: Running, sent: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "recollect.server"), ask(server, traceparent=sent) as client:
+    with caplog.at_level(logging.INFO, "memorist.server"), ask(server, traceparent=sent) as client:
         line = line_of(client.get("/v1/me"), caplog)
     assert "trace=" not in line.getMessage()
     assert "trace" not in json.loads(JsonLines().format(line))
@@ -107,7 +107,7 @@ def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
         memory.trace()
         with trace.get_tracer("test").start_as_current_span("asking") as asking:
             memory.facts.set("user:ada", "bike", SECRET)
-    found = soon(lambda: next((one for one in spans.get_finished_spans() if one.name == "recollect.facts.set"), None))
+    found = soon(lambda: next((one for one in spans.get_finished_spans() if one.name == "memorist.facts.set"), None))
     assert found.parent is not None
     assert found.parent.span_id == asking.get_span_context().span_id
     assert dict(found.attributes or {}) == {"http.response.status_code": 200}

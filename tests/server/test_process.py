@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect import Memory
-from recollect.errors import RecollectError
+from memorist import Memory
+from memorist.errors import MemoristError
 
 NS = "user:ada"
 
@@ -29,13 +29,13 @@ def _port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _recollect(*args: str) -> list[str]:
-    return [sys.executable, "-m", "recollect", *args]
+def _memorist(*args: str) -> list[str]:
+    return [sys.executable, "-m", "memorist", *args]
 
 
 @contextmanager
 def _serving(path: Path, port: int, *more: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = _recollect("--url", str(path), "serve", "--port", str(port), "--no-worker", *more)
+    command = _memorist("--url", str(path), "serve", "--port", str(port), "--no-worker", *more)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _until_ready(port)
@@ -58,7 +58,7 @@ def _until_ready(port: int) -> None:
 @pytest.fixture
 def key(tmp_path: Path) -> str:
     made = subprocess.run(
-        _recollect("--url", str(tmp_path / "m.db"), "keys", "create"), capture_output=True, text=True, check=True
+        _memorist("--url", str(tmp_path / "m.db"), "keys", "create"), capture_output=True, text=True, check=True
     )
     return made.stdout.strip()
 
@@ -76,7 +76,7 @@ def test_what_was_acknowledged_is_there_once(tmp_path: Path, key: str, stop: sig
                 text = f"{number}-{turn}"
                 try:
                     memory.threads.append(f"t{number}", text, create=NS)
-                except RecollectError:
+                except MemoristError:
                     time.sleep(0.02)
                 else:
                     said.append(text)
@@ -113,7 +113,7 @@ def test_several_workers_share_one_file(tmp_path: Path, key: str) -> None:
 
 def test_another_address_than_loopback_needs_a_key(tmp_path: Path) -> None:
     refused = subprocess.run(
-        _recollect("--url", str(tmp_path / "none.db"), "serve", "--host", "0.0.0.0", "--port", "1"),
+        _memorist("--url", str(tmp_path / "none.db"), "serve", "--host", "0.0.0.0", "--port", "1"),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert refused.returncode == 2

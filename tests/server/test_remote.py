@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect import Memory, Turn
-from recollect.errors import Conflict, Forbidden, LeaseLost, UsageError
+from memorist import Memory, Turn
+from memorist.errors import Conflict, Forbidden, LeaseLost, UsageError
 
 from .running import Running, running
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from recollect.server.openapi import document
-from recollect.server.operations import OPERATIONS, Operation, parameters_of, takes_key
+from memorist.server.openapi import document
+from memorist.server.operations import OPERATIONS, Operation, parameters_of, takes_key
 
 from .running import Running, running
 
@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def client(server: Running, org: str) -> Iterator[httpx.Client]:
-    headers = {"authorization": f"Bearer {server.key(org=org)}", "recollect-scope": '{"user":"ada"}'}
+    headers = {"authorization": f"Bearer {server.key(org=org)}", "memorist-scope": '{"user":"ada"}'}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60) as made:
         yield made
 
@@ -100,14 +100,14 @@ def _text(value: Any, learning: str) -> str:
 
 def stored(client: httpx.Client) -> list[str]:
     """What the org has, row by row, but for what only says when."""
-    rows = client.get("/v1/export", headers={"recollect-scope": "{}"}).text.splitlines()
+    rows = client.get("/v1/export", headers={"memorist-scope": "{}"}).text.splitlines()
     return [row for row in rows if '{"table":"marks"' not in row and '{"table":"audit"' not in row]
 
 
 @pytest.mark.parametrize("operation", KEYED, ids=lambda one: one.name)
 def test_the_second_answer_has_the_shape_of_the_first(client: httpx.Client, operation: Operation) -> None:
     if operation.noun == "entity_cache":
-        client.headers.pop("recollect-scope")
+        client.headers.pop("memorist-scope")
     learning, owner = furnish(client, operation), ""
     if operation.name in ("entity_cache.keep", "entity_cache.give_back"):
         leased = client.post("/v1/entity/lease", params={"type": "order", "id": "7"}, json={}).raise_for_status()

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.server.auth import ApiKey
-from recollect.server.operations import OPERATIONS, ROLES, Operation, parameters_of
+from memorist.server.auth import ApiKey
+from memorist.server.operations import OPERATIONS, ROLES, Operation, parameters_of
 
 from .running import Running, running
 
@@ -111,11 +111,11 @@ def test_strangers_get_nothing_and_break_nothing(server: Running, operation: Ope
         "another org": ask(server, server.key(org="stranger", roles=everything)),
         "another user": ask(server, server.key(org=ORG, user="eve", roles=everything)),
         "another user by header": ask(
-            server, server.key(org=ORG, user="eve", roles=everything), **{"recollect-scope": '{"user":"ada"}'}
+            server, server.key(org=ORG, user="eve", roles=everything), **{"memorist-scope": '{"user":"ada"}'}
         ),
         "another org by header": ask(
             server, server.key(org="stranger", roles=everything),
-            **{"recollect-scope": f'{{"org":"{ORG}"}}', "x-org": ORG, "x-user": "ada", "x-forwarded-user": "ada"},
+            **{"memorist-scope": f'{{"org":"{ORG}"}}', "x-org": ORG, "x-user": "ada", "x-forwarded-user": "ada"},
         ),
     }  # fmt: skip
     for who, client in strangers.items():

@@ -26,7 +26,7 @@ class PgBouncer:
     def __init__(self, server: Postgres, connections: int = CONNECTIONS) -> None:
         self.server = server
         self.port = free_port()
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pgbouncer-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="memorist-pgbouncer-"))
         settings = {
             "listen_addr": "127.0.0.1", "listen_port": self.port, "unix_socket_dir": "", "auth_type": "any",
             "pool_mode": "transaction", "default_pool_size": connections, "max_client_conn": 500,

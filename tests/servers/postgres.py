@@ -31,7 +31,7 @@ SETTINGS = {
 
 
 class Postgres:
-    """One running server; `url` reaches its database `recollect` as the superuser."""
+    """One running server; `url` reaches its database `memorist` as the superuser."""
 
     def __init__(self, folder: Path | None, port: int, url: str, fsync: bool) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Postgres:
     def start(self) -> None:
         """Run the server and wait until it answers."""
         if self.folder is None:
-            raise RuntimeError("a server given by RECOLLECT_TEST_POSTGRES_URL is not ours to start")
+            raise RuntimeError("a server given by MEMORIST_TEST_POSTGRES_URL is not ours to start")
         options = {**SETTINGS, "port": str(self.port), "unix_socket_directories": str(self.folder)}
         options |= {"fsync": "on" if self.fsync else "off"}
         command = [_binary("postgres"), "-D", str(self.folder / "data")]
@@ -84,7 +84,7 @@ class Postgres:
 
     def standby(self) -> Postgres:
         """A hot standby that has all that is committed now, and follows."""
-        folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
+        folder = Path(tempfile.mkdtemp(prefix="memorist-pg-"))
         port = free_port()
         if os.getuid() == 0:
             os.chown(folder, _ordinary_user()["user"], -1)
@@ -130,12 +130,12 @@ class Postgres:
         return False
 
 
-def start_postgres(*, fsync: bool = False, database: str = "recollect") -> Postgres:
-    """A server of our own, or the one that RECOLLECT_TEST_POSTGRES_URL names."""
-    given = os.environ.get("RECOLLECT_TEST_POSTGRES_URL")
+def start_postgres(*, fsync: bool = False, database: str = "memorist") -> Postgres:
+    """A server of our own, or the one that MEMORIST_TEST_POSTGRES_URL names."""
+    given = os.environ.get("MEMORIST_TEST_POSTGRES_URL")
     if given:
         return Postgres(None, 0, given, fsync=True)
-    folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="memorist-pg-"))
     port = free_port()
     server = Postgres(folder, port, f"postgresql://postgres@127.0.0.1:{port}/{database}", fsync)
     if os.getuid() == 0:
@@ -159,9 +159,9 @@ def binaries() -> Path:
     if os.getuid() != 0 or _may_run(here / "bin" / "postgres"):
         return here / "bin"
     # The environment lies where the ordinary user cannot look: run a copy.
-    copy = Path(tempfile.gettempdir()) / f"recollect-pginstall-{os.stat(here).st_mtime_ns}"
+    copy = Path(tempfile.gettempdir()) / f"memorist-pginstall-{os.stat(here).st_mtime_ns}"
     if not copy.exists():
-        part = Path(tempfile.mkdtemp(prefix="recollect-pginstall-"))
+        part = Path(tempfile.mkdtemp(prefix="memorist-pginstall-"))
         shutil.copytree(here, part / "it", symlinks=True)
         os.chmod(part, 0o755)
         (part / "it").rename(copy)

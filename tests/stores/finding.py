@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from recollect import Namespace
-from recollect.errors import Forbidden, NotFound, UsageError
+from memorist import Namespace
+from memorist.errors import Forbidden, NotFound, UsageError
 
 if TYPE_CHECKING:
     from tests.stores.tenants import Step

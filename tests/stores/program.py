@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from recollect import Memory
-from recollect.testing import FakeClock
+from memorist import Memory
+from memorist.testing import FakeClock
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lisbon"}'}}
 TURNS: tuple[Any, ...] = (

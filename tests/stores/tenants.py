@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
-from recollect.errors import Conflict, Forbidden, NotFound, RecollectError, UsageError
-from recollect.testing import FakeClock
-from recollect.testing.samples import ADVERSARIAL
+from memorist import Memory
+from memorist.errors import Conflict, Forbidden, MemoristError, NotFound, UsageError
+from memorist.testing import FakeClock
+from memorist.testing.samples import ADVERSARIAL
 from tests.stores import finding
 
 TWINS = (
@@ -396,7 +396,7 @@ class Step:
     def expect(self, told: Any, call: Callable[[], Any]) -> None:
         try:
             answered = call()
-        except RecollectError as error:
+        except MemoristError as error:
             assert isinstance(told, type) and isinstance(error, told), f"{self.who()}: {error!r}, not {told!r}"
         else:
             assert answered == told, f"{self.who()}: {answered!r}, not {told!r}"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 from tests.stores.clients import Share, processes, write, write_naively
 from tests.stores.conftest import Place
 
 CLIENTS = 8
-EACH = 2_000 if os.environ.get("RECOLLECT_SOAK") else 60
+EACH = 2_000 if os.environ.get("MEMORIST_SOAK") else 60
 SERVERS = ("postgres", "redis", "redis-cluster", "redis-before-sqlite", "redis-before-postgres")
 
 

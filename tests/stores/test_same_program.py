@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from recollect.engine import audit
-from recollect.engine.tasks import run as taskrun
-from recollect.filters import matches
-from recollect.testing import FakeClock
+from memorist.engine import audit
+from memorist.engine.tasks import run as taskrun
+from memorist.filters import matches
+from memorist.testing import FakeClock
 from tests.stores import program
 from tests.stores.conftest import STORES, OpenOn
 
@@ -52,7 +52,7 @@ def test_the_comparison_sees_a_store_that_filters_as_text(printed: Printed, monk
     def textual(test: Any, fields: Any) -> bool:
         return matches(test, fields) and ("value" not in fields or str(fields["value"]["n"]) > "9")
 
-    monkeypatch.setattr("recollect.stores.sqlite.store.matches", textual)
+    monkeypatch.setattr("memorist.stores.sqlite.store.matches", textual)
     assert printed("sqlite") != told
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.recall.recalling import Recalling
-from recollect.records import Job
-from recollect.scope import Scope
-from recollect.testing import FakeClock
+from memorist.engine.recall.recalling import Recalling
+from memorist.records import Job
+from memorist.scope import Scope
+from memorist.testing import FakeClock
 from tests.stores.conftest import STORES, OpenOn
 from tests.stores.tenants import Work
 
-OPERATIONS = 102_000 if os.environ.get("RECOLLECT_SOAK") else 3_000
-VECTOR_OPERATIONS = 12_000 if os.environ.get("RECOLLECT_SOAK") else 600
+OPERATIONS = 102_000 if os.environ.get("MEMORIST_SOAK") else 3_000
+VECTOR_OPERATIONS = 12_000 if os.environ.get("MEMORIST_SOAK") else 600
 ROUND = 3_000
 QUIET: dict[str, Any] = {"embedder": None, "extract": None}
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from recollect import Memory
-from recollect.records import Job, Record
-from recollect.runtime import run_blocking
-from recollect.stores.base import Change, Load, Put
-from recollect.stores.codec import kinds
-from recollect.stores.memory import MemoryStore
-from recollect.testing import FakeClock
-from recollect.testing.samples import bare, full
+from memorist import Memory
+from memorist.records import Job, Record
+from memorist.runtime import run_blocking
+from memorist.stores.base import Change, Load, Put
+from memorist.stores.codec import kinds
+from memorist.stores.memory import MemoryStore
+from memorist.testing import FakeClock
+from memorist.testing.samples import bare, full
 from tests.stores import program
 from tests.stores.conftest import STORES, OpenOn
 

@@ -7,14 +7,14 @@ import pytest
 from tests.servers.ports import free_port
 from tests.servers.redis import RedisServer, start_redis
 
-from recollect.runtime import Runtime
-from recollect.stores.base import Store
-from recollect.stores.memory import MemoryStore
-from recollect.stores.redis import RedisStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.tiered import TieredStore
-from recollect.testing.properties import StoreProperties
-from recollect.testing.stores import MakeStore, StoreConformance
+from memorist.runtime import Runtime
+from memorist.stores.base import Store
+from memorist.stores.memory import MemoryStore
+from memorist.stores.redis import RedisStore
+from memorist.stores.sqlite import SqliteStore
+from memorist.stores.tiered import TieredStore
+from memorist.testing.properties import StoreProperties
+from memorist.testing.stores import MakeStore, StoreConformance
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ import pytest
 from tests.servers.proxy import Proxy
 from tests.servers.redis import RedisServer, start_redis
 
-from recollect.errors import Conflict, RecollectError, StoreUnavailable, UnknownOutcome
-from recollect.messages import Message
-from recollect.records import CachedEntity, Record, StateEntry, Thread, WorkingDocument
-from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import (
+from memorist.errors import Conflict, MemoristError, StoreUnavailable, UnknownOutcome
+from memorist.messages import Message
+from memorist.records import CachedEntity, Record, StateEntry, Thread, WorkingDocument
+from memorist.runtime import BlockingRuntime, Runtime, run_blocking
+from memorist.stores.base import (
     Change,
     Claims,
     Delete,
@@ -29,14 +29,14 @@ from recollect.stores.base import (
     Scrubs,
     Store,
 )
-from recollect.stores.memory import MemoryStore
-from recollect.stores.redis import RedisStore
-from recollect.stores.redis.keys import base_of
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.tiered import TieredStore, copies
-from recollect.stores.tiered.changes import WINDOW
-from recollect.testing.plugin import Run
-from recollect.testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
+from memorist.stores.memory import MemoryStore
+from memorist.stores.redis import RedisStore
+from memorist.stores.redis.keys import base_of
+from memorist.stores.sqlite import SqliteStore
+from memorist.stores.tiered import TieredStore, copies
+from memorist.stores.tiered.changes import WINDOW
+from memorist.testing.plugin import Run
+from memorist.testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
 
 K = ("global", "k")
 
@@ -487,7 +487,7 @@ def test_powers_of_the_durable_store_show_through(store: TieredStore, run: Run, 
     assert run(store.scrub()).done
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("RECOLLECT_TIER_SEEDS", "4"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("MEMORIST_TIER_SEEDS", "4"))))
 def test_a_hot_store_killed_flushed_and_restarted_in_between_changes_no_answer(
     seed: int, org: str, tmp_path: Path
 ) -> None:
@@ -527,7 +527,7 @@ async def outcome(work: Any, store: Store) -> Any:
     """What an operation answers, or which error it raises."""
     try:
         return await work(store)
-    except RecollectError as error:
+    except MemoristError as error:
         return type(error).__name__
 
 
@@ -571,8 +571,8 @@ def test_readers_beside_a_writer_never_see_time_go_backwards(
 ) -> None:
     """A counter only grows: a reader that once saw a value never sees an older one, whoever serves it."""
     # A writer that gives up on the hot store leaves others with old copies for `max_age`: here it never gives up.
-    monkeypatch.setattr("recollect.stores.redis.store.CACHE_CONNECT_SECONDS", 60.0)
-    monkeypatch.setattr("recollect.stores.redis.store.CACHE_SECONDS", 60.0)
+    monkeypatch.setattr("memorist.stores.redis.store.CACHE_CONNECT_SECONDS", 60.0)
+    monkeypatch.setattr("memorist.stores.redis.store.CACHE_SECONDS", 60.0)
     path = str(tmp_path / "store.db")
     stores = []
     for _ in range(4):

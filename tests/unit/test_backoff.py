@@ -1,6 +1,6 @@
 """The wait before another try."""
 
-from recollect.backoff import pause
+from memorist.backoff import pause
 
 
 def test_a_pause_grows_to_its_limit_and_differs_each_time() -> None:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.errors import CorruptRecord, InvalidValue
-from recollect.messages import Message
-from recollect.ports import to_datetime, to_micros
-from recollect.records import Fact, Record
-from recollect.stores.codec import codec, decoded, kinds
-from recollect.testing.samples import bare, fact, full, message
+from memorist.errors import CorruptRecord, InvalidValue
+from memorist.messages import Message
+from memorist.ports import to_datetime, to_micros
+from memorist.records import Fact, Record
+from memorist.stores.codec import codec, decoded, kinds
+from memorist.testing.samples import bare, fact, full, message
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)

@@ -5,15 +5,15 @@ import re
 
 import pytest
 
-from recollect import errors
-from recollect.errors import BudgetError, Conflict, NotFound, RecollectError, StoreError, UsageError
+from memorist import errors
+from memorist.errors import BudgetError, Conflict, MemoristError, NotFound, StoreError, UsageError
 
 ALL = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_error_is_ours_and_in_the_tree_on_top_of_the_module(kind: type[Exception]) -> None:
-    assert issubclass(kind, RecollectError)
+    assert issubclass(kind, MemoristError)
     assert re.search(rf"\b{kind.__name__}\b", errors.__doc__ or "")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import memorist
 
-SOURCE = Path(recollect.__file__).parent
+SOURCE = Path(memorist.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 HEAVY = ("numpy", "apsw", "psycopg", "redis", "click", "rich", "wordllama", "splintr", "httpx", "asyncio",
          "tree_sitter", "openai", "anthropic",
@@ -88,11 +88,11 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 
 
 def test_importing_the_package_loads_nothing_slow() -> None:
-    assert not _loaded_by("import recollect") & set(HEAVY)
+    assert not _loaded_by("import memorist") & set(HEAVY)
 
 
 def test_a_memory_in_ram_loads_no_driver_and_no_model() -> None:
-    code = "from recollect import Fact, Thread, Message, Memory, Namespace, RecollectError"
+    code = "from memorist import Fact, Thread, Message, Memory, Namespace, MemoristError"
     assert not _loaded_by(code) & set(HEAVY)
 
 
@@ -104,28 +104,28 @@ def _newly_loaded_by(code: str) -> list[str]:
 
 def test_importing_memory_loads_only_what_opening_one_needs() -> None:
     """Contexts, languages, chunking and OpenSSL's hashes would take as long again as all that is loaded."""
-    late = ("recollect.context", "recollect.languages", "recollect.extract", "recollect.stores.sqlite")
-    late += ("recollect.engine.chunking", "hashlib", "json", "logging", "pathlib", "tomllib")
-    loaded = _newly_loaded_by("from recollect import Memory")
-    assert "recollect.engine.facts" in loaded
+    late = ("memorist.context", "memorist.languages", "memorist.extract", "memorist.stores.sqlite")
+    late += ("memorist.engine.chunking", "hashlib", "json", "logging", "pathlib", "tomllib")
+    loaded = _newly_loaded_by("from memorist import Memory")
+    assert "memorist.engine.facts" in loaded
     assert [name for name in loaded if name.startswith(late)] == []
 
 
 def test_counting_the_tokens_of_a_message_loads_no_assembly() -> None:
-    late = ("recollect.context.assemble", "recollect.languages")
-    assert [name for name in _newly_loaded_by("import recollect.context.measure") if name.startswith(late)] == []
+    late = ("memorist.context.assemble", "memorist.languages")
+    assert [name for name in _newly_loaded_by("import memorist.context.measure") if name.startswith(late)] == []
 
 
 def test_the_help_of_the_command_line_loads_no_engine() -> None:
-    code = "import sys\nfrom recollect.cli.main import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
-    script = f"{code}\nprint([name for name in sys.modules if name.startswith('recollect.engine')])"
+    code = "import sys\nfrom memorist.cli.main import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
+    script = f"{code}\nprint([name for name in sys.modules if name.startswith('memorist.engine')])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_memory_on_sqlite_loads_no_server_driver(tmp_path: Path) -> None:
     code = (
-        f"from recollect import Memory\nm = Memory({str(tmp_path / 'm.db')!r}, worker=False)\n"
+        f"from memorist import Memory\nm = Memory({str(tmp_path / 'm.db')!r}, worker=False)\n"
         "m.facts.set('global', 'k', 1)\nm.close()"
     )
     unwanted = {"psycopg", "redis", "click", "rich", "httpx", "openai", "anthropic", "wordllama", "tree_sitter"}
@@ -133,10 +133,10 @@ def test_a_memory_on_sqlite_loads_no_server_driver(tmp_path: Path) -> None:
 
 
 def test_every_public_name_can_be_imported() -> None:
-    for name in recollect.__all__:
-        assert getattr(recollect, name) is not None
+    for name in memorist.__all__:
+        assert getattr(memorist, name) is not None
     with pytest.raises(AttributeError):
-        recollect.nothing_of_the_sort  # noqa: B018
+        memorist.nothing_of_the_sort  # noqa: B018
 
 
 def test_importing_opens_and_sends_nothing() -> None:
@@ -146,9 +146,9 @@ def test_importing_opens_and_sends_nothing() -> None:
         "    if event in ('socket.connect', 'sqlite3.connect', 'subprocess.Popen'):\n"
         "        raise SystemExit(f'{event} on import')\n"
         "sys.addaudithook(audit)\n"
-        "import recollect, recollect.memory, recollect.cli.main"
+        "import memorist, memorist.memory, memorist.cli.main"
     )
-    assert "recollect" in _loaded_by(code)
+    assert "memorist" in _loaded_by(code)
 
 
 def test_imports_point_downwards() -> None:
@@ -204,7 +204,7 @@ def _targets(module: str, node: ast.ImportFrom) -> set[str]:
         package = module.split(".") if module else []
         up = node.level - (GRAPH[module].name == "__init__.py")
         home = [*package[: len(package) - up], *([node.module] if node.module else [])]
-    elif (node.module or "").split(".")[0] == "recollect":
+    elif (node.module or "").split(".")[0] == "memorist":
         home = (node.module or "").split(".")[1:]
     else:
         return set()

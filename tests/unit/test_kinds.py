@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from recollect.kinds import FINDABLE, KINDS, LINKED, RECORDS, Kind, kind_of, owned_by, source_of
-from recollect.messages import Message
-from recollect.records import Chunk, Document, Fact, FactVersion, Learning, Record, Summary
+from memorist.kinds import FINDABLE, KINDS, LINKED, RECORDS, Kind, kind_of, owned_by, source_of
+from memorist.messages import Message
+from memorist.records import Chunk, Document, Fact, FactVersion, Learning, Record, Summary
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def _subclasses(kind: type[Record]) -> set[type[Record]]:
-    below = {one for one in kind.__subclasses__() if one.__module__.startswith("recollect.")}
+    below = {one for one in kind.__subclasses__() if one.__module__.startswith("memorist.")}
     return below.union(*(_subclasses(one) for one in below))
 
 

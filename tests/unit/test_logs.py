@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, RecollectError
+from memorist import MemoristError, Memory
 
 CANARY = "canary 91c7 of the lighthouse"
 
@@ -32,7 +32,7 @@ def _errors(memory: Memory) -> list[str]:
         lambda: memory.threads.append("t", CANARY + "\ud800"),
         lambda: memory.state.increment("k"),
     ):
-        with pytest.raises(RecollectError) as caught:
+        with pytest.raises(MemoristError) as caught:
             call()
         texts.append(f"{caught.value} {caught.value.facts}")
     return texts
@@ -52,5 +52,5 @@ def test_no_log_record_and_no_error_holds_content(tmp_path: Path, caplog: pytest
 
 def test_the_harness_sees_content_in_a_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    logging.getLogger("recollect.planted").debug("stored %s", CANARY)
+    logging.getLogger("memorist.planted").debug("stored %s", CANARY)
     assert any("canary" in record.getMessage() for record in caplog.records)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.embed.wordllama import WordLlamaEmbedder
-from recollect.engine.chunking import chunk
-from recollect.recall.query import MAX_CHARS, analyse
+from memorist.embed.wordllama import WordLlamaEmbedder
+from memorist.engine.chunking import chunk
+from memorist.recall.query import MAX_CHARS, analyse
 
 
 def count(text: str) -> int:

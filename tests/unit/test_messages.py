@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from recollect import InvalidValue, Message, ToolCall, ToolResult, UsageError
-from recollect.messages import as_message, as_messages, message_id, parse_arguments, text_of
-from recollect.testing.suite.threads import WIRE
+from memorist import InvalidValue, Message, ToolCall, ToolResult, UsageError
+from memorist.messages import as_message, as_messages, message_id, parse_arguments, text_of
+from memorist.testing.suite.threads import WIRE
 
 
 def test_text_alone_is_a_users_message() -> None:

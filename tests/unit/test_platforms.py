@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-import recollect
+import memorist
 
-SOURCE = Path(recollect.__file__).parent
+SOURCE = Path(memorist.__file__).parent
 POSIX_MODULES = ("fcntl", "grp", "pwd", "pty", "readline", "resource", "termios", "tty")
 POSIX_NAMES = ("fork", "register_at_fork", "getuid", "geteuid", "pread", "pwrite", "fchmod", "fdatasync", "mkfifo",
                "posix_fallocate", "uname", "statvfs", "killpg", "getpgid", "setsid", "sched_getaffinity")  # fmt: skip
 
 
-FRAMEWORKS = ("recollect.adapters.", "recollect.testing.langgraph_")
+FRAMEWORKS = ("memorist.adapters.", "memorist.testing.langgraph_")
 """Modules that import an agent framework, which this environment does not have: `make test-adapters` imports them."""
 
 
@@ -49,11 +49,11 @@ import mcp.server.mcpserver
 for name in {POSIX_MODULES!r}: sys.modules[name] = None
 for name in {POSIX_NAMES!r}:
     if hasattr(os, name): delattr(os, name)
-import recollect
-for found in pkgutil.walk_packages(recollect.__path__, "recollect."):
+import memorist
+for found in pkgutil.walk_packages(memorist.__path__, "memorist."):
     if not found.name.endswith("__main__") and not found.name.startswith({FRAMEWORKS!r}):
         __import__(found.name)
-from recollect import Memory
+from memorist import Memory
 with Memory("m.db") as memory:
     memory.threads.create("user:ada", id="t")
     memory.wait(memory.threads.append("t", "I live in Lisbon."))
@@ -66,7 +66,7 @@ with Memory("m.db") as memory:
 
 
 def test_a_folder_is_locked_through_a_file_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import recollect.stores.sqlite.folder_lock as module
+    import memorist.stores.sqlite.folder_lock as module
 
     held: list[Any] = []
 
@@ -98,6 +98,6 @@ def test_a_folder_is_locked_through_a_file_on_windows(tmp_path: Path, monkeypatc
     ],
 )
 def test_paths_of_both_worlds_are_files(url: str, path: str | None) -> None:
-    from recollect.cli.session import _file
+    from memorist.cli.session import _file
 
     assert _file(url) == path

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect import SuspendedError, UsageError
-from recollect.loop_runtime import AsyncRuntime
-from recollect.runtime import BlockingRuntime, Failed, Outcome, Runtime, run_blocking
+from memorist import SuspendedError, UsageError
+from memorist.loop_runtime import AsyncRuntime
+from memorist.runtime import BlockingRuntime, Failed, Outcome, Runtime, run_blocking
 
 
 async def _seven() -> int:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Forbidden, InvalidNamespace, InvalidValue, Namespace, UsageError
-from recollect.scope import Scope
+from memorist import Forbidden, InvalidNamespace, InvalidValue, Namespace, UsageError
+from memorist.scope import Scope
 
 
 @pytest.mark.parametrize("text", ["global", "user:ada", "workflow:a:b", "agent: ", "user:%_*"])

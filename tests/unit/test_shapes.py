@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory, compress
-from recollect.context.tokens import open_counter
-from recollect.context.units import group
-from recollect.errors import InvalidValue, RecollectError, TooLarge
-from recollect.messages import Message, as_message
+from memorist import Memory, compress
+from memorist.context.tokens import open_counter
+from memorist.context.units import group
+from memorist.errors import InvalidValue, MemoristError, TooLarge
+from memorist.messages import Message, as_message
 
 USE = {"type": "tool_use", "id": "u1", "name": "look", "input": {}}
 FLAWED: dict[str, dict[str, Any]] = {
@@ -75,7 +75,7 @@ def stored(given: dict[str, Any]) -> Message:
 
 @pytest.mark.parametrize("flaw", sorted(FLAWED))
 def test_a_flawed_message_that_is_stored_is_put_right_and_said(flaw: str) -> None:
-    from recollect.context.assemble import Assembly
+    from memorist.context.assemble import Assembly
 
     assembly = Assembly(budget=2000, input="And now?")
     assembly.feed([stored(FLAWED[flaw]), Message(role="user", content="first")], more=False, position=1)
@@ -91,7 +91,7 @@ def test_a_tool_schema_or_input_too_deep_to_write_is_our_error() -> None:
         deep = {"a": deep}
     with pytest.raises(TooLarge):
         compress(["hi"], budget=500, tools=[{"name": "f", "input_schema": deep}])
-    with pytest.raises(RecollectError):
+    with pytest.raises(MemoristError):
         compress([{"role": "assistant", "content": [{**USE, "input": deep}]}], budget=500)
     # Taken apart by hand: freeing so deep a nest at once overflows the stack of the interpreter.
     while deep:

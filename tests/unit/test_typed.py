@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from recollect import typed
-from recollect.extract import model as extraction
-from recollect.models import openai, remote
-from recollect.models.answers import _converted
-from recollect.ports import Completion
-from recollect.typed import ready
+from memorist import typed
+from memorist.extract import model as extraction
+from memorist.models import openai, remote
+from memorist.models.answers import _converted
+from memorist.ports import Completion
+from memorist.typed import ready
 
 
 def all_at_once(work: Callable[[], Any], threads: int = 8) -> list[Any]:

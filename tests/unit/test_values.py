@@ -2,9 +2,9 @@
 
 import pytest
 
-from recollect.errors import InvalidValue, TooLarge
-from recollect.testing.suite.inputs import KEPT, REFUSED, exact
-from recollect.values import MAX_NAME_BYTES, check_name, check_text, decode_json, encode_json, fingerprint_json
+from memorist.errors import InvalidValue, TooLarge
+from memorist.testing.suite.inputs import KEPT, REFUSED, exact
+from memorist.values import MAX_NAME_BYTES, check_name, check_text, decode_json, encode_json, fingerprint_json
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -2,8 +2,8 @@
 
 import json
 
-from recollect.messages import as_message
-from recollect.testing.suite.threads import CALL, WIRE
+from memorist.messages import as_message
+from memorist.testing.suite.threads import CALL, WIRE
 
 
 def test_a_tool_call_becomes_a_tool_use() -> None:

@@ -42,7 +42,7 @@ def _run(suite: Suite, theirs: bool, url: str) -> list[str]:
     with tempfile.TemporaryDirectory() as place:
         report = Path(place) / "report.json"
         environment = {
-            **os.environ, **suite.settings, "RECOLLECT_UPSTREAM_REPORT": str(report), "RECOLLECT_UPSTREAM_URL": url,
+            **os.environ, **suite.settings, "MEMORIST_UPSTREAM_REPORT": str(report), "MEMORIST_UPSTREAM_URL": url,
             "PYTHONPATH": os.pathsep.join([str(HERE / "swaps"), str(ROOT / "src")]),
         }  # fmt: skip
         files = [found for pattern in suite.files for found in sorted(glob(pattern, root_dir=folder))]

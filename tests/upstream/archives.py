@@ -15,7 +15,7 @@ from pathlib import Path
 def cache() -> Path:
     """Where archives and what is unpacked from them are kept between runs."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "recollect" / "upstream"
+    return Path(root) / "memorist" / "upstream"
 
 
 def unpacked(project: str, version: str, sha256: str) -> Path:

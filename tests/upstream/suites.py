@@ -118,7 +118,7 @@ SUITES = (
         files=("tests/test_store.py", "tests/test_ttl.py"),
         swap="langgraph_store",
         arguments=("-o", "asyncio_mode=auto"),
-        settings={"RECOLLECT_UPSTREAM_SCORE": "hybrid"},
+        settings={"MEMORIST_UPSTREAM_SCORE": "hybrid"},
         passed=97,
         built=110,
         failing={
@@ -140,7 +140,7 @@ SUITES = (
         files=("tests/test_store.py", "tests/test_ttl.py"),
         swap="langgraph_store",
         arguments=("-o", "asyncio_mode=auto"),
-        settings={"RECOLLECT_UPSTREAM_SCORE": "cosine"},
+        settings={"MEMORIST_UPSTREAM_SCORE": "cosine"},
         passed=109,
         built=110,
         failing={"test_vector_store_initialization": SQLITE_ONLY},

@@ -2012,7 +2012,7 @@ export class AnalysesNoun {
   }
 
   /**
-   * Analyse one of the folders given to `recollect serve --analyze`, and store the report.
+   * Analyse one of the folders given to `memorist serve --analyze`, and store the report.
    *
    * Role: `operator`.
    */
@@ -2030,8 +2030,8 @@ export class AnalysesNoun {
   }
 }
 
-/** A memory behind a URL: `new Recollect(url, { apiKey })`. */
-export class Recollect {
+/** A memory behind a URL: `new Memorist(url, { apiKey })`. */
+export class Memorist {
   readonly #http: Http;
   readonly facts: FactsNoun;
   readonly threads: ThreadsNoun;

@@ -12,8 +12,8 @@ export interface Problem {
 }
 
 /** The base of every error of a memory; `facts` has what the message says, as data. */
-export class RecollectError extends Error {
-  override name = "RecollectError";
+export class MemoristError extends Error {
+  override name = "MemoristError";
   readonly facts: Record<string, unknown>;
 
   constructor(message: string, facts: Record<string, unknown> = {}, options?: ErrorOptions) {
@@ -22,31 +22,31 @@ export class RecollectError extends Error {
   }
 }
 
-export class UsageError extends RecollectError {
+export class UsageError extends MemoristError {
   override name = "UsageError";
 }
 
-export class NotFound extends RecollectError {
+export class NotFound extends MemoristError {
   override name = "NotFound";
 }
 
-export class Conflict extends RecollectError {
+export class Conflict extends MemoristError {
   override name = "Conflict";
 }
 
-export class BudgetError extends RecollectError {
+export class BudgetError extends MemoristError {
   override name = "BudgetError";
 }
 
-export class StoreError extends RecollectError {
+export class StoreError extends MemoristError {
   override name = "StoreError";
 }
 
-export class ModelError extends RecollectError {
+export class ModelError extends MemoristError {
   override name = "ModelError";
 }
 
-export class LeaseLost extends RecollectError {
+export class LeaseLost extends MemoristError {
   override name = "LeaseLost";
 }
 
@@ -94,29 +94,29 @@ export class UnknownOutcome extends StoreError {
   override name = "UnknownOutcome";
 }
 
-const KINDS: Record<string, typeof RecollectError> = {
-  "urn:recollect:usage-error": UsageError,
-  "urn:recollect:not-found": NotFound,
-  "urn:recollect:conflict": Conflict,
-  "urn:recollect:budget-error": BudgetError,
-  "urn:recollect:store-error": StoreError,
-  "urn:recollect:model-error": ModelError,
-  "urn:recollect:lease-lost": LeaseLost,
-  "urn:recollect:invalid-namespace": InvalidNamespace,
-  "urn:recollect:forbidden": Forbidden,
-  "urn:recollect:invalid-filter": InvalidFilter,
-  "urn:recollect:invalid-value": InvalidValue,
-  "urn:recollect:too-large": TooLarge,
-  "urn:recollect:unsupported": Unsupported,
-  "urn:recollect:store-unavailable": StoreUnavailable,
-  "urn:recollect:store-timeout": StoreTimeout,
-  "urn:recollect:corrupt-record": CorruptRecord,
-  "urn:recollect:schema-error": SchemaError,
-  "urn:recollect:unknown-outcome": UnknownOutcome,
+const KINDS: Record<string, typeof MemoristError> = {
+  "urn:memorist:usage-error": UsageError,
+  "urn:memorist:not-found": NotFound,
+  "urn:memorist:conflict": Conflict,
+  "urn:memorist:budget-error": BudgetError,
+  "urn:memorist:store-error": StoreError,
+  "urn:memorist:model-error": ModelError,
+  "urn:memorist:lease-lost": LeaseLost,
+  "urn:memorist:invalid-namespace": InvalidNamespace,
+  "urn:memorist:forbidden": Forbidden,
+  "urn:memorist:invalid-filter": InvalidFilter,
+  "urn:memorist:invalid-value": InvalidValue,
+  "urn:memorist:too-large": TooLarge,
+  "urn:memorist:unsupported": Unsupported,
+  "urn:memorist:store-unavailable": StoreUnavailable,
+  "urn:memorist:store-timeout": StoreTimeout,
+  "urn:memorist:corrupt-record": CorruptRecord,
+  "urn:memorist:schema-error": SchemaError,
+  "urn:memorist:unknown-outcome": UnknownOutcome,
 };
 
 /** The error that a problem stands for; an unknown one is a StoreError. */
-export function errorOf(problem: Problem): RecollectError {
+export function errorOf(problem: Problem): MemoristError {
   const kind = KINDS[problem.type] ?? StoreError;
   return new kind(problem.detail || problem.title, { ...problem.facts, request_id: problem.request_id });
 }

@@ -1,6 +1,6 @@
 /** Sends requests, and says honestly what became of them. Every write carries an idempotency key: sent twice, done once. */
 
-import { Forbidden, RecollectError, StoreTimeout, StoreUnavailable, UnknownOutcome, errorOf, type Problem } from "./errors.ts";
+import { Forbidden, MemoristError, StoreTimeout, StoreUnavailable, UnknownOutcome, errorOf, type Problem } from "./errors.ts";
 
 const TRIES = 3;
 const BUSY = [429, 502, 503, 504];
@@ -14,7 +14,7 @@ export interface Settings {
   timeoutMs?: number;
   /** What sends requests; `fetch` of the platform unless given. */
   fetch?: typeof fetch;
-  /** Headers for every request, such as `recollect-scope` or `traceparent`. */
+  /** Headers for every request, such as `memorist-scope` or `traceparent`. */
   headers?: Record<string, string>;
 }
 
@@ -166,7 +166,7 @@ export class Http {
 }
 
 /** A read can be asked again; of a write nobody knows whether it was done. */
-function lost(writes: boolean, cause: unknown): RecollectError {
+function lost(writes: boolean, cause: unknown): MemoristError {
   const late = cause instanceof DOMException && cause.name === "TimeoutError";
   const what = late ? "the server did not answer in time" : "the connection to the server broke or was refused";
   if (writes) return new UnknownOutcome(`${what}; whether the write was done is not known`, {}, { cause });
@@ -191,7 +191,7 @@ function unwrapped(found: unknown): unknown {
   return object ? found.result : found;
 }
 
-async function errorFrom(answer: Response): Promise<RecollectError> {
+async function errorFrom(answer: Response): Promise<MemoristError> {
   let problem: Problem;
   try {
     problem = (await answer.json()) as Problem;

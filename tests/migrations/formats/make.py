@@ -18,14 +18,14 @@ from typing import Any
 import psycopg
 
 import redis
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Load, Store
-from recollect.stores.codec import kinds
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres.schema import migrations
-from recollect.stores.redis import RedisStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing.samples import NOW, bare, full
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.base import Load, Store
+from memorist.stores.codec import kinds
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.postgres.schema import migrations
+from memorist.stores.redis import RedisStore
+from memorist.stores.sqlite import SqliteStore
+from memorist.testing.samples import NOW, bare, full
 from tests.servers.postgres import start_postgres
 from tests.servers.redis import start_redis
 
@@ -55,7 +55,7 @@ def redis_keys() -> dict[str, Any]:
     try:
         fill(RedisStore(server.url, runtime=BlockingRuntime(), on_risk="ignore"))
         client = redis.Redis.from_url(server.url)
-        return {_text(key): _value(client, key) for key in sorted(client.keys("rc:*"))}
+        return {_text(key): _value(client, key) for key in sorted(client.keys("mm:*"))}
     finally:
         server.stop()
 
@@ -80,7 +80,7 @@ def postgres_rows() -> dict[str, Any]:
         with psycopg.connect(server.url, autocommit=True) as connection:
             for kind in kinds():
                 name = kind.table.name
-                text = f'SELECT row_to_json(t)::text FROM recollect."{name}" t'
+                text = f'SELECT row_to_json(t)::text FROM memorist."{name}" t'
                 found = connection.execute(text).fetchall()  # pyright: ignore[reportArgumentType, reportCallIssue]
                 rows[name] = [json.loads(row[0]) for row in found]
         return {"migrations": migrations()[-1].number, "rows": rows}

@@ -19,7 +19,7 @@ def compiler() -> Path:
 
 def test_the_client_and_a_program_that_uses_it_have_no_type_errors(compiler: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.ts"
-    wrong.write_text(f'import {{ Recollect }} from "{ROOT}/clients/typescript/src/index.ts";\n' + WRONG, "utf-8")
+    wrong.write_text(f'import {{ Memorist }} from "{ROOT}/clients/typescript/src/index.ts";\n' + WRONG, "utf-8")
     settings = tmp_path / "tsconfig.json"
     settings.write_text(
         f'{{"extends": "{ROOT}/clients/typescript/tsconfig.json", "include": ["wrong.ts", "{USE}"], '
@@ -32,7 +32,7 @@ def test_the_client_and_a_program_that_uses_it_have_no_type_errors(compiler: Pat
     assert places == ["wrong.ts(3", "wrong.ts(4", "wrong.ts(5"], done.stdout
 
 
-WRONG = """const memory = new Recollect("http://127.0.0.1");
+WRONG = """const memory = new Memorist("http://127.0.0.1");
 await memory.facts.set({ ns: "user:ada", key: 7, value: 1 });
 await memory.facts.get({ ns: "user:ada" });
 const value: unknown = (await memory.facts.get({ ns: "user:ada", key: "k" })).value;

@@ -1,9 +1,9 @@
 // Run against a real server by test_typescript.py: what is written comes back, and errors are those of Python.
-import { Conflict, Forbidden, InvalidNamespace, NotFound, Recollect, StoreUnavailable, each, type Fact } from "../../../clients/typescript/src/index.ts";
+import { Conflict, Forbidden, InvalidNamespace, NotFound, Memorist, StoreUnavailable, each, type Fact } from "../../../clients/typescript/src/index.ts";
 
 declare const process: { argv: string[]; exitCode: number };
 const [url = "", apiKey = "", reader = ""] = process.argv.slice(2);
-const memory = new Recollect(url, { apiKey });
+const memory = new Memorist(url, { apiKey });
 const ns = "user:ada";
 
 function same(found: unknown, wanted: unknown): void {
@@ -21,8 +21,8 @@ same((await memory.facts.get({ ns, key: "home/…?&" }))?.value, { city: "Lisbon
 same(await memory.facts.get({ ns, key: "none" }), null);
 await fails(memory.facts.set({ ns, key: "home/…?&", value: 1 }, { expect: 7 }), Conflict);
 await fails(memory.facts.set({ ns: "nobody", key: "k", value: 1 }), InvalidNamespace);
-await fails(new Recollect(url, { apiKey: "rk_x_y" }).facts.list({ ns }), Forbidden);
-await fails(new Recollect(url, { apiKey: reader }).facts.set({ ns, key: "k", value: 1 }), Forbidden);
+await fails(new Memorist(url, { apiKey: "rk_x_y" }).facts.list({ ns }), Forbidden);
+await fails(new Memorist(url, { apiKey: reader }).facts.set({ ns, key: "k", value: 1 }), Forbidden);
 await fails(memory.threads.append({ id: "no such thread", messages: ["hi"] }), NotFound);
 
 const once = { idempotencyKey: "one" };
@@ -62,7 +62,7 @@ const cut: typeof fetch = async (input, init) => {
   if (++tries === 1) throw new TypeError("the answer was cut off");
   return answer;
 };
-same(await new Recollect(url, { apiKey, fetch: cut }).state.increment({ key: "cut" }), 1);
+same(await new Memorist(url, { apiKey, fetch: cut }).state.increment({ key: "cut" }), 1);
 same(tries, 2);
-await fails(new Recollect("http://127.0.0.1:9").facts.list({ ns }), StoreUnavailable);
+await fails(new Memorist("http://127.0.0.1:9").facts.list({ ns }), StoreUnavailable);
 console.log("all is well");

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from recollect.context.assemble import Assembly
-from recollect.context.budget import TokenBudget
-from recollect.context.builder import PromptBuilder
-from recollect.context.cache import cached_tokens
-from recollect.context.compress import compress
-from recollect.context.context import Context
-from recollect.context.fold import fold_of, plan_fold, write_fold
-from recollect.context.items import MemoryItem
-from recollect.context.measure import measure_anthropic, measure_openai
-from recollect.context.policies import Summarize
-from recollect.context.tokens import open_counter
-from recollect.context.units import group, units
-from recollect.context.validate import cache_markers
-from recollect.errors import BudgetError, UsageError
-from recollect.messages import ATTACHED, Message, as_message
+from memorist.context.assemble import Assembly
+from memorist.context.budget import TokenBudget
+from memorist.context.builder import PromptBuilder
+from memorist.context.cache import cached_tokens
+from memorist.context.compress import compress
+from memorist.context.context import Context
+from memorist.context.fold import fold_of, plan_fold, write_fold
+from memorist.context.items import MemoryItem
+from memorist.context.measure import measure_anthropic, measure_openai
+from memorist.context.policies import Summarize
+from memorist.context.tokens import open_counter
+from memorist.context.units import group, units
+from memorist.context.validate import cache_markers
+from memorist.errors import BudgetError, UsageError
+from memorist.messages import ATTACHED, Message, as_message
 
 COUNTER = open_counter()
 TOOL = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}}}
@@ -406,7 +406,7 @@ def test_no_line_of_a_message_passes_for_another_turn_in_text(line: str) -> None
 
 
 def test_attached_memory_that_is_not_in_our_fence_is_fenced() -> None:
-    from recollect.context.units import attached_message
+    from memorist.context.units import attached_message
 
     sent = compress(["hi"], budget=500, layout="cached", memory=[{"text": "Ada likes tea.", "source": "t#1"}])
     kept = sent.attach(as_message("hi"))

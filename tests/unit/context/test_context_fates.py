@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect import Context, ElideToolResults, Fifo, InvalidValue, Memory, Message, Summarize, compress
+from memorist import Context, ElideToolResults, Fifo, InvalidValue, Memory, Message, Summarize, compress
 
 RESULT = "long " * 300
 
@@ -40,7 +40,7 @@ def test_what_is_kept_is_in_the_request_and_nothing_else_is(policy: object, budg
         if one.fate in ("dropped", "folded"):
             assert one.reason and one.message is None
     assert context.kept == [place for place, given in enumerate(TALK) if given in sent]
-    assert all("recollect" not in str(message.metadata) for message in context.view)
+    assert all("memorist" not in str(message.metadata) for message in context.view)
 
 
 def test_the_items_of_one_turn_stay_together_and_are_told_apart() -> None:
@@ -79,7 +79,7 @@ def test_json_holds_each_recalled_item_with_its_tokens_its_fate_and_the_reason()
     assert (back.profile, back.memory_items, back.tokens) == (context.profile, context.memory_items, context.tokens)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"recollect": "export", "format": 1}', b"\xff"])
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"memorist": "export", "format": 1}', b"\xff"])
 def test_what_is_no_context_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
         Context.from_json(text)

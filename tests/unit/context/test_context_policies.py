@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from recollect.context.assemble import Assembly
-from recollect.context.budget import TokenBudget
-from recollect.context.compress import compress
-from recollect.context.plan import Aid, Digest, roundest
-from recollect.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
-from recollect.context.tokens import open_counter
-from recollect.context.units import units
-from recollect.errors import BudgetError, UsageError
-from recollect.messages import as_message
+from memorist.context.assemble import Assembly
+from memorist.context.budget import TokenBudget
+from memorist.context.compress import compress
+from memorist.context.plan import Aid, Digest, roundest
+from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from memorist.context.tokens import open_counter
+from memorist.context.units import units
+from memorist.errors import BudgetError, UsageError
+from memorist.messages import as_message
 
 COUNTER = open_counter()
 AID = Aid(COUNTER)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from recollect.context.assemble import Assembly
-from recollect.context.compress import compress, maybe_compress
-from recollect.context.policies import Chain, ElideToolResults, Summarize
-from recollect.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt, summarize
-from recollect.context.summarise import extract, subject_of
-from recollect.context.tokens import open_counter
-from recollect.errors import BudgetError
-from recollect.messages import Message
+from memorist.context.assemble import Assembly
+from memorist.context.compress import compress, maybe_compress
+from memorist.context.policies import Chain, ElideToolResults, Summarize
+from memorist.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt, summarize
+from memorist.context.summarise import extract, subject_of
+from memorist.context.tokens import open_counter
+from memorist.errors import BudgetError
+from memorist.messages import Message
 
 COUNTER = open_counter()
 TALK = (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect.context.budget import TokenBudget
-from recollect.context.measure import (
+from memorist.context.budget import TokenBudget
+from memorist.context.measure import (
     IMAGE_TOKENS,
     LOW_DETAIL_TOKENS,
     count_message,
@@ -16,9 +16,9 @@ from recollect.context.measure import (
     measure_openai,
     stored_tokens,
 )
-from recollect.context.tokens import ENCODINGS, SPECIAL, Encoding, open_counter
-from recollect.errors import UsageError
-from recollect.messages import Message, as_message
+from memorist.context.tokens import ENCODINGS, SPECIAL, Encoding, open_counter
+from memorist.errors import UsageError
+from memorist.messages import Message, as_message
 
 TEXTS = [
     "",
@@ -73,8 +73,8 @@ def test_counts_of_many_texts_are_those_of_another_tokenizer(column: int, encodi
 
 
 def test_the_tokenizer_does_not_keep_every_word_ever_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.context.tokens._CACHED_WORDS", 10)
-    monkeypatch.setattr("recollect.context.tokens._LOOK_AFTER", 1)
+    monkeypatch.setattr("memorist.context.tokens._CACHED_WORDS", 10)
+    monkeypatch.setattr("memorist.context.tokens._LOOK_AFTER", 1)
     counter = Encoding("o200k_base")
     counts = [counter.count(f"zqxw{number}vkjh is no word") for number in range(50)]
     assert counts == [open_counter().count(f"zqxw{number}vkjh is no word") for number in range(50)]

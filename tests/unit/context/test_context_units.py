@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.context.fence import fenced_memory
-from recollect.context.tokens import open_counter
-from recollect.context.units import NO_RESULT, Grouper, group, units
-from recollect.context.validate import anthropic_problems, openai_problems, view_problems
-from recollect.messages import ATTACHED, Message, as_message
+from memorist.context.fence import fenced_memory
+from memorist.context.tokens import open_counter
+from memorist.context.units import NO_RESULT, Grouper, group, units
+from memorist.context.validate import anthropic_problems, openai_problems, view_problems
+from memorist.messages import ATTACHED, Message, as_message
 
 COUNTER = open_counter()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.context.compress import compress
-from recollect.context.policies import SlidingWindow, Summarize
+from memorist.context.compress import compress
+from memorist.context.policies import SlidingWindow, Summarize
 
 
 def test_a_summary_gives_way_to_what_is_pinned() -> None:
@@ -34,7 +34,7 @@ def test_the_system_prompt_is_not_among_what_was_never_read() -> None:
 
 
 def _fails(call: object) -> bool:
-    from recollect.errors import BudgetError
+    from memorist.errors import BudgetError
 
     try:
         call()  # type: ignore[operator]

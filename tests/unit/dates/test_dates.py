@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.dates import parse_dates
-from recollect.errors import UsageError
+from memorist.dates import parse_dates
+from memorist.errors import UsageError
 
 NOW = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 

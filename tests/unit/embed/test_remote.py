@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from recollect.embed import http, open_embedder
-from recollect.errors import ModelError, UsageError
-from recollect.runtime import run_blocking
+from memorist.embed import http, open_embedder
+from memorist.errors import ModelError, UsageError
+from memorist.runtime import run_blocking
 
 
 class Service(ThreadingHTTPServer):

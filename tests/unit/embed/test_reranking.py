@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from recollect.embed.reranking import OpenReranker, checked, open_reranker
-from recollect.errors import ModelError, UsageError
+from memorist.embed.reranking import OpenReranker, checked, open_reranker
+from memorist.errors import ModelError, UsageError
 
 from . import tiny
 

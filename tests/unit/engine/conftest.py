@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.core import Core, Shared
-from recollect.engine.documents import Documents
-from recollect.engine.entities import Entities
-from recollect.engine.facts import Facts
-from recollect.engine.learnings import Learnings
-from recollect.engine.records import PIECE_BYTES, Records
-from recollect.engine.state import State
-from recollect.engine.tasks.tasks import Tasks
-from recollect.engine.threads import Threads
-from recollect.engine.working import WorkingMemory
-from recollect.records import Entry, Mark, Summary
-from recollect.runtime import Runtime
-from recollect.scope import Scope
-from recollect.stores.base import Put, Store
-from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Run
+from memorist.engine.core import Core, Shared
+from memorist.engine.documents import Documents
+from memorist.engine.entities import Entities
+from memorist.engine.facts import Facts
+from memorist.engine.learnings import Learnings
+from memorist.engine.records import PIECE_BYTES, Records
+from memorist.engine.state import State
+from memorist.engine.tasks.tasks import Tasks
+from memorist.engine.threads import Threads
+from memorist.engine.working import WorkingMemory
+from memorist.records import Entry, Mark, Summary
+from memorist.runtime import Runtime
+from memorist.scope import Scope
+from memorist.stores.base import Put, Store
+from memorist.stores.memory import MemoryStore
+from memorist.stores.sqlite import SqliteStore
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Run
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from recollect.engine.audit import Audit, audit
-from recollect.engine.core import Core
-from recollect.engine.facts import Facts
-from recollect.testing import FakeClock
+from memorist.engine.audit import Audit, audit
+from memorist.engine.core import Core
+from memorist.engine.facts import Facts
+from memorist.testing import FakeClock
 
 
 async def test_events_come_in_order_and_by_subject(core: Core, clock: FakeClock) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Context, Memory, Message, TokenBudget
-from recollect.context.prefix import Prefix, shared_prefix
-from recollect.context.tokens import open_counter
-from recollect.stores.memory import MemoryStore
+from memorist import Context, Memory, Message, TokenBudget
+from memorist.context.prefix import Prefix, shared_prefix
+from memorist.context.tokens import open_counter
+from memorist.stores.memory import MemoryStore
 
 BUDGET = TokenBudget(4_500, output_reserve=300)
 TURNS = 80

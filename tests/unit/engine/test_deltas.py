@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.engine.tasks import segments as image_module
-from recollect.engine.tasks.deltas import decode_edits, diff, encode_edits, patch
-from recollect.engine.tasks.segments import Image
-from recollect.errors import InvalidValue, TooLarge
+from memorist.engine.tasks import segments as image_module
+from memorist.engine.tasks.deltas import decode_edits, diff, encode_edits, patch
+from memorist.engine.tasks.segments import Image
+from memorist.errors import InvalidValue, TooLarge
 
 texts = st.text(alphabet='ab{}[],":é\u0000', max_size=120)
 scalars = (

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.engine.audit import Audit
-from recollect.engine.chunking import chunk
-from recollect.engine.core import Core
-from recollect.engine.documents import Documents
-from recollect.errors import Forbidden, InvalidValue, TooLarge
-from recollect.records import Chunk, Entry, Job
-from recollect.stores.base import Put
-from recollect.testing import FakeClock
+from memorist.engine.audit import Audit
+from memorist.engine.chunking import chunk
+from memorist.engine.core import Core
+from memorist.engine.documents import Documents
+from memorist.errors import Forbidden, InvalidValue, TooLarge
+from memorist.records import Chunk, Entry, Job
+from memorist.stores.base import Put
+from memorist.testing import FakeClock
 
 
 def _words(text: str) -> int:

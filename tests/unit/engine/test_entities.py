@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.core import Core
-from recollect.engine.entities import Entities
-from recollect.errors import InvalidValue, UsageError
-from recollect.records import CachedEntity
-from recollect.stores.base import Put
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Together
+from memorist.engine.core import Core
+from memorist.engine.entities import Entities
+from memorist.errors import InvalidValue, UsageError
+from memorist.records import CachedEntity
+from memorist.stores.base import Put
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Together
 
 
 class Shelf:
@@ -141,7 +141,7 @@ async def test_concurrent_callers_share_one_failure(core: Core) -> None:
 
 async def _at_once(core: Core, entities: Entities, load: Any, gate: threading.Event, callers: int) -> list[Any]:
     """All callers ask before the load ends."""
-    from recollect.runtime import run_blocking
+    from memorist.runtime import run_blocking
 
     async def ask() -> Any:
         try:

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.audit import Audit
-from recollect.engine.core import Core
-from recollect.engine.documents import Documents
-from recollect.engine.entities import Entities
-from recollect.engine.facts import Facts
-from recollect.engine.forgetting.forget import Forgetting
-from recollect.engine.learnings import Learnings
-from recollect.engine.state import State
-from recollect.engine.threads import Threads
-from recollect.errors import Forbidden, NotFound, UsageError
-from recollect.kinds import RECORDS as KINDS
-from recollect.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone
-from recollect.stores.base import Put
-from recollect.testing import FakeClock
+from memorist.engine.audit import Audit
+from memorist.engine.core import Core
+from memorist.engine.documents import Documents
+from memorist.engine.entities import Entities
+from memorist.engine.facts import Facts
+from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.learnings import Learnings
+from memorist.engine.state import State
+from memorist.engine.threads import Threads
+from memorist.errors import Forbidden, NotFound, UsageError
+from memorist.kinds import RECORDS as KINDS
+from memorist.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone
+from memorist.stores.base import Put
+from memorist.testing import FakeClock
 
 CANARY = "xq-canary"
 Fill = Callable[..., Coroutine[Any, Any, None]]
@@ -54,8 +54,8 @@ async def test_another_user_loses_nothing(core: Core, fill: Fill) -> None:
 async def _remove_traces(core: Core) -> None:
     """What a forgetting leaves on purpose: tombstones, raised epochs, numbers that are not given again, and the event
     that says so."""
-    from recollect.records import AuditEvent, Mark
-    from recollect.stores.base import Delete
+    from memorist.records import AuditEvent, Mark
+    from memorist.stores.base import Delete
 
     for event in await Audit(core).list(limit=None):
         if event.action == "forget":

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from recollect import Memory, NothingLasts
+from memorist import Memory, NothingLasts
 
 CANARY = "zebra-canary-12345 lives in the vault"
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
-from recollect.engine.core import Core
-from recollect.engine.documents import Documents
-from recollect.engine.facts import Facts
-from recollect.engine.folding import Folding
-from recollect.engine.forgetting.forget import Forgetting
-from recollect.engine.learnings import Learnings
-from recollect.engine.threads import Threads
-from recollect.errors import NotFound
-from recollect.kinds import RECORDS
-from recollect.records import Fact, Link, Summary, Tombstone
-from recollect.stores.base import Scan
+from memorist import Memory
+from memorist.engine.core import Core
+from memorist.engine.documents import Documents
+from memorist.engine.facts import Facts
+from memorist.engine.folding import Folding
+from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.learnings import Learnings
+from memorist.engine.threads import Threads
+from memorist.errors import NotFound
+from memorist.kinds import RECORDS
+from memorist.records import Fact, Link, Summary, Tombstone
+from memorist.stores.base import Scan
 
 CANARY = "zqxcanary"
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect.engine.audit import Audit
-from recollect.engine.core import Core
-from recollect.engine.learnings import Learnings, fold
-from recollect.errors import InvalidValue, NotFound, UsageError
-from recollect.records import Job, Learning, Link
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Together
+from memorist.engine.audit import Audit
+from memorist.engine.core import Core
+from memorist.engine.learnings import Learnings, fold
+from memorist.errors import InvalidValue, NotFound, UsageError
+from memorist.records import Job, Learning, Link
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Together
 
 
 async def test_a_learning_is_of_a_user_and_starts_at_half(ada: Core) -> None:

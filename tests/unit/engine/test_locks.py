@@ -6,8 +6,8 @@ import threading
 import time
 from typing import Any
 
-from recollect.engine.locks import KeyedLocks
-from recollect.runtime import BlockingRuntime, run_blocking
+from memorist.engine.locks import KeyedLocks
+from memorist.runtime import BlockingRuntime, run_blocking
 
 
 class SlowRuntime(BlockingRuntime):

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from recollect import (
+from memorist import (
     Chain,
     Checkpoint,
     ElideToolResults,
     Fifo,
     Importance,
+    MemoristError,
     Memory,
     PromptBuilder,
     Recall,
-    RecollectError,
     SlidingWindow,
     Summarize,
     TokenBudget,
     VectorSwap,
     compress,
 )
-from recollect.testing.clock import FakeClock
+from memorist.testing.clock import FakeClock
 
 CYCLE: dict[str, Any] = {}
 CYCLE["self"] = CYCLE
@@ -214,14 +214,14 @@ def memory() -> Iterator[Memory]:
         yield made
 
 
-@pytest.mark.filterwarnings("ignore::recollect.NothingLasts")
+@pytest.mark.filterwarnings("ignore::memorist.NothingLasts")
 @pytest.mark.parametrize("name", CALLS)
 def test_an_odd_argument_is_taken_or_refused_with_our_error(name: str, memory: Memory) -> None:
     wrong = {}
     for odd, value in ODD.items():
         try:
             CALLS[name](memory, value)
-        except RecollectError:
+        except MemoristError:
             pass
         except Exception as error:
             wrong[odd] = f"{type(error).__name__}: {error}"

@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from recollect.engine.core import Core, Shared
-from recollect.engine.facts import Facts
-from recollect.engine.forgetting.forget import Forgetting
-from recollect.engine.portable import Portable
-from recollect.errors import CorruptRecord, SchemaError, UsageError
-from recollect.kinds import RECORDS as KINDS
-from recollect.messages import Message
-from recollect.records import Fact, Job, Link, Mark, Record, Thread
-from recollect.runtime import Runtime
-from recollect.scope import Scope
-from recollect.stores.memory import MemoryStore
-from recollect.testing import FakeClock
+from memorist.engine.core import Core, Shared
+from memorist.engine.facts import Facts
+from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.portable import Portable
+from memorist.errors import CorruptRecord, SchemaError, UsageError
+from memorist.kinds import RECORDS as KINDS
+from memorist.messages import Message
+from memorist.records import Fact, Job, Link, Mark, Record, Thread
+from memorist.runtime import Runtime
+from memorist.scope import Scope
+from memorist.stores.memory import MemoryStore
+from memorist.testing import FakeClock
 
 Fill = Callable[..., Coroutine[Any, Any, None]]
 
@@ -34,7 +34,7 @@ def test_every_kind_of_row_is_exported() -> None:
     def below(kind: type[Record]) -> set[type[Record]]:
         return {kind for sub in kind.__subclasses__() for kind in ({sub} | below(sub))}
 
-    assert set(KINDS) == {kind for kind in below(Record) if kind.__module__.startswith("recollect.")}
+    assert set(KINDS) == {kind for kind in below(Record) if kind.__module__.startswith("memorist.")}
 
 
 async def test_export_import_export_gives_the_same_bytes(core: Core, fill: Fill, other: Core, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_importing_twice_is_importing_once(core: Core, fill: Fill, other: 
 
 
 async def test_many_rows_are_exported_in_pages(core: Core, other: Core, tmp_path: Path) -> None:
-    from recollect.stores.base import Load
+    from memorist.stores.base import Load
 
     at = core.at()
     links = [Link(org=core.org, source=f"s{i:05d}", kind="fact", target="t", created_at=at) for i in range(1203)]
@@ -83,7 +83,7 @@ async def test_many_rows_are_exported_in_pages(core: Core, other: Core, tmp_path
 
 
 async def test_a_broken_off_import_goes_on_where_it_stopped(core: Core, other: Core, tmp_path: Path) -> None:
-    from recollect.stores.base import Load
+    from memorist.stores.base import Load
 
     at = core.at()
     await core.apply(
@@ -132,7 +132,7 @@ async def test_a_damaged_file_names_its_line_and_changes_nothing(
 
 
 async def test_a_newer_format_is_refused(core: Core, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"recollect":"export","format":99}\n{"rows":0}\n')
+    (tmp_path / "a.jsonl").write_text('{"memorist":"export","format":99}\n{"rows":0}\n')
     with pytest.raises(SchemaError, match="format 99"):
         await Portable(core).import_(tmp_path / "a.jsonl")
 
@@ -163,7 +163,7 @@ def _hostile(path: Path, table: str, row: dict[str, Any]) -> None:
     """A file with one row, as someone with an editor would write it."""
     body = msgspec.json.encode(row)
     lines = [
-        msgspec.json.encode({"recollect": "export", "format": 1}),
+        msgspec.json.encode({"memorist": "export", "format": 1}),
         msgspec.json.encode({"table": table, "crc": zlib.crc32(body), "row": msgspec.Raw(body)}),
         msgspec.json.encode({"rows": 1}),
     ]

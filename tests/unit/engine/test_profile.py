@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.core import Core
-from recollect.engine.facts import Facts
-from recollect.engine.learnings import Learnings
-from recollect.engine.profile import Profile
-from recollect.errors import UsageError
-from recollect.stores.base import Scan
+from memorist.engine.core import Core
+from memorist.engine.facts import Facts
+from memorist.engine.learnings import Learnings
+from memorist.engine.profile import Profile
+from memorist.errors import UsageError
+from memorist.stores.base import Scan
 
 
 async def test_a_profile_has_all_that_is_known_of_one_user(core: Core, ada: Core) -> None:

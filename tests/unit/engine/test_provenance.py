@@ -2,14 +2,14 @@
 
 import pytest
 
-from recollect.engine.core import Core
-from recollect.engine.facts import Facts
-from recollect.engine.forgetting.provenance import Provenance
-from recollect.engine.learnings import Learnings
-from recollect.engine.threads import Threads
-from recollect.errors import NotFound, UsageError
-from recollect.records import Summary
-from recollect.stores.base import Put
+from memorist.engine.core import Core
+from memorist.engine.facts import Facts
+from memorist.engine.forgetting.provenance import Provenance
+from memorist.engine.learnings import Learnings
+from memorist.engine.threads import Threads
+from memorist.errors import NotFound, UsageError
+from memorist.records import Summary
+from memorist.stores.base import Put
 
 
 async def _talk(core: Core, ns: str = "user:ada") -> None:

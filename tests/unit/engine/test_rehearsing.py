@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, Memory, NotFound
-from recollect.context.prefix import shared_prefix
-from recollect.engine.corrections import replaced_corrections, restore
-from recollect.engine.pinning import pin
-from recollect.engine.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
-from recollect.runtime import run_blocking
-from recollect.stores.memory import MemoryStore
+from memorist import Conflict, Memory, NotFound
+from memorist.context.prefix import shared_prefix
+from memorist.engine.corrections import replaced_corrections, restore
+from memorist.engine.pinning import pin
+from memorist.engine.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
+from memorist.runtime import run_blocking
+from memorist.stores.memory import MemoryStore
 
 
 class _Clock:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Conflict, Memory
-from recollect.runtime import BlockingRuntime
-from recollect.stores.memory import MemoryStore
+from memorist import Conflict, Memory
+from memorist.runtime import BlockingRuntime
+from memorist.stores.memory import MemoryStore
 
 
 class Busy(MemoryStore):

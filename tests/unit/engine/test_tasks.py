@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.audit import Audit
-from recollect.engine.core import Core
-from recollect.engine.facts import Facts
-from recollect.engine.tasks.tasks import Checkpoint, Tasks
-from recollect.engine.threads import Threads
-from recollect.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
-from recollect.memory import AsyncMemory
-from recollect.records import CheckpointStep, Task
-from recollect.stores.base import Delete
-from recollect.testing import FakeClock
+from memorist.engine.audit import Audit
+from memorist.engine.core import Core
+from memorist.engine.facts import Facts
+from memorist.engine.tasks.tasks import Checkpoint, Tasks
+from memorist.engine.threads import Threads
+from memorist.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
+from memorist.memory import AsyncMemory
+from memorist.records import CheckpointStep, Task
+from memorist.stores.base import Delete
+from memorist.testing import FakeClock
 
 
 def engine(batch: Any) -> AsyncMemory:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect import Memory
-from recollect.records import Mark
-from recollect.runtime import run_blocking
+from memorist import Memory
+from memorist.records import Mark
+from memorist.runtime import run_blocking
 
 
 def test_no_notice_names_a_forgotten_user_and_watchers_hear_of_the_end(tmp_path: Path) -> None:

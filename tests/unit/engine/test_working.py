@@ -6,13 +6,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from recollect import Action, Page, PlanStep, Working, WorkingUser
-from recollect.engine.core import Core
-from recollect.engine.working import MAX_ACTIONS, WorkingMemory
-from recollect.errors import InvalidValue, UsageError
-from recollect.records import WorkingDocument
-from recollect.testing import FakeClock
-from recollect.testing.plugin import Together
+from memorist import Action, Page, PlanStep, Working, WorkingUser
+from memorist.engine.core import Core
+from memorist.engine.working import MAX_ACTIONS, WorkingMemory
+from memorist.errors import InvalidValue, UsageError
+from memorist.records import WorkingDocument
+from memorist.testing import FakeClock
+from memorist.testing.plugin import Together
 
 
 class Shop(Working):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.extract import extract
+from memorist.extract import extract
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 

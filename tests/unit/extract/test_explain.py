@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.extract.explain import explain
+from memorist.extract.explain import explain
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bench.extraction_fresh import FIRST_LOOK, rows, score
-from recollect.extract import extract
-from recollect.extract.extractor import MAX_CLAUSES, _clauses, unread
+from memorist.extract import extract
+from memorist.extract.extractor import MAX_CLAUSES, _clauses, unread
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.extract.grounding import ground
+from memorist.extract.grounding import ground
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 SAID: list[tuple[str, Any, str]] = [

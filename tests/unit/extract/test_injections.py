@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recollect.extract import extract
-from recollect.languages import languages
+from memorist.extract import extract
+from memorist.languages import languages
 
 PARTS = json.loads((Path(__file__).parents[2] / "data" / "injection_parts.json").read_text("utf-8"))
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)

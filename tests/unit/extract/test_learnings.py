@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.extract import Extracted, extract
+from memorist.extract import Extracted, extract
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 

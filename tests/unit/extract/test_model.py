@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from recollect.errors import ModelError, UsageError
-from recollect.extract import Extracted
-from recollect.extract.model import SCHEMA, ModelReader, Said, instructions, question, together
-from recollect.languages import languages, prompt
-from recollect.models import open_model
-from recollect.models.openai import is_strict
-from recollect.runtime import run_blocking
+from memorist.errors import ModelError, UsageError
+from memorist.extract import Extracted
+from memorist.extract.model import SCHEMA, ModelReader, Said, instructions, question, together
+from memorist.languages import languages, prompt
+from memorist.models import open_model
+from memorist.models.openai import is_strict
+from memorist.runtime import run_blocking
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 ITEM: dict[str, Any] = {
@@ -211,7 +211,7 @@ def test_the_same_message_gives_the_same_prompt() -> None:
 
 
 def test_the_schema_fits_the_strict_subset_and_the_record() -> None:
-    from recollect.extract.model import _Item
+    from memorist.extract.model import _Item
 
     assert is_strict(SCHEMA)
     fields = [field.name for field in msgspec.structs.fields(_Item)]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recollect.extract import KEYS, extract, slug
+from memorist.extract import KEYS, extract, slug
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.extraction import rows, score
-from recollect.extract import KEYS
+from memorist.extract import KEYS
 
 
 def test_the_set_has_200_sentences_in_the_promised_shares() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import UsageError
-from recollect.extract import extract
+from memorist.errors import UsageError
+from memorist.extract import extract
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 INJECTIONS = Path(__file__).parents[2] / "data" / "injections.jsonl"
@@ -182,6 +182,6 @@ def test_any_text_is_read_without_a_crash_and_the_same_way_twice(text: str) -> N
     ids=lambda text: text[:8],
 )
 def test_long_and_repetitive_text_is_bounded_work(text: str) -> None:
-    from recollect.extract.sentences import MAX_TEXT
+    from memorist.extract.sentences import MAX_TEXT
 
     assert found(text) == found(text[:MAX_TEXT])

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from recollect.extract import Extracted, extract
-from recollect.extract.matcher import matcher
-from recollect.extract.slots import READERS
-from recollect.extract.slots.declared import AFTER, BEFORE, READS
-from recollect.languages import Topic, languages, slots, topics, words
+from memorist.extract import Extracted, extract
+from memorist.extract.matcher import matcher
+from memorist.extract.slots import READERS
+from memorist.extract.slots.declared import AFTER, BEFORE, READS
+from memorist.languages import Topic, languages, slots, topics, words
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 

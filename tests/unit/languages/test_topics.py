@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect.languages
-from recollect.extract.keys import KEYS
-from recollect.languages import language_of, languages, topic_of, topics
+import memorist.languages
+from memorist.extract.keys import KEYS
+from memorist.languages import language_of, languages, topic_of, topics
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -72,7 +72,7 @@ def test_the_language_of_a_sentence(sentence: str, code: str | None) -> None:
 
 
 def test_the_room_imports_nothing_of_the_rest() -> None:
-    for path in Path(recollect.languages.__file__).parent.rglob("*.py"):
+    for path in Path(memorist.languages.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             assert not (isinstance(node, ast.ImportFrom) and node.level > 1), path
-            assert not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recollect")), path
+            assert not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("memorist")), path

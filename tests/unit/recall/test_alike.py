@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from recollect import Memory
-from recollect.recall.alike import terms_alike, words_alike
-from recollect.recall.query import analyse
-from recollect.stores.memory import MemoryStore
+from memorist import Memory
+from memorist.recall.alike import terms_alike, words_alike
+from memorist.recall.query import analyse
+from memorist.stores.memory import MemoryStore
 
 
 def test_a_word_leads_to_the_words_listed_with_it_in_any_form() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall.analyze import language_of, normalise, query_terms, token_string, tokens, words
+from memorist.recall.analyze import language_of, normalise, query_terms, token_string, tokens, words
 
 
 def test_words_are_case_folded_stemmed_and_freed_of_stop_words() -> None:

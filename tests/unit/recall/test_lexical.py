@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import Memory
-from recollect.recall.lexical import SMALL_SCOPE, LexicalIndex, select_terms
-from recollect.runtime import run_blocking
+from memorist import Memory
+from memorist.recall.lexical import SMALL_SCOPE, LexicalIndex, select_terms
+from memorist.runtime import run_blocking
 
 
 def index(**texts: str) -> LexicalIndex[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.recall.analyze import query_terms
-from recollect.recall.passage import CUT, passage
+from memorist.recall.analyze import query_terms
+from memorist.recall.passage import CUT, passage
 
 PROSE = " ".join(f"Sentence number {i} speaks of nothing at all." for i in range(40))
 TEXT = f"# Heating\n\n{PROSE} The boiler is serviced in October by Mr. Hale. {PROSE}"

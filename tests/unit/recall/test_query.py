@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.ports import to_datetime, to_micros
-from recollect.recall.moments import find_dates
-from recollect.recall.query import analyse
+from memorist.ports import to_datetime, to_micros
+from memorist.recall.moments import find_dates
+from memorist.recall.query import analyse
 
 NOW = to_micros(datetime(2023, 10, 22, 9, 55, tzinfo=UTC))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect.recall.entry import Candidate, ScopeStats, entry, is_assistant
-from recollect.recall.query import analyse
-from recollect.recall.rank import Scored, rank
-from recollect.recall.select import chosen, distinct, fill, merge_chunks
+from memorist.recall.entry import Candidate, ScopeStats, entry, is_assistant
+from memorist.recall.query import analyse
+from memorist.recall.rank import Scored, rank
+from memorist.recall.select import chosen, distinct, fill, merge_chunks
 
 DAY = 86_400_000_000
 NOW = 20_000 * DAY

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from recollect.recall import revision
-from recollect.recall.analyze import tokens
-from recollect.recall.revision import Statement, possible, quoted, sign_of_change
+from memorist.recall import revision
+from memorist.recall.analyze import tokens
+from memorist.recall.revision import Statement, possible, quoted, sign_of_change
 
 
 def said(text: str, at: int, *, own: bool = True, careful: bool = False) -> Statement:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.recall.signals import NAMES, alarm, signals
+from memorist.recall.signals import NAMES, alarm, signals
 
 
 @pytest.mark.parametrize(

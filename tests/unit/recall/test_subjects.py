@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.languages import languages
-from recollect.languages.files import read
-from recollect.recall import revision
-from recollect.recall.analyze import tokens
-from recollect.recall.revision import Statement, possible, sign_of_change
-from recollect.recall.subjects import SUBJECTS, told_of, turned
+from memorist.languages import languages
+from memorist.languages.files import read
+from memorist.recall import revision
+from memorist.recall.analyze import tokens
+from memorist.recall.revision import Statement, possible, sign_of_change
+from memorist.recall.subjects import SUBJECTS, told_of, turned
 
 
 def said(text: str, at: int) -> Statement:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.errors import CorruptRecord, UsageError
-from recollect.recall.vectors import VectorIndex, decode, encode, encode_many
+from memorist.errors import CorruptRecord, UsageError
+from memorist.recall.vectors import VectorIndex, decode, encode, encode_many
 
 
 def cloud(count: int, dimensions: int = 64, seed: int = 0) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Memory, NothingLasts, UsageError
-from recollect.stores.tiered import TieredStore
+from memorist import AsyncMemory, Memory, NothingLasts, UsageError
+from memorist.stores.tiered import TieredStore
 
 DEFAULTS: dict[str, Any] = {
     "url": None, "hot": None, "read_url": None, "api_key": None, "org": "default", "user": None, "read": (),
@@ -42,10 +42,10 @@ def test_what_could_not_be_used_is_refused_at_opening(facade: type, options: dic
 def test_without_a_url_the_environment_is_read_when_a_memory_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_URL", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("MEMORIST_URL", str(tmp_path / "memory.db"))
     with Memory(worker=False) as memory:
         memory.facts.set("global", "k", 1)
-    monkeypatch.setenv("RECOLLECT_HOT_URL", "memory://")
+    monkeypatch.setenv("MEMORIST_HOT_URL", "memory://")
     with Memory(worker=False) as memory:
         assert isinstance(memory._core.store, TieredStore)
         found = memory.facts.get("global", "k")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect.stores
+import memorist.stores
 
-FOLDER = Path(recollect.stores.__file__).parent
+FOLDER = Path(memorist.stores.__file__).parent
 JOBS = ("store", "changes", "connection", "errors", "health", "rows", "schema", "scrub")
 
 

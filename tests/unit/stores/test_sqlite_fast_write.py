@@ -10,12 +10,12 @@ from typing import Any
 import apsw
 import pytest
 
-from recollect import Memory
-from recollect.errors import Conflict, NotFound
-from recollect.stores.sqlite import fast_write
-from recollect.stores.sqlite.connection import Connections
-from recollect.stores.sqlite.fast_write import FastWrite
-from recollect.testing import FakeClock
+from memorist import Memory
+from memorist.errors import Conflict, NotFound
+from memorist.stores.sqlite import fast_write
+from memorist.stores.sqlite.connection import Connections
+from memorist.stores.sqlite.fast_write import FastWrite
+from memorist.testing import FakeClock
 
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False}
 
@@ -228,5 +228,5 @@ def test_without_the_guards_both_would_happen(path: Path, monkeypatch: pytest.Mo
     unguarded = fast_write.SCHEMA.replace("AND length = new.seq - 1", "").replace(
         "AND version = new.task_version - 1", ""
     )
-    monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
+    monkeypatch.setattr("memorist.stores.sqlite.connection.SCHEMA", unguarded)
     assert late(path) == (4, True)

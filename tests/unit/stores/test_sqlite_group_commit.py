@@ -11,10 +11,10 @@ from typing import Any
 import apsw
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import Conflict, NotFound, StoreTimeout, StoreUnavailable
-from recollect.stores.sqlite.connection import LOCKED, Connections
-from recollect.stores.sqlite.store import SqliteStore
+from memorist import AsyncMemory, Memory
+from memorist.errors import Conflict, NotFound, StoreTimeout, StoreUnavailable
+from memorist.stores.sqlite.connection import LOCKED, Connections
+from memorist.stores.sqlite.store import SqliteStore
 
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
 

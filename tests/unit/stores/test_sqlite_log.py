@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.stores.sqlite.connection import Connections
+from memorist import Memory
+from memorist.stores.sqlite.connection import Connections
 
 LIMIT = 12_000_000
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import CorruptRecord, StoreError, StoreUnavailable
-from recollect.stores.sqlite.connection import Connections
+from memorist import CorruptRecord, StoreError, StoreUnavailable
+from memorist.stores.sqlite.connection import Connections
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.errors import UsageError
+from memorist import AsyncMemory, Memory
+from memorist.errors import UsageError
 
 BAD = [
     "postgresql://u:SECRET@[::1:1/db",

@@ -9,12 +9,12 @@ import anthropic.lib.tools._beta_builtin_memory_tool as theirs
 import pytest
 from counted import open_memory
 
-from recollect.adapters.anthropic_memory import AsyncRecollectMemoryTool, RecollectMemoryTool
+from memorist.adapters.anthropic_memory import AsyncMemoristMemoryTool, MemoristMemoryTool
 
 _tools: dict[str, Any] = {}
 
 
-class Tool(RecollectMemoryTool):
+class Tool(MemoristMemoryTool):
     """Ours, made with a folder's name."""
 
     def __init__(self, base_path: str = "./memory") -> None:
@@ -23,7 +23,7 @@ class Tool(RecollectMemoryTool):
         super().__init__(open_memory())
 
 
-class AsyncTool(AsyncRecollectMemoryTool):
+class AsyncTool(AsyncMemoristMemoryTool):
     """Ours, made with a folder's name."""
 
     def __init__(self, base_path: str = "./memory") -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory
+from memorist import Memory
 
-URL = os.environ.get("RECOLLECT_UPSTREAM_URL", "")
+URL = os.environ.get("MEMORIST_UPSTREAM_URL", "")
 """The store to test on; a SQLite file for each process where none is named."""
 _built: set[str] = set()
 _outcomes: dict[str, str] = {}
@@ -60,6 +60,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write down how it went."""
-    target = os.environ.get("RECOLLECT_UPSTREAM_REPORT")
+    target = os.environ.get("MEMORIST_UPSTREAM_REPORT")
     if target is not None and not hasattr(session.config, "workerinput"):
         Path(target).write_text(json.dumps({"built": sorted(_built - {""}), "outcomes": _outcomes}))

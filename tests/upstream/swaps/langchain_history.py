@@ -9,10 +9,10 @@ import langchain_core.chat_history
 from counted import open_memory
 from langchain_core.messages import BaseMessage
 
-from recollect.adapters.langchain import RecollectChatMessageHistory
+from memorist.adapters.langchain import MemoristChatMessageHistory
 
 
-class InMemoryChatMessageHistory(RecollectChatMessageHistory):
+class InMemoryChatMessageHistory(MemoristChatMessageHistory):
     """Ours, made with messages; two are equal where their messages are."""
 
     def __init__(self, messages: Sequence[BaseMessage] = ()) -> None:

@@ -10,14 +10,14 @@ from importlib import import_module
 from counted import open_memory
 from langchain_core.agents import AgentAction, AgentFinish
 
-from recollect.adapters.langgraph import RecollectSaver
+from memorist.adapters.langgraph import MemoristSaver
 
 
 @contextmanager
-def _ours() -> Iterator[RecollectSaver]:
+def _ours() -> Iterator[MemoristSaver]:
     # Strict, as it is by default; the types that those graphs put into their state are allowed.
     named = import_module("tests.agents")
-    yield RecollectSaver(open_memory(), allow=[AgentAction, AgentFinish, named.AgentAction, named.AgentFinish])
+    yield MemoristSaver(open_memory(), allow=[AgentAction, AgentFinish, named.AgentAction, named.AgentFinish])
 
 
 sys.path.insert(0, "")

@@ -12,12 +12,12 @@ import langgraph.store.sqlite.aio
 import langgraph.store.sqlite.base
 from counted import open_memory
 
-from recollect.adapters.langgraph import RecollectStore
+from memorist.adapters.langgraph import MemoristStore
 
-SCORE: Any = os.environ.get("RECOLLECT_UPSTREAM_SCORE", "hybrid")
+SCORE: Any = os.environ.get("MEMORIST_UPSTREAM_SCORE", "hybrid")
 
 
-class Store(RecollectStore):
+class Store(MemoristStore):
     """Ours, opened and swept in the way of theirs; expired items are gone without a sweeper."""
 
     MIGRATIONS = ("none",)

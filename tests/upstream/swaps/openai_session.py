@@ -8,13 +8,13 @@ import agents
 import agents.memory
 from counted import open_memory
 
-from recollect import Memory
-from recollect.adapters.openai_agents import RecollectSession
+from memorist import Memory
+from memorist.adapters.openai_agents import MemoristSession
 
 _paths: dict[str, Memory] = {}
 
 
-class SQLiteSession(RecollectSession):
+class SQLiteSession(MemoristSession):
     """Ours, made with the arguments of theirs."""
 
     def __init__(

@@ -8,10 +8,10 @@ from typing import Any
 
 from counted import open_memory
 
-from recollect.adapters.strands import RecollectSessionRepository
+from memorist.adapters.strands import MemoristSessionRepository
 
 
-class Repository(RecollectSessionRepository):
+class Repository(MemoristSessionRepository):
     """Ours, made without arguments."""
 
     def __init__(self) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import Store
-from recollect.stores.postgres import PostgresStore
-from recollect.stores.redis import RedisStore
+from memorist.runtime import BlockingRuntime, Runtime, run_blocking
+from memorist.stores.base import Store
+from memorist.stores.postgres import PostgresStore
+from memorist.stores.redis import RedisStore
 
 
 @pytest.fixture

@@ -1,0 +1,213 @@
+"""Microsoft Agent Framework: history, recall, checkpoints, compaction. Needs the extra `agent-framework`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from agent_framework import ContextProvider, HistoryProvider, WorkflowCheckpoint
+from agent_framework import Message as FrameworkMessage
+from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
+from agent_framework.exceptions import WorkflowCheckpointException
+
+from ..engine.recall.recalling import Spaces
+from ..engine.records import OpaqueRecord
+from ..errors import NotFound
+from ..memory import AsyncMemory
+from ..messages import Message
+from ..ordered_keys import RecordKey
+from .fitting import Budget, fitting, recalled
+from .handles import Handles, Source
+
+ROOT = "agent-framework"
+NO_SESSION = "default"
+EXCLUDED = "_excluded"
+
+
+class MemoristHistoryProvider(HistoryProvider):
+    """Stores the history of a session as a thread; a message's id is its idempotency key.
+
+    `memory` is a `Memory`, an `AsyncMemory` or a URL; `limit` loads only the newest messages, without splitting a tool
+    call from its result.
+    """
+
+    def __init__(
+        self,
+        memory: Source,
+        *,
+        source_id: str = "memorist",
+        namespace: str | None = None,
+        limit: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(source_id, **options)
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space(ROOT)
+        self._limit = limit
+
+    def thread_of(self, session_id: str | None) -> str:
+        """The id of the thread that holds a session."""
+        return f"{self._space}/{session_id or NO_SESSION}"
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[FrameworkMessage]:
+        """The messages of a session, exactly as they were saved."""
+        try:
+            found = await self._handles.awaited.threads.messages(self.thread_of(session_id))
+        except NotFound:
+            return []
+        messages = [FrameworkMessage.from_dict(message.raw) for message in found]
+        return messages if self._limit is None else _newest(messages, self._limit)
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[FrameworkMessage],
+        *,
+        state: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Append messages in one transaction."""
+        if messages:
+            await self._handles.awaited.threads.append(
+                self.thread_of(session_id), *map(message_of, messages), create=self._space,
+                key=[message.message_id or None for message in messages],
+            )  # fmt: skip
+
+    async def close(self) -> None:
+        """Close the memory if it was opened from a URL."""
+        await self._handles.aclose()
+
+
+class MemoristContextProvider(ContextProvider):
+    """Adds memories recalled for the input to an agent's instructions, fenced as data."""
+
+    def __init__(
+        self, memory: Source, *, source_id: str = "memorist_memory", namespaces: Spaces = None, top_k: int = 5
+    ) -> None:
+        super().__init__(source_id)
+        self._handles = Handles(memory)
+        self._namespaces = namespaces
+        self._top_k = top_k
+
+    async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+        """Recall for the user's messages and extend the instructions."""
+        asked = " ".join(message.text for message in context.input_messages if message.role == "user")
+        found = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
+        if found:
+            context.extend_instructions(self.source_id, found)
+
+
+class MemoristCheckpointStorage:
+    """Stores the checkpoints of workflows as records.
+
+    Values are encoded by the framework, which pickles what is not JSON. When reading, only its safe types and those in
+    `allowed` are unpickled; a checkpoint that could not be read back is refused on `save`.
+    """
+
+    def __init__(self, memory: Source, *, namespace: str | None = None, allowed: Sequence[str] = ()) -> None:
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space(ROOT)
+        self._allowed = frozenset(allowed)
+
+    @property
+    def _memory(self) -> AsyncMemory:
+        return self._handles.awaited
+
+    async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+        """Store a checkpoint; returns its id."""
+        data = json.dumps(encode_checkpoint_value(checkpoint.to_dict())).encode()
+        self._decoded(data)
+        meta = {"workflow": checkpoint.workflow_name, "time": checkpoint.timestamp}
+        await self._memory.records.put(self._space, _key(checkpoint.checkpoint_id), data, meta=meta)
+        return str(checkpoint.checkpoint_id)
+
+    async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+        """One checkpoint."""
+        found = await self._memory.records.get(self._space, _key(checkpoint_id))
+        if found is None:
+            raise WorkflowCheckpointException(f"No checkpoint found with ID {checkpoint_id}")
+        return self._decoded(found.data)
+
+    async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
+        """The checkpoints of a workflow, oldest first."""
+        return [self._decoded(record.data) for record in await self._rows(workflow_name)]
+
+    async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
+        """The ids of the checkpoints of a workflow, oldest first."""
+        return [str(record.key[-1]) for record in await self._rows(workflow_name, keys_only=True)]
+
+    async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
+        """The checkpoint with the latest timestamp."""
+        rows = await self._rows(workflow_name)
+        newest = max(rows, key=lambda record: datetime.fromisoformat(record.meta["time"]), default=None)
+        return None if newest is None else self._decoded(newest.data)
+
+    async def delete(self, checkpoint_id: str) -> bool:
+        """Delete one; false if it did not exist."""
+        return await self._memory.records.delete(self._space, _key(checkpoint_id))
+
+    async def _rows(self, workflow: str, *, keys_only: bool = False) -> list[OpaqueRecord]:
+        found = await self._memory.records.scan(
+            self._space, (ROOT, "checkpoint"), where={"workflow": workflow}, keys_only=keys_only
+        )
+        return sorted(found, key=lambda record: record.created_at)
+
+    def _decoded(self, data: Any) -> WorkflowCheckpoint:
+        value = decode_checkpoint_value(json.loads(data), allowed_types=self._allowed)
+        return WorkflowCheckpoint.from_dict(value)
+
+
+class BudgetCompaction:
+    """A compaction strategy that excludes the oldest messages until the rest fits, without splitting tool exchanges."""
+
+    def __init__(self, budget: Budget, *, counter: Any = None) -> None:
+        self._budget = budget
+        self._counter = counter
+
+    async def __call__(self, messages: list[FrameworkMessage]) -> bool:
+        """Mark the messages that do not fit as excluded; true if any was."""
+        shown = [message for message in messages if not message.additional_properties.get(EXCLUDED, False)]
+        kept = set(fitting([message_of(message) for message in shown], self._budget, counter=self._counter))
+        left_out = [message for place, message in enumerate(shown) if place not in kept]
+        for message in left_out:
+            message.additional_properties[EXCLUDED] = True
+        return bool(left_out)
+
+
+def message_of(message: FrameworkMessage) -> Message:
+    """Convert a framework message to ours, with the original in `raw`."""
+    blocks: list[dict[str, Any]] = []
+    for content in message.contents:
+        kind = content.type
+        if kind == "function_call":
+            call = {"type": "tool_use", "id": content.call_id or "", "name": content.name or ""}
+            blocks.append({**call, "input": content.parse_arguments() or {}})
+        elif kind == "function_result":
+            blocks.append({"type": "tool_result", "tool_use_id": content.call_id or "", "content": str(content.result)})
+        elif getattr(content, "text", None):
+            blocks.append({"type": "text", "text": content.text})
+    raw = json.loads(json.dumps(message.to_dict()))
+    role = str(message.role)
+    if all(block["type"] == "text" for block in blocks):
+        known = role if role in ("user", "assistant", "system") else "user"
+        return Message(role=known, content="\n".join(block["text"] for block in blocks), raw=raw)
+    spoken = "assistant" if role == "assistant" else "user"
+    return Message(role=spoken, content=blocks, shape="anthropic", raw=raw)
+
+
+def _newest(messages: list[FrameworkMessage], limit: int) -> list[FrameworkMessage]:
+    """The newest messages, starting where no tool result is separated from its call."""
+    for start in range(max(0, len(messages) - limit), len(messages)):
+        rest = messages[start:]
+        called = {c.call_id for m in rest for c in m.contents if c.type == "function_call"}
+        if all(c.call_id in called for m in rest for c in m.contents if c.type == "function_result"):
+            return rest
+    return []
+
+
+def _key(id: str) -> RecordKey:
+    return (ROOT, "checkpoint", id)

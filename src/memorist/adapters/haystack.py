@@ -1,0 +1,77 @@
+"""Haystack: a compactor that does not split tool exchanges. Needs the extra `haystack`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from haystack.dataclasses import ChatMessage
+from haystack.token_counters.types import TokenCounter
+
+from ..errors import BudgetError
+from ..messages import Message
+from .fitting import fitting
+
+STEPS = 8
+SHRINK = 0.8
+
+
+class MemoristCompactor:
+    """Drops the oldest messages until the rest fits, without separating a tool call from its result."""
+
+    def __init__(self, counter: str | None = None) -> None:
+        self.counter = counter
+
+    def compact(
+        self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
+    ) -> list[ChatMessage] | None:
+        """A shorter list, or None if there is none."""
+        said = [message_of(message) for message in messages]
+        budget, best = target_tokens, list(messages)
+        for _ in range(STEPS):
+            try:
+                kept = fitting(said, max(1, budget), counter=self.counter)
+            except BudgetError:  # what must be kept is larger: the last result is the best possible
+                break
+            if kept and len(kept) < len(best):
+                best = [messages[place] for place in kept]
+            if token_counter.count(best) <= target_tokens:
+                break
+            budget = int(budget * SHRINK)
+        return best if len(best) < len(messages) else None
+
+    async def compact_async(
+        self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
+    ) -> list[ChatMessage] | None:
+        """`compact` for async callers; it does no I/O."""
+        return self.compact(messages, target_tokens, token_counter)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Serialise the settings."""
+        return {
+            "type": "memorist.adapters.haystack.MemoristCompactor",
+            "init_parameters": {"counter": self.counter},
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> MemoristCompactor:
+        """Restore from `to_dict`."""
+        return cls(**data.get("init_parameters", {}))
+
+
+def message_of(message: ChatMessage) -> Message:
+    """Convert a Haystack message to ours: text, tool calls and results."""
+    role = message.role.value
+    if role == "tool":
+        results = [
+            {"type": "tool_result", "tool_use_id": one.origin.id or one.origin.tool_name, "content": str(one.result)}
+            for one in message.tool_call_results
+        ]
+        return Message(role="user", content=results, shape="anthropic")
+    text = "\n".join(message.texts)
+    calls = [
+        {"id": one.id or one.tool_name, "type": "function",
+         "function": {"name": one.tool_name, "arguments": json.dumps(one.arguments)}}
+        for one in message.tool_calls
+    ]  # fmt: skip
+    return Message(role=role, content=text, extra={"tool_calls": calls} if calls else {})

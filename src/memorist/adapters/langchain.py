@@ -1,0 +1,143 @@
+"""LangChain: middleware for agents, and a chat message history. Needs the extra `langchain`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from langchain.agents.middleware.types import AgentMiddleware, ModelRequest
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    SystemMessage,
+    ToolMessage,
+    message_to_dict,
+    messages_from_dict,
+)
+
+from ..engine.recall.recalling import Spaces
+from ..errors import NotFound
+from ..memory import AsyncMemory
+from ..messages import Message
+from ..runtime import run_blocking
+from .fitting import Budget, fitting, recalled
+from .handles import Handles, Source
+
+ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+
+
+class MemoristMiddleware(AgentMiddleware):
+    """Fits requests to a token budget and adds recalled memories; the agent's state is not changed.
+
+    `budget` applies to the messages; tool calls stay with their results. `recall` adds memories for the last question
+    after the system prompt, fenced as data.
+    """
+
+    def __init__(
+        self,
+        memory: Source,
+        *,
+        budget: Budget | None = None,
+        recall: bool = True,
+        namespaces: Spaces = None,
+        top_k: int = 5,
+        counter: Any = None,
+    ) -> None:
+        super().__init__()
+        self._handles = Handles(memory)
+        self._budget = budget
+        self._recall = recall
+        self._options: dict[str, Any] = {"namespaces": namespaces, "top_k": top_k}
+        self._counter = counter
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
+        """Shorten the request, add memories, and call the handler."""
+        return handler(run_blocking(self._request(self._handles.stepped, request)))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
+    ) -> Any:
+        """Shorten the request, add memories, and call the handler."""
+        return await handler(await self._request(self._handles.awaited, request))
+
+    async def _request(self, memory: AsyncMemory, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        changes: dict[str, Any] = {}
+        if self._budget is not None:
+            said = [message_of(message) for message in request.messages]
+            kept = fitting(said, self._budget, counter=self._counter)
+            changes["messages"] = [request.messages[place] for place in kept]
+        if self._recall:
+            asked = next((str(one.text) for one in reversed(request.messages) if one.type == "human"), "")
+            found = await recalled(memory, asked, **self._options)
+            before = request.system_message.text if request.system_message is not None else ""
+            if found:
+                changes["system_message"] = SystemMessage("\n\n".join(part for part in (before, found) if part))
+        return request.override(**changes) if changes else request
+
+
+class MemoristChatMessageHistory(BaseChatMessageHistory):
+    """The messages of one session, stored as a thread."""
+
+    def __init__(self, session_id: str, memory: Source, *, namespace: str | None = None) -> None:
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space("langchain")
+        self._thread = f"{self._space}/{session_id}"
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # theirs is an attribute
+        """All messages, as they were added."""
+        return run_blocking(self._messages(self._handles.stepped))
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """All messages, as they were added."""
+        return await self._messages(self._handles.awaited)
+
+    async def _messages(self, memory: AsyncMemory) -> list[BaseMessage]:
+        try:
+            found = await memory.threads.messages(self._thread)
+        except NotFound:
+            return []
+        return messages_from_dict([message.raw for message in found])
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages in one transaction."""
+        run_blocking(self._add(self._handles.stepped, messages))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages in one transaction."""
+        await self._add(self._handles.awaited, messages)
+
+    async def _add(self, memory: AsyncMemory, messages: Sequence[BaseMessage]) -> None:
+        if messages:
+            await memory.threads.append(self._thread, *map(message_of, messages), create=self._space)
+
+    def clear(self) -> None:
+        """Remove all messages."""
+        run_blocking(self._handles.stepped.threads.delete(self._thread))
+
+    async def aclear(self) -> None:
+        """Remove all messages."""
+        await self._handles.awaited.threads.delete(self._thread)
+
+    def close(self) -> None:
+        """Close the memory if it was opened from a URL."""
+        self._handles.close()
+
+
+def message_of(message: BaseMessage) -> Message:
+    """Convert a LangChain message to ours, with the original in `raw`."""
+    extra: dict[str, Any] = {}
+    if isinstance(message, AIMessage) and message.tool_calls:
+        extra["tool_calls"] = [
+            {
+                "id": call["id"] or "",
+                "type": "function",
+                "function": {"name": call["name"], "arguments": str(call["args"])},
+            }
+            for call in message.tool_calls
+        ]
+    if isinstance(message, ToolMessage):
+        extra["tool_call_id"] = message.tool_call_id
+    role = ROLES.get(message.type.removesuffix("MessageChunk").lower(), "user")
+    return Message(role=role, content=str(message.text), extra=extra, raw=message_to_dict(message))

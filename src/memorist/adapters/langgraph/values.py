@@ -1,0 +1,128 @@
+"""Stores a channel's value whole, or as a delta to an earlier version of the same channel.
+
+A graph that appends to a list writes the whole list with every step, so a file would grow with the square of the number
+of steps. Here a list is serialised item by item. A delta has the items that its base, an earlier version, lacks,
+and how many of the base's first and last items surround them. When the deltas since a whole version are larger than
+it, the next version is stored whole again: so a file is at most three times the size of the data, and reading a value
+reads at most twice its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+from ...errors import CorruptRecord
+
+Version = str | int | float
+Item = tuple[str, bytes]
+"""One serialised item, as `dumps_typed` gives it."""
+SMALL = 1024
+"""Lists up to so many bytes are always stored whole."""
+MOST_LINKS = 256
+"""The longest chain of deltas."""
+
+
+class Stored(msgspec.Struct, array_like=True, frozen=True):
+    """One version of a channel: a whole value (`type`, `data`), or the items of a list, whole or as a delta."""
+
+    type: str = ""
+    data: bytes = b""
+    items: tuple[Item, ...] = ()
+    base: Version | None = None
+    head: int = 0
+    tail: int = 0
+    """How many of the base's first and last items are kept."""
+    whole: Version | None = None
+    """The whole version at the start of the chain; None if this one is whole."""
+    links: int = 0
+    """The number of deltas in the chain."""
+    since: int = 0
+    """The bytes of all deltas in the chain, this one included."""
+    size: int = 0
+    """The bytes of the whole version."""
+    snapshot: bool = False
+    """Whether the list is the value of a `_DeltaSnapshot`."""
+
+
+LIST = "memorist.list"
+"""The type of a version that holds items."""
+_decoder = msgspec.msgpack.Decoder(Stored)
+encode = msgspec.msgpack.Encoder().encode
+decode = _decoder.decode
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The last version of a list that this process wrote or read: the base of the next delta."""
+
+    version: Version
+    row: int
+    """The version of its record, which must be unchanged when a delta to it is committed."""
+    items: tuple[Item, ...]
+    stored: Stored
+
+
+def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Item, ...] | None]:
+    """A value stored whole, and its items if it is a list large enough for deltas."""
+    snapshot = isinstance(value, _DeltaSnapshot)
+    inner = value.value if snapshot else value
+    if type(inner) is not list or not inner:
+        kind, data = serde.dumps_typed(value)
+        return Stored(type=kind, data=data), None
+    items = tuple(serde.dumps_typed(item) for item in inner)
+    size = weight(items)
+    return Stored(type=LIST, items=items, size=size, snapshot=snapshot), items if size > SMALL else None
+
+
+def weight(items: Sequence[Item]) -> int:
+    """The total bytes of items."""
+    return sum(len(data) for _, data in items)
+
+
+def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Known | None) -> Stored:
+    """The value as a delta to a known version, or whole if the chain has become too long or too large."""
+    if known is None or known.version == version:
+        return full
+    old, limit = known.items, min(len(known.items), len(items))
+    head = 0
+    while head < limit and old[head] == items[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and old[-1 - tail] == items[-1 - tail]:
+        tail += 1
+    new = items[head : len(items) - tail]
+    base = known.stored
+    since, size = base.since + weight(new), base.size
+    if since > size or base.links >= MOST_LINKS or not head + tail:
+        return full
+    whole = known.version if base.whole is None else base.whole
+    return Stored(
+        type=LIST, items=new, base=known.version, head=head, tail=tail, whole=whole, links=base.links + 1, since=since,
+        size=size, snapshot=full.snapshot,
+    )  # fmt: skip
+
+
+def joined(stored: Stored, versions: Mapping[Version, Stored]) -> tuple[Item, ...]:
+    """The items of a list, rebuilt by applying its chain of deltas."""
+    path = [stored]
+    while path[-1].base is not None:
+        base = versions.get(path[-1].base)
+        if base is None:
+            raise CorruptRecord("the base version of a channel's value is missing; restore it from a backup")
+        path.append(base)
+    items: list[Item] = []
+    for one in reversed(path):
+        items[one.head : len(items) - one.tail] = one.items
+    return tuple(items)
+
+
+def opened(stored: Stored, items: tuple[Item, ...], serde: SerializerProtocol) -> Any:
+    """Deserialise a value."""
+    if stored.type != LIST:
+        return serde.loads_typed((stored.type, stored.data))
+    value = [serde.loads_typed(item) for item in items]
+    return _DeltaSnapshot(value) if stored.snapshot else value

@@ -1,0 +1,265 @@
+"""OpenAI Agents SDK: a session whose items are messages of a thread. Needs the extra `openai-agents`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from agents.items import TResponseInputItem
+from agents.memory import SessionSettings
+from agents.memory.session import _CompactionSnapshot
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+from agents.run_config import CallModelData, ModelInputData
+
+from ..engine.recall.recalling import Spaces
+from ..errors import Conflict, NotFound
+from ..memory import AsyncMemory
+from ..messages import Message, text_of
+from .fitting import Budget, fitting, recalled
+from .handles import Handles, Source
+
+T = TypeVar("T")
+CALLS = ("_call",)
+RESULTS = ("_call_output", "_output")
+
+
+class MemoristSession:
+    """A session of the SDK, stored as a thread: durable, searchable by recall, safe for concurrent writers.
+
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. The thread is in `namespace`, by default `workflow:openai-agents`
+    or the user's own if the memory is narrowed to a user. With `whole`, a limit never separates a tool call from its
+    output or its reasoning: an exchange that would be cut is left out.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: Source,
+        *,
+        namespace: str | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+        whole: bool = False,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings: Any = coerce_session_settings(session_settings or SessionSettings())
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space("openai-agents")
+        self._thread = f"{self._space}/{session_id}"
+        self._whole = whole
+        self._closed = False
+
+    @property
+    def thread(self) -> str:
+        """The id of the thread that holds the items."""
+        return self._thread
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The items in order; with a limit, the newest."""
+        wanted = resolve_session_limit(limit, self.session_settings)
+        return await self._run(lambda memory: self._items(memory, wanted))
+
+    async def _items(self, memory: AsyncMemory, limit: int | None) -> list[Any]:
+        try:
+            if limit is None or limit < 0:
+                return [_item(message) for message in await memory.threads.messages(self._thread)]
+            # One item more, to see whether the first one belongs to an exchange that the limit cuts.
+            newest = await memory.threads.recent(self._thread, limit + self._whole) if limit else []
+        except NotFound:
+            return []
+        items = [_item(message) for message in newest]
+        return whole_exchanges(items, limit) if self._whole else items
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Append items in one transaction; they are durable when this returns."""
+        self._check_open()
+        if items:
+            messages = [message_of(item) for item in items]
+            await self._run(lambda memory: memory.threads.append(self._thread, *messages, create=self._space))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Remove and return the newest item; concurrent callers get different ones."""
+
+        async def pop(memory: AsyncMemory) -> Any:
+            try:
+                message = await memory.threads.pop(self._thread)
+            except NotFound:
+                return None
+            return None if message is None else _item(message)
+
+        popped: TResponseInputItem | None = await self._run(pop)
+        return popped
+
+    async def clear_session(self) -> None:
+        """Remove all items; facts extracted from them stay until they are forgotten."""
+        await self._run(lambda memory: memory.threads.delete(self._thread))
+
+    async def replace_items(self, items: Sequence[TResponseInputItem], *, expect: Sequence[TResponseInputItem]) -> bool:
+        """Replace all items if they are still the expected ones (compare-and-set); false otherwise.
+
+        For compaction: items that another run added meanwhile are not lost.
+        """
+        messages = [message_of(item) for item in items]
+
+        async def replace(memory: AsyncMemory) -> bool:
+            thread = await memory.threads.get(self._thread)
+            if thread is None:
+                return False
+            if [_item(message) for message in await memory.threads.messages(self._thread)] != list(expect):
+                return False
+            await memory.threads.replace(self._thread, messages, expect=thread.version)
+            return True
+
+        return await self._run(replace)
+
+    async def _get_compaction_snapshot(
+        self, limit: int, *, prune_prefix: Callable[[TResponseInputItem], bool] | None = None
+    ) -> _CompactionSnapshot | None:
+        """The newest items for the SDK's compaction, with a function that replaces their suffix by compare-and-set."""
+
+        async def newest(memory: AsyncMemory) -> list[Message]:
+            try:
+                return await memory.threads.recent(self._thread, limit + 1)
+            except NotFound:
+                return []
+
+        seen = await self._run(newest)
+        read = seen[-limit:] if limit else []
+
+        async def replace_suffix(start: int, output: list[TResponseInputItem]) -> bool:
+            expected = [message.seq for message in read[start:]]
+            return bool(expected) and await self._run(
+                lambda memory: self._replace_suffix(memory, expected, output, prune_prefix)
+            )
+
+        return _CompactionSnapshot([_item(message) for message in read], len(seen) <= limit, replace_suffix)
+
+    async def _replace_suffix(
+        self,
+        memory: AsyncMemory,
+        expected: Sequence[int],
+        output: Sequence[TResponseInputItem],
+        pruned: Callable[[TResponseInputItem], bool] | None,
+    ) -> bool:
+        thread = await memory.threads.get(self._thread)
+        held = await memory.threads.messages(self._thread) if thread is not None else []
+        if thread is None or [message.seq for message in held[-len(expected) :]] != list(expected):
+            return False
+        before = [_item(message) for message in held[: -len(expected)]]
+        while pruned is not None and before and pruned(before[0]):
+            before.pop(0)
+        messages = [message_of(item) for item in (*before, *output)]
+        try:
+            await memory.threads.replace(self._thread, messages, expect=thread.version)
+        except Conflict:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Refuse further calls, and close the memory if it was opened from a URL."""
+        self._closed = True
+        self._handles.close()
+
+    async def _run(self, work: Callable[[AsyncMemory], Coroutine[Any, Any, T]]) -> T:
+        self._check_open()
+        return await work(self._handles.awaited)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"{type(self).__name__} is closed")
+
+
+def budgeted(
+    budget: Budget, *, counter: Any = None
+) -> Callable[[list[TResponseInputItem], list[TResponseInputItem]], list[TResponseInputItem]]:
+    """For `RunConfig(session_input_callback=…)`: keeps as much of the newest history as fits beside the new input."""
+
+    def fitted(history: list[TResponseInputItem], new: list[TResponseInputItem]) -> list[TResponseInputItem]:
+        items = [*history, *new]
+        kept = set(fitting([message_of(item) for item in items], budget, counter=counter))
+        first = len(history)
+        chosen = [item for place, item in enumerate(items) if place in kept or place >= first]
+        return whole_exchanges(chosen, len(chosen))
+
+    return fitted
+
+
+def recalling(
+    memory: Source, *, namespaces: Spaces = None, top_k: int = 5
+) -> Callable[[CallModelData[Any]], Coroutine[Any, Any, ModelInputData]]:
+    """For `RunConfig(call_model_input_filter=…)`: adds memories for the last question after the instructions."""
+    handles = Handles(memory)
+
+    async def filled(data: CallModelData[Any]) -> ModelInputData:
+        given = data.model_data
+        asked = next((message_of(item).text for item in reversed(given.input) if _is_question(item)), "")
+        found = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
+        parts = [part for part in (given.instructions, found) if part]
+        return ModelInputData(input=given.input, instructions="\n\n".join(parts) or None)
+
+    return filled
+
+
+def message_of(item: Any) -> Message:
+    """Convert an item to a message, with the original in `raw`."""
+    try:
+        json.dumps(item)
+    except ValueError as problem:
+        raise TypeError(f"a session item cannot be written as JSON: {problem}") from problem
+    kind, role = item.get("type"), item.get("role")
+    if role is not None:
+        known = role if role in ("user", "assistant", "system", "developer", "tool") else "user"
+        return Message(role=known, content=text_of(_parts(item.get("content"))), raw=item)
+    call = item.get("call_id") or item.get("id") or ""
+    if str(kind).endswith(RESULTS):
+        return Message(role="tool", content=text_of(_parts(item.get("output"))), extra={"tool_call_id": call}, raw=item)
+    if str(kind).endswith(CALLS) and call:
+        function = {"name": item.get("name") or str(kind), "arguments": _text(item.get("arguments"))}
+        extra = {"tool_calls": [{"id": call, "type": "function", "function": function}]}
+        return Message(role="assistant", content="", extra=extra, raw=item)
+    return Message(role="assistant", content="", raw=item)
+
+
+def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
+    """The newest items, at most `limit`, from the start of an exchange on, without an output whose call is cut."""
+    first = max(0, len(items) - limit)
+    for start in range(first, len(items)):
+        if _begins(items, start) and not _orphans(items[start:]):
+            return list(items[start:])
+    return []
+
+
+def _begins(items: Sequence[Any], place: int) -> bool:
+    """Whether an exchange starts at this index: reasoning and calls belong to the items after them."""
+    return _part(items[place]) != "result" and (place == 0 or _part(items[place - 1]) in ("message", "result"))
+
+
+def _orphans(items: Sequence[Any]) -> bool:
+    called = {item.get("call_id") for item in items if _part(item) == "call"}
+    return any(_part(item) == "result" and item.get("call_id") not in called for item in items)
+
+
+def _part(item: Any) -> str:
+    if item.get("role") is not None:
+        return "message"
+    kind = str(item.get("type"))
+    return "result" if kind.endswith(RESULTS) else "call" if kind.endswith(CALLS) and "call_id" in item else "thought"
+
+
+def _is_question(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("role") == "user"
+
+
+def _item(message: Message) -> Any:
+    return message.raw
+
+
+def _parts(content: Any) -> Any:
+    """Text parts of the Responses API in the chat API's shape."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return [{"type": "text", "text": _text(part.get("text"))} for part in content if isinstance(part, dict)]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,281 @@
+"""Pydantic AI: a conversation store over records, and history processors. Needs the extra `pydantic-ai`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_ai.conversation_store import (
+    ConversationConflict,
+    ConversationEntry,
+    ConversationRecord,
+    ConversationStore,
+)
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from ..engine.recall.recalling import Spaces
+from ..engine.records import OpaqueRecord, RecordPut
+from ..errors import Conflict
+from ..memory import AsyncMemory
+from ..messages import Message
+from ..ordered_keys import RecordKey
+from .fitting import Budget, fitting, recalled
+from .handles import Handles, Source
+
+ROOT = "pydantic-ai"
+ABOVE = 32
+"""How many ancestors are stored with an entry, so that a history is read in few round trips."""
+TRIES = 40
+_records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
+_entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
+
+
+class MemoristConversationStore(ConversationStore):
+    """Stores conversations as records, each message once, and mirrors their text into a thread for recall.
+
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. Deleting a conversation also deletes its thread and the entries
+    that no other conversation uses. With `mirror=False` there is no thread.
+    """
+
+    def __init__(self, memory: Source, *, namespace: str | None = None, mirror: bool = True) -> None:
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space(ROOT)
+        self._mirror = mirror
+
+    @property
+    def _memory(self) -> AsyncMemory:
+        return self._handles.awaited
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """The record of a conversation."""
+        found = await self._memory.records.get(self._space, _record_key(conversation_id))
+        return None if found is None else _records.validate_json(_bytes(found))
+
+    async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
+        """All records, or those of a scope, newest first."""
+        where = None if scope is None else {"scope": scope}
+        found = await self._memory.records.scan(self._space, (ROOT, "record"), where=where)
+        records = [_records.validate_json(_bytes(one)) for one in found]
+        return sorted(records, key=lambda record: record.updated_at, reverse=True)[:limit]
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Store a record and its new entries in one transaction, by compare-and-set on its revision.
+
+        Raises `ConversationConflict`, and stores nothing, if the revision is another.
+        """
+        memory, space = self._memory, self._space
+        key = _record_key(record.conversation_id)
+        stored = await memory.records.get(space, key)
+        if (None if stored is None else _revision(stored)) != expected_revision:
+            raise ConversationConflict(record.conversation_id)
+        puts = [
+            RecordPut(key=_head_key(), data=b""),
+            RecordPut(
+                key=key, data=_records.dump_json(record), expect=0 if stored is None else stored.version,
+                meta={"revision": record.revision, "scope": record.scope},
+            ),
+            *await self._entry_puts(new_entries),
+        ]  # fmt: skip
+        expected = await self._expected_head(record, new_entries)
+        try:
+            await memory.records.put_many(space, puts, expect=expected)
+        except Conflict as conflict:
+            raise ConversationConflict(record.conversation_id) from conflict
+        if self._mirror and new_entries:
+            await self._mirrored(record.conversation_id, new_entries)
+
+    async def _expected_head(
+        self, record: ConversationRecord, new: Sequence[ConversationEntry]
+    ) -> list[tuple[RecordKey, int]]:
+        """The entry a record points to, with its version: it must still exist when the record is written."""
+        if record.head_id is None or record.head_id in {entry.id for entry in new}:
+            return []
+        found = await self._memory.records.get(self._space, _entry_key(record.head_id))
+        if found is None:
+            raise ConversationConflict(record.conversation_id)
+        return [(found.key, found.version)]
+
+    async def _entry_puts(self, entries: Sequence[ConversationEntry]) -> list[RecordPut]:
+        above: dict[str, list[str]] = {}
+        puts = []
+        for entry in entries:
+            parent = entry.parent_id
+            if parent is not None and parent not in above:
+                found = await self._memory.records.get(self._space, _entry_key(parent))
+                above[parent] = [] if found is None else list(found.meta.get("above", ()))
+            mine = [] if parent is None else [parent, *above[parent]][:ABOVE]
+            above[entry.id] = mine
+            puts.append(RecordPut(key=_entry_key(entry.id), data=_entries.dump_json(entry), meta={"above": mine}))
+        return puts
+
+    async def _mirrored(self, conversation_id: str, entries: Sequence[ConversationEntry]) -> None:
+        said = [(entry.id, message_of(entry.message)) for entry in entries]
+        spoken = [(key, message) for key, message in said if message.text.strip()]
+        if spoken:
+            await self._memory.threads.append(
+                self.thread_of(conversation_id), *(message for _, message in spoken), create=self._space,
+                key=[key for key, _ in spoken],
+            )  # fmt: skip
+
+    def thread_of(self, conversation_id: str) -> str:
+        """The id of the thread that mirrors a conversation."""
+        return f"{self._space}/{conversation_id}"
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Delete a conversation, the entries that no other one reaches (mark and sweep), and its thread."""
+        for left in range(TRIES - 1, -1, -1):
+            head = await self._memory.records.get(self._space, _head_key())
+            stored = await self._memory.records.get(self._space, _record_key(conversation_id))
+            if stored is None or _revision(stored) != expected_revision:
+                raise ConversationConflict(conversation_id)
+            try:
+                # Every write changes the head record: after one, compute again which entries are unused.
+                await self._delete(stored, 0 if head is None else head.version)
+                break
+            except Conflict:
+                if not left:
+                    raise
+        if self._mirror:
+            await self._memory.threads.delete(self.thread_of(conversation_id))
+
+    async def _delete(self, stored: OpaqueRecord, head: int) -> None:
+        records = await self._memory.records.scan(self._space, (ROOT, "record"))
+        entries = await self._memory.records.scan(self._space, (ROOT, "entry"))
+        parents = {str(one.key[-1]): (one.meta.get("above") or [None])[0] for one in entries}
+        reached: set[str] = set()
+        for one in records:
+            if one.key == stored.key:
+                continue
+            record = _records.validate_json(_bytes(one))
+            for tip in (record.head_id, *record.branches):
+                while tip is not None and tip not in reached:
+                    reached.add(tip)
+                    tip = parents.get(tip)
+        async with self._memory.batch() as batch:
+            await batch.records.put(self._space, _head_key(), b"", expect=head)
+            await batch.records.delete(self._space, stored.key, expect=stored.version)
+            for id in parents.keys() - reached:
+                await batch.records.delete(self._space, _entry_key(id))
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """One entry; raises `KeyError` if there is none."""
+        found = await self._memory.records.get(self._space, _entry_key(entry_id))
+        if found is None:
+            raise KeyError(entry_id)
+        return _entries.validate_json(_bytes(found))
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        """The entries up to and including one, oldest first; `ABOVE` of them per read."""
+        history: list[ConversationEntry] = []
+        wanted = [] if head_id is None else [head_id]
+        while wanted and (limit is None or len(history) < limit):
+            found = await self._memory.records.get_many(self._space, [_entry_key(id) for id in wanted])
+            if found[0] is None:
+                raise KeyError(wanted[0])
+            rows = [one for one in found if one is not None]
+            history += [_entries.validate_json(_bytes(one)) for one in rows]
+            above = list(rows[-1].meta.get("above", ()))
+            wanted = above if len(rows) == len(wanted) else above[:1]
+        return history[:limit][::-1]
+
+    async def close(self) -> None:
+        """Close the memory if it was opened from a URL."""
+        await self._handles.aclose()
+
+
+def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
+    """A history processor that keeps the newest messages that fit, a tool call always with its results."""
+
+    def process(messages: list[ModelMessage]) -> list[ModelMessage]:
+        kept = fitting([message_of(message) for message in messages], budget, counter=counter)
+        return [messages[place] for place in kept]
+
+    return process
+
+
+def recalling(
+    memory: Source, *, namespaces: Spaces = None, top_k: int = 5
+) -> Callable[[list[ModelMessage]], Coroutine[Any, Any, list[ModelMessage]]]:
+    """A history processor that puts memories recalled for the last question before it, fenced."""
+    handles = Handles(memory)
+
+    async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
+        last = messages[-1] if messages else None
+        if not isinstance(last, ModelRequest):
+            return messages
+        asked = " ".join(_said(part.content) for part in last.parts if isinstance(part, UserPromptPart))
+        found = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
+        if not found:
+            return messages
+        return [*messages[:-1], dataclasses.replace(last, parts=[SystemPromptPart(content=found), *last.parts])]
+
+    return process
+
+
+def message_of(message: ModelMessage) -> Message:
+    """Convert a Pydantic AI message to ours: text, tool calls and results."""
+    blocks: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_call_id and part.tool_name:
+            blocks.append({"type": "tool_result", "tool_use_id": part.tool_call_id, "content": _result(part)})
+        elif isinstance(part, ToolCallPart):
+            arguments = part.args_as_dict() if part.args else {}
+            blocks.append({"type": "tool_use", "id": part.tool_call_id, "name": part.tool_name, "input": arguments})
+        elif isinstance(part, TextPart | UserPromptPart | RetryPromptPart):
+            blocks.append({"type": "text", "text": _said(part.content)})
+    role = "assistant" if isinstance(message, ModelResponse) else "user"
+    if all(isinstance(part, SystemPromptPart) for part in message.parts) and message.parts:
+        prompts = [part for part in message.parts if isinstance(part, SystemPromptPart)]
+        return Message(role="system", content="\n".join(_said(part.content) for part in prompts))
+    if all(block["type"] == "text" for block in blocks):
+        return Message(role=role, content="\n".join(block["text"] for block in blocks))
+    return Message(role=role, content=blocks, shape="anthropic")
+
+
+def _said(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part for part in content or () if isinstance(part, str))
+
+
+def _result(part: Any) -> str:
+    return part.model_response_str() if isinstance(part, ToolReturnPart) else str(part.model_response())
+
+
+def _bytes(record: OpaqueRecord) -> bytes:
+    assert isinstance(record.data, bytes)
+    return record.data
+
+
+def _revision(record: OpaqueRecord) -> str:
+    return str(record.meta["revision"])
+
+
+def _head_key() -> RecordKey:
+    return (ROOT, "head")
+
+
+def _record_key(id: str) -> RecordKey:
+    return (ROOT, "record", id)
+
+
+def _entry_key(id: str) -> RecordKey:
+    return (ROOT, "entry", id)

@@ -1,0 +1,217 @@
+"""Strands: a session repository over records and a memory store. Needs the extra `strands`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from strands.memory.types import AddMessagesContext, MemoryEntry, SearchOptions
+from strands.session.session_repository import SessionRepository
+from strands.types.exceptions import SessionException
+from strands.types.session import Session, SessionAgent, SessionMessage
+
+from ..engine.recall.recalling import Spaces
+from ..errors import Conflict, NotFound
+from ..ids import new_id
+from ..messages import Message
+from ..ordered_keys import RecordKey
+from .handles import Handles, Source
+
+ROOT = "strands"
+
+
+class MemoristSessionRepository(SessionRepository):
+    """Stores sessions, agents and messages as records, for a `RepositorySessionManager`.
+
+    The text of messages is mirrored into a thread for each agent, so that recall finds it.
+    """
+
+    def __init__(self, memory: Source, *, namespace: str | None = None) -> None:
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space(ROOT)
+
+    @property
+    def _memory(self) -> Any:
+        return self._handles.memory.blocking
+
+    def create_session(self, session: Session, **kwargs: Any) -> Session:
+        """Create a session; raises SessionException if it exists."""
+        self._create(_key("session", session.session_id), session.to_dict(), f"Session {session.session_id}")
+        return session
+
+    def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
+        """A session, or None."""
+        found = self._read(_key("session", session_id))
+        return None if found is None else Session.from_dict(found)
+
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Create an agent of a session."""
+        self._need_session(session_id)
+        agent = session_agent.agent_id
+        self._create(_key("agent", session_id, agent), session_agent.to_dict(), f"Agent {agent}")
+
+    def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
+        """An agent, or None."""
+        found = self._read(_key("agent", session_id, agent_id))
+        return None if found is None else SessionAgent.from_dict(found)
+
+    def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Update an existing agent; its creation time is kept."""
+        self._need_session(session_id)
+        before = self._need_agent(session_id, session_agent.agent_id)
+        session_agent.created_at = before.created_at
+        self._write(_key("agent", session_id, session_agent.agent_id), session_agent.to_dict())
+
+    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+        """Create a message of an agent."""
+        self._need_session(session_id)
+        self._need_agent(session_id, agent_id)
+        number = session_message.message_id
+        self._create(_key("message", session_id, agent_id, number), session_message.to_dict(), f"Message {number}")
+        said = _said(session_message.to_message())
+        if said.text.strip():
+            thread = self.thread_of(session_id, agent_id)
+            self._memory.threads.append(thread, said, create=self._space, key=f"message-{number}")
+
+    def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
+        """A message, or None."""
+        found = self._read(_key("message", session_id, agent_id, message_id))
+        return None if found is None else SessionMessage.from_dict(found)
+
+    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+        """Update an existing message (a redaction, say), and redact its copy in the thread."""
+        self._need_session(session_id)
+        self._need_agent(session_id, agent_id)
+        number = session_message.message_id
+        before = self.read_message(session_id, agent_id, number)
+        if before is None:
+            raise SessionException(f"Message {number} does not exist in session {session_id}")
+        session_message.created_at = before.created_at
+        self._write(_key("message", session_id, agent_id, number), session_message.to_dict())
+        self._redact(self.thread_of(session_id, agent_id), _said(before.to_message()).text)
+
+    def list_messages(
+        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
+    ) -> list[SessionMessage]:
+        """A page of messages in order."""
+        records = self._memory.records.scan(self._space, _key("message", session_id, agent_id))
+        page = records[offset:] if limit is None else records[offset : offset + limit]
+        return [SessionMessage.from_dict(record.data) for record in page]
+
+    def create_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
+        """Store the state of a swarm or a graph."""
+        self._need_session(session_id)
+        self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
+
+    def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
+        """The state of a swarm or a graph, or None."""
+        return self._read(_key("multi", session_id, multi_agent_id))
+
+    def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
+        """Update the state of a swarm or a graph that exists."""
+        if self.read_multi_agent(session_id, multi_agent.id) is None:
+            raise SessionException(f"MultiAgent state {multi_agent.id} does not exist in session {session_id}")
+        self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
+
+    def thread_of(self, session_id: str, agent_id: str) -> str:
+        """The id of the thread that mirrors an agent's messages in a session."""
+        return f"{self._space}/{session_id}/{agent_id}"
+
+    def close(self) -> None:
+        """Close the memory if it was opened from a URL."""
+        self._handles.close()
+
+    def _create(self, key: RecordKey, data: Any, what: str) -> None:
+        try:
+            self._memory.records.put(self._space, key, _json(data), expect=0)
+        except Conflict as conflict:
+            raise SessionException(f"{what} already exists") from conflict
+
+    def _write(self, key: RecordKey, data: Any) -> None:
+        self._memory.records.put(self._space, key, _json(data))
+
+    def _read(self, key: RecordKey) -> Any:
+        found = self._memory.records.get(self._space, key)
+        return None if found is None else found.data
+
+    def _need_session(self, session_id: str) -> None:
+        if self.read_session(session_id) is None:
+            raise SessionException(f"Session {session_id} does not exist")
+
+    def _need_agent(self, session_id: str, agent_id: str) -> SessionAgent:
+        agent = self.read_agent(session_id, agent_id)
+        if agent is None:
+            raise SessionException(f"Agent {agent_id} does not exist in session {session_id}")
+        return agent
+
+    def _redact(self, thread: str, text: str) -> None:
+        try:
+            held = self._memory.threads.messages(thread)
+        except NotFound:
+            return
+        for message in held:
+            if text and message.text == text:
+                self._memory.threads.redact(message)
+
+
+class MemoristMemoryStore:
+    """A store for Strands' `MemoryManager`: searched by recall, written as facts and messages."""
+
+    def __init__(
+        self,
+        memory: Source,
+        *,
+        name: str = "memorist",
+        description: str | None = None,
+        max_search_results: int | None = None,
+        writable: bool = True,
+        extraction: Any = None,
+        namespace: str | None = None,
+        namespaces: Spaces = None,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.max_search_results = max_search_results
+        self.writable = writable
+        self.extraction = extraction
+        self._handles = Handles(memory)
+        self._space = namespace or self._handles.space(ROOT)
+        self._namespaces = namespaces
+
+    async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
+        """Memories relevant to a query, best first."""
+        most = (options or {}).get("max_search_results") or self.max_search_results or 10
+        hits = await self._handles.awaited.recall(query, namespaces=self._namespaces, top_k=most)
+        return [
+            MemoryEntry(content=hit.text, metadata={"id": hit.id, "kind": hit.kind, "score": hit.score}) for hit in hits
+        ]
+
+    async def add(self, content: str, metadata: Any = None) -> Any:
+        """Store a text as a fact, unless there is one with the same text."""
+        key = f"{ROOT}/{(metadata or {}).get('id') or new_id()}"
+        held = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
+        if any(fact.value == content for fact in held):
+            return None
+        return await self._handles.awaited.facts.set(self._space, key, content)
+
+    async def add_messages(self, messages: list[Any], context: AddMessagesContext | None = None) -> Any:
+        """Append messages to a thread, from which facts are extracted."""
+        said = [message for message in map(_said, messages) if message.text.strip()]
+        if said:
+            await self._handles.awaited.threads.append(f"{self._space}/{self.name}", *said, create=self._space)
+
+
+def _said(message: Any) -> Message:
+    """Convert a Strands message to ours, with its text only."""
+    parts = [part["text"] for part in message.get("content", ()) if isinstance(part, dict) and "text" in part]
+    role = "assistant" if message.get("role") == "assistant" else "user"
+    return Message(role=role, content="\n".join(parts))
+
+
+def _json(data: Any) -> Any:
+    """The data in plain JSON types, with enumerations as text."""
+    return json.loads(json.dumps(data))
+
+
+def _key(kind: str, *parts: str | int) -> RecordKey:
+    return (ROOT, kind, *parts)

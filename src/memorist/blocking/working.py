@@ -1,0 +1,113 @@
+"""Blocking working.
+
+Made by scripts/generate-blocking from engine/working.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Generic
+
+from ..engine.working import Action, V, W
+from ..engine.working import WorkingMemory as EngineWorkingMemory
+from ..runtime import run_blocking
+from ..values import Json
+
+
+class WorkingMemory(Generic[W]):
+    """Reads and writes the working document of a user."""
+
+    def __init__(self, engine: EngineWorkingMemory[W]) -> None:
+        self._engine = engine
+
+    def template(self, template: type[V]) -> WorkingMemory[V]:
+        """The same memory, typed and validated by a subclass of Working.
+
+        Examples:
+            >>> from memorist import Working
+            >>> class Shop(Working):
+            ...     cart: list[str] = []
+            >>> memory.working.template(Shop).set(Shop(cart=["tea"]), user="ada").cart
+            ['tea']
+        """
+        return WorkingMemory(self._engine.template(template))
+
+    def get(self, user: str | None = None, session: str | None = None) -> W | None:
+        """Read the document; None if there is none or it has expired.
+
+        Examples:
+            >>> memory.working.get("ada") is None
+            True
+        """
+        return run_blocking(self._engine.get(user, session))
+
+    def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
+        """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
+
+        Examples:
+            >>> memory.working.get_many(["morning", "evening"], user="ada")
+            [None, None]
+        """
+        return run_blocking(self._engine.get_many(sessions, user=user))
+
+    def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
+        """Write the whole document.
+
+        Raises `InvalidValue` if a field does not have the template's type.
+
+        Examples:
+            >>> from memorist import Working
+            >>> memory.working.set(Working(scratchpad="the invoice"), user="ada").scratchpad
+            'the invoice'
+        """
+        return run_blocking(self._engine.set(doc, user=user, session=session))
+
+    def update(self, **fields: Json) -> W:
+        """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
+
+        Raises `InvalidValue` if a field does not have the template's type.
+
+        Examples:
+            >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
+            'the invoice'
+        """
+        return run_blocking(self._engine.update(**fields))
+
+    def record_action(
+        self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
+    ) -> W:
+        """Add to the recent actions; only the newest 20 are kept.
+
+        Examples:
+            >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
+            'opened'
+        """
+        return run_blocking(self._engine.record_action(action, entity_id, user=user, session=session))
+
+    def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
+        """Remove and return the newest action; None if there is none.
+
+        Examples:
+            >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
+            >>> memory.working.undo_action(user="ada").action
+            'opened'
+        """
+        return run_blocking(self._engine.undo_action(user=user, session=session))
+
+    def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
+        """Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
+
+        Examples:
+            >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
+            1
+        """
+        return run_blocking(self._engine.add_turn(*messages, user=user, session=session))
+
+    def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
+        """Delete the document; returns whether there was one.
+
+        Examples:
+            >>> memory.working.clear(user="ada")
+            False
+        """
+        return run_blocking(self._engine.clear(user=user, session=session))

@@ -1,0 +1,201 @@
+"""`memorist chat`: a chat with memory, with a model or with an echo that needs none."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import MemoristError, ModelError, NotFound
+from .display import cell, echo, human, table
+from .session import Session, session_of
+
+if TYPE_CHECKING:
+    from .. import Context, Fact, Memory
+    from ..models import Model
+
+ANSWER_TOKENS = 1024
+DERIVE_SECONDS = 10.0
+HELP = """\
+/facts         what is known of you
+/why [KEY]     where a fact came from; without a key, what the last message taught
+/forget KEY    forget a fact and what it came from; /forget all forgets you
+/context       what was sent with the last message, and where its tokens went
+/quit          leave; the talk is kept"""
+
+
+@click.command()
+@click.option(
+    "--model", envvar="MEMORIST_MODEL", help="anthropic:MODEL, openai:MODEL or openai:MODEL@URL; without one, an echo."
+)
+@click.option("--thread", help="The thread to continue; a new one otherwise.")
+@click.option("--budget", type=int, default=4000, show_default=True, help="The most tokens of a request.")
+@click.option("--system", help="The system prompt.")
+@session_of
+def chat(session: Session, model: str | None, thread: str | None, budget: int, system: str | None) -> None:
+    """Chat with memory: with a model, or with an echo that answers with what it remembers and needs no key.
+
+    The user is --user, or your login. /help lists the commands.
+    """
+    from ..models import open_model
+
+    session.user = session.user or getpass.getuser()
+    answering = open_model(model, blocking=True) if model else None
+    with session.memory(create=True, settle=True) as memory:
+        if thread is not None and memory.threads.get(thread) is None:
+            raise NotFound(f"no thread {thread!r}")
+        talk = Talk(memory, session.user, answering)
+        with memory.session(thread, budget=budget, system=system) as run:
+            talk.greet(run.thread)
+            for line in _lines():
+                if line.startswith("/"):
+                    if not talk.command(line):
+                        break
+                    continue
+                try:
+                    talk.turn(run, line)
+                except ModelError as problem:
+                    _aside(f"{problem}; nothing of this turn is kept, say it again")
+        kept = run.thread if talk.turns or thread is not None else None
+        session.done({"thread": kept, "turns": talk.turns}, f"kept as {kept}" if kept else "nothing said, nothing kept")
+
+
+class Talk:
+    """One chat: its turns and its commands."""
+
+    def __init__(self, memory: Memory, user: str, model: Model | None) -> None:
+        self._memory = memory
+        self._user = user
+        self._ns = f"user:{user}"
+        self._model = model
+        self._request: Context | None = None
+        self._learned: list[Fact] = []
+        self.turns = 0
+
+    def greet(self, thread: str) -> None:
+        """Print who talks to whom, and how to get help."""
+        name = self._model.name if self._model else "an echo (give --model for a language model)"
+        _aside(f"{self._user} talks to {name}; /help helps, /quit or Ctrl-D leaves")
+
+    def turn(self, run: Any, said: str) -> None:
+        """Run one turn: answer a message, store both, and print the facts extracted from it."""
+        self._request = run.context(said)
+        answer = self._answered(said)
+        before = {fact.key: fact.version for fact in self._facts()}
+        receipts = run.add(said, answer)
+        self.turns += 1
+        self._memory.wait(receipts, timeout=DERIVE_SECONDS)
+        self._learned = [fact for fact in self._facts() if before.get(fact.key) != fact.version]
+        for fact in self._learned:
+            _aside(f"learned {fact.key}: {human(fact.value)}")
+
+    def _answered(self, said: str) -> str:
+        if self._model is None:
+            answer = self._echo(said)
+            echo(cell(answer))
+            return answer
+        pieces = []
+        for piece in self._stream():
+            pieces.append(piece)
+            click.echo(cell(piece), nl=False)
+        echo()
+        return "".join(pieces) or "(no answer)"
+
+    def _stream(self) -> Iterator[str]:
+        """Stream the model's answer."""
+        from ..models import iterate
+
+        assert self._model is not None and self._request is not None
+        messages = self._request.messages()
+        system = "\n\n".join(str(one["content"]) for one in messages if one["role"] == "system") or None
+        rest = [one for one in messages if one["role"] != "system"]
+        return iterate(self._model.stream(rest, system=system, max_tokens=ANSWER_TOKENS))
+
+    def _echo(self, said: str) -> str:
+        """The recalled memories that match the message, in place of a model's answer."""
+        hits = self._memory.recall(said, kinds=["fact", "learning", "document"], top_k=3)
+        return "I remember: " + "; ".join(hit.text for hit in hits) if hits else "I remember nothing about that yet."
+
+    def command(self, line: str) -> bool:
+        """Run a command such as /facts; false for /quit."""
+        name, _, rest = line[1:].partition(" ")
+        if name in ("quit", "exit", "q"):
+            return False
+        known = {
+            "help": self._help,
+            "facts": self._show,
+            "why": self._why,
+            "forget": self._forget,
+            "context": self._sent,
+        }
+        if name not in known:
+            _aside(f"no command /{cell(name)}; /help lists them")
+            return True
+        try:
+            known[name](rest.strip())
+        except MemoristError as problem:
+            _aside(str(problem))
+        return True
+
+    def _help(self, _: str) -> None:
+        _aside(HELP)
+
+    def _show(self, _: str) -> None:
+        rows = [{"key": fact.key, "value": fact.value, "updated_at": fact.updated_at} for fact in self._facts()]
+        table(rows, ("key", "value", "updated_at")) if rows else _aside("nothing is known of you yet")
+
+    def _why(self, key: str) -> None:
+        keys = [key] if key else [fact.key for fact in self._learned]
+        if not keys:
+            _aside("the last message taught nothing; /why KEY asks about a fact, /facts lists them")
+        for one in keys:
+            found = self._memory.why(f"{self._ns}/{one}")
+            said = [f"“{message.text}”" for message in found.messages]
+            _aside(f"{one}: {' and '.join(said) if said else 'written directly, by ' + str(found.actor)}")
+
+    def _forget(self, key: str) -> None:
+        if not key:
+            _aside("/forget KEY forgets a fact, /forget all forgets you")
+            return
+        everything = key == "all"
+        erasure = self._memory.forget(
+            user=self._user if everything else None, fact=None if everything else f"{self._ns}/{key}"
+        )
+        _aside("forgotten: " + (", ".join(f"{count} {kind}" for kind, count in erasure.counts.items()) or "nothing"))
+
+    def _sent(self, _: str) -> None:
+        if self._request is None:
+            _aside("nothing was sent yet")
+            return
+        echo(self._request.bar())
+        echo(cell(self._request.explain()))
+
+    def _facts(self) -> list[Fact]:
+        return self._memory.facts.list(self._ns)
+
+
+def _lines() -> Iterator[str]:
+    """The lines typed or piped in; with editing and history on a terminal."""
+    terminal = sys.stdin.isatty()
+    if terminal:
+        with suppress(ImportError):  # Windows edits lines by itself
+            import readline  # noqa: F401  # input() uses it
+    while True:
+        try:
+            line = input("› ") if terminal else sys.stdin.readline()
+        except EOFError:
+            return
+        if not terminal and not line:
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def _aside(text: str) -> None:
+    """Print a dimmed line that is not part of the conversation."""
+    for line in text.split("\n"):
+        echo(click.style(f"  {cell(line)}", dim=True))

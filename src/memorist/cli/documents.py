@@ -1,0 +1,75 @@
+"""`memorist documents`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .grouping import group
+from .session import Session, ending, session_of
+
+
+@group()
+def documents() -> None:
+    """Long-form knowledge."""
+
+
+@documents.command()
+@click.argument("namespace")
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+)
+@click.option("--title", help="For one file; its name otherwise.")
+@click.option("--source", help="For one file; its path otherwise. Adding the same source again replaces it.")
+@session_of
+def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | None, source: str | None) -> None:
+    """Add text files (or - for standard input)."""
+    if len(files) > 1 and (title or source):
+        raise click.UsageError("--title and --source are for one file")
+    with session.memory(create=True) as memory:
+        rows = []
+        for path in files:
+            text = sys.stdin.read() if str(path) == "-" else _read(path)
+            made = memory.documents.add(namespace, text, title=title or path.name, source=source or str(path))
+            rows.append({"id": made.id, "title": made.title, "chunks": made.chunks, "source": made.source})
+        session.show(rows, ("id", "title", "chunks", "source"))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as cause:
+        raise click.UsageError(f"{path} is not UTF-8 text; convert it to plain text first") from cause
+
+
+@documents.command("list")
+@click.argument("namespace")
+@session_of
+def list_(session: Session, namespace: str) -> None:
+    """Documents of a namespace."""
+    with session.memory() as memory:
+        rows = [
+            {
+                "id": d.id,
+                "title": d.title,
+                "chunks": d.chunks,
+                "source": d.source,
+                "updated_at": d.updated_at,
+            }
+            for d in memory.documents.list(namespace)
+        ]
+        session.show(rows, ("id", "title", "chunks", "source", "updated_at"), empty=f"no documents in {namespace}")
+
+
+@documents.command()
+@click.argument("namespace")
+@click.argument("id")
+@session_of
+def delete(session: Session, namespace: str, id: str) -> None:
+    """Remove a document and its chunks."""
+    with session.memory() as memory:
+        whole = ending(id, [one.id for one in memory.documents.list(namespace)])
+        gone = memory.documents.delete(namespace, whole)
+    session.gone(gone, whole, missing=f"no document {id!r} in {namespace}")

@@ -1,0 +1,138 @@
+"""`memorist facts` and `memorist memory`."""
+
+from __future__ import annotations
+
+import click
+
+from ..errors import NotFound
+from .grouping import group
+from .session import Session, read_filter, read_json, session_of
+
+COLUMNS = ("key", "value", "confidence", "sources", "updated_at", "expires_at")
+
+
+@group()
+def facts() -> None:
+    """Namespaced values with history."""
+
+
+@group()
+def memory() -> None:
+    """Facts, by namespace."""
+
+
+@click.command("list")
+@click.argument("namespace")
+@click.option("--prefix", help="Only keys that start so.")
+@click.option("--where", help='A filter in JSON: {"age": {"$gte": 18}}')
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--after", help="The key to go on after.")
+@session_of
+def list_(
+    session: Session, namespace: str, prefix: str | None, where: str | None, limit: int | None, after: str | None
+) -> None:
+    """Facts of a namespace, such as user:ada, agent:reviewer or global."""
+    with session.memory(settle=True) as opened:
+        found = opened.facts.list(namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after)
+        session.show(found, COLUMNS, empty=f"no facts in {namespace}")
+
+
+facts.add_command(list_)
+memory.add_command(list_)
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.option("--as-of", type=click.DateTime(), help="The value at a moment (UTC).")
+@session_of
+def get(session: Session, namespace: str, key: str, as_of: object) -> None:
+    """Show one fact; exit status 1 if there is none."""
+    from datetime import UTC, datetime
+
+    moment = as_of.replace(tzinfo=UTC) if isinstance(as_of, datetime) else None
+    with session.memory(settle=True) as opened:
+        session.one(opened.facts.get(namespace, key, as_of=moment), missing=f"no fact {key!r} in {namespace}")
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("value")
+@click.option("--ttl", type=float, help="Seconds to live.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1.")
+@click.option("--source", help="The message it comes from.")
+@click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
+@click.option("--index", multiple=True, metavar="FIELD", help="Let recall find it by this field; repeatable.")
+@click.option("--no-index", is_flag=True, help="Keep it from recall.")
+@session_of
+def set(
+    session: Session,
+    namespace: str,
+    key: str,
+    value: str,
+    ttl: float | None,
+    confidence: float,
+    source: str | None,
+    expect: int | None,
+    index: tuple[str, ...],
+    no_index: bool,
+) -> None:
+    """Write a fact; VALUE is JSON, or plain text."""
+    with session.memory(create=True) as opened:
+        fact = opened.facts.set(
+            namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect,
+            index=list(index) or not no_index,
+        )  # fmt: skip
+        session.done(
+            {"namespace": fact.ns, "key": fact.key, "version": fact.version}, f"{fact.id} version {fact.version}"
+        )
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@session_of
+def delete(session: Session, namespace: str, key: str) -> None:
+    """Delete a fact; its history is kept."""
+    with session.memory() as opened:
+        gone = opened.facts.delete(namespace, key)
+    session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@session_of
+def history(session: Session, namespace: str, key: str) -> None:
+    """List every version, oldest first."""
+    with session.memory(settle=True) as opened:
+        versions = opened.facts.history(namespace, key)
+    if not versions:
+        raise NotFound(f"no fact {key!r} in {namespace}")
+    session.show(versions, ("version", "status", "value", "actor", "reason", "updated_at"))
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("value")
+@click.option("--reason", help="Why; kept in its history.")
+@session_of
+def correct(session: Session, namespace: str, key: str, value: str, reason: str | None) -> None:
+    """Replace a wrong value by the right one."""
+    with session.memory() as opened:
+        fact = opened.facts.correct(namespace, key, read_json(value), reason=reason)
+        session.done({"version": fact.version}, f"corrected {fact.id}, version {fact.version}")
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.option("--reason", help="Why; kept in its history.")
+@session_of
+def reject(session: Session, namespace: str, key: str, reason: str | None) -> None:
+    """Mark a fact as wrong; the same value is not extracted again."""
+    with session.memory() as opened:
+        fact = opened.facts.reject(namespace, key, reason=reason)
+        session.done({"version": fact.version}, f"rejected {fact.id}")

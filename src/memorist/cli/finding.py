@@ -1,0 +1,109 @@
+"""`memorist recall` and `memorist context`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from ..context.given import Layout
+from .display import cell, human
+from .session import Session, plain, read_filter, read_json, session_of, thread_id
+
+
+@click.command()
+@click.argument("query")
+@click.option("--in", "namespaces", multiple=True, help="Namespaces to search; all readable ones otherwise.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(["message", "fact", "learning", "summary", "document"]),
+    help="Only things of this kind; may be repeated.",
+)  # fmt: skip
+@click.option("--top", "top_k", type=int, default=10, show_default=True, help="At most so many.")
+@click.option("--max-tokens", type=int, help="Fill this many tokens with the most useful set.")
+@click.option("--where", help="A filter over metadata, in JSON.")
+@click.option("--min-score", type=float, help="Only hits at least this likely to answer, 0 to 1.")
+@session_of
+def recall(
+    session: Session,
+    query: str,
+    namespaces: tuple[str, ...],
+    kinds: tuple[str, ...],
+    top_k: int,
+    max_tokens: int | None,
+    where: str | None,
+    min_score: float | None,
+) -> int:
+    """Find memories relevant to QUERY; exit status 1 if nothing is found."""
+    with session.memory(settle=True) as memory:
+        hits = memory.recall(
+            query,
+            namespaces=list(namespaces) or None,
+            kinds=list(kinds) or None,
+            top_k=top_k,
+            max_tokens=max_tokens,
+            where=read_filter(where),
+            min_score=min_score,
+        )
+    rows = [{**plain(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)} for hit in hits]
+    if not session.as_json:
+        rows = [{**row, "text": _readable(row), "why": ", ".join(_names(row["reasons"]))} for row in rows]
+    session.show(rows, ("score", "kind", "text", "namespace", "created_at", "why"), empty="nothing found")
+    return 0 if hits else 1
+
+
+def _names(reasons: list[str]) -> list[str]:
+    """The three strongest signals of a hit; ranks and weights are only in --json."""
+    return [reason.partition(" ")[0] for reason in reasons[:3]]
+
+
+def _readable(row: dict[str, Any]) -> str:
+    """The text of a hit, with a fact's JSON value as in other tables, and with what replaced it."""
+    text = str(row["text"])
+    key, _, value = text.partition(": ")
+    if row["kind"] == "fact" and value[:1] in ("{", "["):
+        text = f"{key}: {human(read_json(value))}"
+    return text if row["superseded_by"] is None else f"{text} [superseded: {row['superseded_by']}]"
+
+
+@click.command()
+@click.argument("thread")
+@click.argument("input")
+@click.option("--budget", default="8000", show_default=True, help="Tokens, or a model's name.")
+@click.option("--system", help="The system prompt.")
+@click.option(
+    "--layout", type=click.Choice(["standard", "cached"]), default="standard", show_default=True,
+    help="cached keeps the provider's prompt cache warm.",
+)  # fmt: skip
+@click.option("--no-recall", is_flag=True, help="History only.")
+@click.option("--messages", is_flag=True, help="Also print the request itself.")
+@session_of
+def context(
+    session: Session,
+    thread: str,
+    input: str,
+    budget: str,
+    system: str | None,
+    layout: Layout,
+    no_recall: bool,
+    messages: bool,
+) -> None:
+    """Assemble the request for INPUT in THREAD, and show what it holds, what was left out and why."""
+    with session.memory(settle=True) as memory:
+        made = memory.context(
+            input,
+            thread=thread_id(memory, thread),
+            budget=int(budget) if budget.isdecimal() else budget,
+            system=system,
+            layout=layout,
+            recall=not no_recall,
+        )
+    if session.as_json:
+        manifest = msgspec.to_builtins(made.manifest)
+        session.print_json({**manifest, "messages": made.messages()} if messages else manifest)
+        return
+    click.echo(made.bar())
+    click.echo(cell(made.explain()))
+    if messages:
+        for message in made.messages():
+            click.echo(f"\n[{message['role']}]\n{cell(message.get('content') or '')}")

@@ -1,0 +1,104 @@
+"""`memorist stats`, `namespaces`, `watch`, `doctor` and `migrate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from ..scope import KINDS, Kind
+from .display import cell, echo
+from .session import Session, session_of
+
+
+@click.command()
+@click.option(
+    "--price",
+    type=(float, float),
+    metavar="IN OUT",
+    help="Prices of a million input and output tokens: shows the cost of extraction per 1,000 messages.",
+)
+@session_of
+def stats(session: Session, price: tuple[float, float] | None) -> None:
+    """Count records by kind; show how much is indexed, and the tokens that extraction by a model has used."""
+    with session.memory(settle=True) as memory:
+        found = msgspec.to_builtins(memory.stats())
+    if price is not None:
+        spent = found["reading"]
+        tokens = (spent["input_tokens_per_1000"], spent["output_tokens_per_1000"])
+        spent["price_per_1000"] = round(sum(one * each for one, each in zip(tokens, price, strict=True)) / 1e6, 4)
+    session.fields(found)
+
+
+@click.command()
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.option("--prefix", help="How the namespace begins; after a KIND, how its id begins.")
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--after", help="The last one seen.")
+@session_of
+def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: int | None, after: str | None) -> None:
+    """List the namespaces that hold something; KIND is user, agent, workflow or global."""
+    with session.memory() as memory:
+        found = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)
+    session.show([{"namespace": name} for name in found], ["namespace"], empty="no namespace holds anything")
+
+
+@click.command()
+@click.argument("namespaces", nargs=-1)
+@click.option("--kind", "kinds", multiple=True, help="Only changes of this kind, such as fact; may be repeated.")
+@click.option("--for", "seconds", type=float, help="Stop after so many seconds without a change.")
+@session_of
+def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...], seconds: float | None) -> None:
+    """Print changes of any process as they are committed: kind and namespace, never content."""
+    with session.memory() as memory, memory.watch(namespaces or None, kinds=kinds or None) as changes:
+        while notices := changes.next(timeout=seconds):
+            for notice in notices:
+                if session.as_json:
+                    session.print_json(notice)
+                else:
+                    echo(f"{cell(notice.kind)}  {cell(notice.namespace)}")
+
+
+@click.command()
+@click.option("--deep", is_flag=True, help="Read every page.")
+@click.option("--retry-dead", is_flag=True, help="Retry dead letters first.")
+@session_of
+def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
+    """Check the store and print its details and problems; exit status 1 if there are problems."""
+    with session.memory() as memory:
+        revived = memory.jobs.retry_dead() if retry_dead else 0
+        diagnosis = memory.doctor(deep=deep)
+    found = {"store": diagnosis.store, **diagnosis.details, **msgspec.to_builtins(diagnosis)}
+    del found["details"]
+    if retry_dead:
+        found["revived"] = revived
+    problems = found.pop("problems")
+    if session.as_json:
+        session.print_json({**found, "problems": problems})
+    else:
+        session.fields({**found, "queues": "\n".join(map(_queue, found["queues"]))})
+        echo(f"\n{click.style('all well', fg='green')}" if not problems else click.style("\nproblems:", fg="red"))
+        for problem in problems:
+            echo(f"- {cell(problem)}")
+    return 1 if problems else 0
+
+
+def _queue(queue: dict[str, Any]) -> str:
+    """The state of a queue in words, without what is zero."""
+    said = [f"{queue['waiting']} waiting"]
+    said += [f"{queue[name]} {name}" for name in ("failing", "dead") if queue[name]]
+    if queue["lag_seconds"] >= 1:
+        said.append(f"{queue['lag_seconds']:.0f} s behind")
+    reasons = [*queue["reasons"], *queue["errors"]]
+    return f"{queue['queue']}: {', '.join(said)}{' (' + '; '.join(reasons) + ')' if reasons else ''}"
+
+
+@click.command()
+@session_of
+def migrate(session: Session) -> None:
+    """Bring the store's schema up to date; opening it does this too if the rights suffice."""
+    with session.memory(create=True) as memory:
+        found = memory.doctor()
+    schema = found.details.get("schema", "none needed")
+    session.done({"store": found.store, "schema": schema}, f"{found.store}: schema {schema}")

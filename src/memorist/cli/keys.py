@@ -1,0 +1,78 @@
+"""`memorist keys`: API keys of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import msgspec
+
+from ..scope import Actor
+from .grouping import group
+from .session import Session, session_of
+
+if TYPE_CHECKING:
+    from ..server.auth import Keys
+
+T = TypeVar("T")
+COLUMNS = ("id", "org", "user", "roles", "created_at", "expires_at", "note")
+
+
+@group()
+def keys() -> None:
+    """Keys of the server: create, list, rotate, revoke."""
+
+
+def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T:
+    from ..runtime import run_blocking
+    from ..server.auth import Keys
+
+    with session.memory(create=True, all_orgs=True) as memory:
+        return run_blocking(work(Keys(memory._engine)))
+
+
+@keys.command()
+@click.option("--user", default=None, help="Only what this user may see; none: the whole org.")
+@click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator, admin; repeat for several.")
+@click.option("--actor", default="user", show_default=True, help="The actor of its writes in the audit trail.")
+@click.option("--read", "read", multiple=True, help="A namespace the key may read besides its own.")
+@click.option("--write", "write", multiple=True, help="A namespace the key may write besides its own.")
+@click.option("--note", default="", help="What the key is for.")
+@click.option("--ttl", type=float, help="Seconds until it ends.")
+@session_of
+def create(
+    session: Session, user: str | None, roles: tuple[str, ...], actor: Actor, read: tuple[str, ...],
+    write: tuple[str, ...], note: str, ttl: float | None,
+) -> None:  # fmt: skip
+    """Create a key and print it; it is not shown again."""
+    given: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
+    roles = roles or ("reader", "writer")
+    made = _with(session, lambda all_: all_.create(org=session.org, user=user, roles=roles, **given))
+    session.done(msgspec.to_builtins(made), made.key)
+
+
+@keys.command("list")
+@session_of
+def list_(session: Session) -> None:
+    """List keys: id, user, roles, note and times, never the secret."""
+    found = _with(session, lambda all_: all_.list())
+    rows = [{**msgspec.to_builtins(one), "roles": ", ".join(one.roles)} for one in found]
+    session.show([{name: row[name] for name in COLUMNS} for row in rows], COLUMNS, empty="no keys")
+
+
+@keys.command()
+@click.argument("id")
+@session_of
+def rotate(session: Session, id: str) -> None:
+    """Replace the secret of a key; the old one ends at once."""
+    made = _with(session, lambda all_: all_.rotate(id))
+    session.done(msgspec.to_builtins(made), made.key)
+
+
+@keys.command()
+@click.argument("id")
+@session_of
+def revoke(session: Session, id: str) -> None:
+    """Revoke a key."""
+    session.gone(_with(session, lambda all_: all_.revoke(id)), id, missing=f"no key {id!r}")

@@ -1,0 +1,114 @@
+"""The entry point `memorist`: global options, and the table of commands, each imported on use."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .. import __version__
+from .grouping import Suggesting, json_first
+from .problems import end
+from .session import Session
+
+_COMMANDS = {
+    "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject."),
+    "memory": ("facts", "The same facts, by namespace: memory list NS."),
+    "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
+    "learnings": ("people", "What was learned about a user: list, add, delete."),
+    "profile": ("people", "Everything known about one user: profile show USER."),
+    "state": ("state", "Small key-values and counters: get, set, delete, increment."),
+    "records": ("records", "Data of integrations under ordered keys: list, get, put, delete."),
+    "tasks": ("tasks", "Resumable tasks: list, show, delete."),
+    "documents": ("documents", "Long-form knowledge: add, list, delete."),
+    "recall": ("finding", "Find memories relevant to a query, with reasons."),
+    "extract": ("extracting", "Show the facts that would be extracted from a text."),
+    "context": ("finding", "Assemble the request for an input, and show where its tokens go."),
+    "process": ("maintenance", "Run maintenance processors."),
+    "worker": ("maintenance", "Index messages, extract facts from them and clean up, until stopped."),
+    "forget": ("maintenance", "Remove one thing and all that was derived from it."),
+    "why": ("maintenance", "Show where something came from, back to the messages."),
+    "audit": ("maintenance", "List who changed what and when."),
+    "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
+    "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
+    "move-org": ("moving", "Move the org to another database while it is used."),
+    "import": ("transfer", "Load a file that export wrote, or the data of another tool."),
+    "stats": ("health", "Count records by kind."),
+    "namespaces": ("health", "List the namespaces that hold something."),
+    "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
+    "doctor": ("health", "Check the store, and list its details and problems."),
+    "partition": ("partitioning", "Split the tables of Postgres by org while they are used."),
+    "migrate": ("health", "Bring the store's schema up to date."),
+    "analyze": ("analyze", "Report how other frameworks manage memory, from their source."),
+    "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
+    "open": ("serve", "Look at a memory in the browser: open FILE."),
+    "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
+    "skills": ("skills", "Skills that teach an assistant to use Memorist: list, install DIR."),
+    "keys": ("keys", "API keys of the server: create, list, rotate, revoke."),
+    "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
+    "chat": ("chat", "Chat with a model, or with an echo, with memory: /why, /forget, /context."),
+    "browse": ("browse", "Browse a memory on the terminal: users, threads, facts."),
+    "completion": ("completion", "Shell completion: memorist completion bash|zsh|fish."),
+}
+
+
+class Commands(Suggesting):
+    """Imports each command on use, so that `memorist --help` and every single command start fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"memorist.cli.{_COMMANDS[cmd_name][0]}")
+        named = {"analyze": "command", "import": "import_", "open": "open_", "move-org": "move_org"}
+        found = getattr(module, named.get(cmd_name, cmd_name))
+        return found if isinstance(found, click.Command) else None
+
+    def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
+        groups = [(one, self.get_command(ctx, one)) for one in _COMMANDS]
+        return [f"{one} {name}" for one, group in groups if isinstance(group, click.Group) and name in group.commands]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in _COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--url",
+    envvar="MEMORIST_URL",
+    help="Where the memory is: a path, postgresql://…, redis://…  [default: memorist.db]",
+)
+@click.option("--hot", envvar="MEMORIST_HOT_URL", help="A hot store in front, such as redis://…")
+@click.option("--org", default="default", show_default=True, help="The tenant.")
+@click.option("--user", default=None, help="Only what this user may see.")
+@click.option("--json", "as_json", is_flag=True, help="JSON for programs, instead of tables for people.")
+@click.version_option(__version__, prog_name="memorist")
+@click.pass_context
+def cli(ctx: click.Context, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool) -> None:
+    """Memory and context for LLM agents.
+
+    Exit status: 0 done, 1 not found or falls short, 2 wrong usage.
+    """
+    ctx.obj = Session(url, hot, org, user, as_json)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; errors become one line on stderr (JSON under --json) and an exit status."""
+    given = json_first(sys.argv[1:] if args is None else args)
+    try:
+        result: Any = cli.main(args=given, prog_name="memorist", standalone_mode=False)
+    except Exception as problem:
+        end(problem, as_json=given[:1] == ["--json"])
+    except KeyboardInterrupt as problem:
+        end(problem, as_json=given[:1] == ["--json"])
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

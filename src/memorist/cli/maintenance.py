@@ -1,0 +1,210 @@
+"""Maintenance, forgetting and provenance: `process`, `worker`, `forget`, `scrub`, `why`, `audit`."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from ..errors import StoreError, UsageError
+from .display import cell, echo, progress, url_without_password
+from .session import Session, confirm, plain, session_of
+
+if TYPE_CHECKING:
+    from .. import Erasure, Memory, Report
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@session_of
+def process(session: Session, names: tuple[str, ...]) -> None:
+    """Run processors by name: gc, facts, learnings, vectors, summarizer, limiter, archiver, dedup.
+
+    With no name: gc, facts, vectors.
+    """
+    with session.memory() as memory, progress("processing") as tick:
+        reports = memory.process(*names, progress=tick)
+    session.show(
+        [msgspec.to_builtins(report) for report in reports], ("processor", "seen", "changed", "counts", "notes")
+    )
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Work until nothing is ready, then stop.")
+@click.option(
+    "--lease",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds until another worker takes over from a dead one.",
+)
+@click.option("--every", type=float, default=300.0, show_default=True, help="Seconds between maintenance runs.")
+@click.option(
+    "--process", "names", multiple=True, default=("gc",), show_default=True, help="Processors on that schedule."
+)
+@session_of
+def worker(session: Session, once: bool, lease: float, every: float, names: tuple[str, ...]) -> None:
+    """Index appended messages, extract facts from them, and clean up, until stopped.
+
+    Works for all orgs, or for that of --org. Start any number, on any number of machines; each job is done by one.
+    Reports on standard error, and prints the number of jobs at the end.
+    """
+    if lease <= 0 or every <= 0:
+        raise UsageError("--lease and --every must be above 0 seconds")
+    stop: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda got, _: stop.append(got))
+    done, cleaned = 0, 0.0
+    with session.memory() as memory:
+        if not once:
+            orgs = "all orgs" if memory.org == "default" else f"the org {memory.org}"
+            _say(
+                session,
+                f"working for {orgs} on {url_without_password(session.url)}; {', '.join(names)} every {every:g} s; "
+                "Ctrl-C stops",
+            )
+        while not stop:
+            try:
+                claimed = memory.jobs.drain(seconds=_TURN_SECONDS, lease=lease)
+                if time.monotonic() - cleaned > every and not once:
+                    _say_cleaned(session, memory.process(*names))
+                    cleaned = time.monotonic()
+            except StoreError as problem:
+                if once:
+                    raise
+                # The store may be back soon: keep trying instead of ending the worker.
+                echo(f"memorist: {cell(str(problem))}; trying again", err=True)
+                claimed = 0
+                time.sleep(1)
+            done += claimed
+            if claimed:
+                _say(session, f"{claimed} jobs done, {_waiting(memory)} waiting")
+            elif once:
+                break
+            else:
+                time.sleep(0.2)
+    session.done({"jobs": done}, f"{done} jobs done")
+
+
+_TURN_SECONDS = 5.0
+"""How long a worker drains jobs before it checks for signals and due maintenance."""
+
+
+def _say(session: Session, what: str) -> None:
+    """Print a line with the time on standard error, except under --json."""
+    if not session.as_json:
+        echo(f"{click.style(time.strftime('%H:%M:%S'), dim=True)} {cell(what)}", err=True)
+
+
+def _say_cleaned(session: Session, reports: list[Report]) -> None:
+    for report in reports:
+        if report.changed:
+            _say(session, f"{report.processor}: {report.changed} of {report.seen}")
+
+
+def _waiting(memory: Memory) -> int:
+    return sum(one.waiting for one in memory.jobs.backlog())
+
+
+@click.command()
+@click.option("--user", "of", help="A user, with everything known of them.")
+@click.option("--thread", help="A conversation.")
+@click.option("--message", help="One message, by its id.")
+@click.option("--fact", help="A fact: NAMESPACE/KEY.")
+@click.option("--source", help="Everything that came from one source.")
+@click.option("--physical", is_flag=True, help="Rewrite the SQLite file too, and verify; on a server see scrub.")
+@click.option("--preview", is_flag=True, help="Count what would be removed, and remove nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_of
+def forget(
+    session: Session,
+    of: str | None,
+    thread: str | None,
+    message: str | None,
+    fact: str | None,
+    source: str | None,
+    physical: bool,
+    preview: bool,
+    yes: bool,
+) -> int:
+    """Remove one thing and everything derived from it, and print what was removed."""
+    named = [value for value in (of, thread, message, fact, source) if value is not None]
+    if len(named) != 1:
+        raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
+    if not yes and not preview and not session.as_json:
+        confirm("This cannot be undone. Forget it?")
+    with session.memory() as memory:
+        erasure = memory.forget(
+            user=of, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
+        )
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(erasure))
+    else:
+        done = "would be removed" if preview else "removed"
+        session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
+        if physical and not preview:
+            _say_verified(erasure)
+    return 1 if physical and erasure.verified is False else 0
+
+
+def _say_verified(erasure: Erasure) -> None:
+    """Print in which files traces were found, and which were not searched."""
+    for place in erasure.found:
+        click.echo(f"still found in: {cell(place)}")
+    for place in erasure.unchecked:
+        click.echo(f"not verified: {cell(place)}")
+    if erasure.verified:
+        click.echo(f"searched: {cell(', '.join(erasure.checked))}")
+        click.echo("no trace left in the files")
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_of
+def scrub(session: Session, yes: bool) -> int:
+    """Rewrite the store's files without the bytes of deleted rows, for every org; for operators.
+
+    On Postgres each table is locked while it is rewritten, which needs its owner's rights; the write-ahead log needs a
+    superuser's. On Redis each server writes all its data once. Exit status 1 if something may still hold deleted bytes.
+    """
+    if not yes and not session.as_json:
+        confirm("This rewrites the files of every org and may take locks. Go on?")
+    with session.memory(all_orgs=True) as memory:
+        done = memory.scrub()
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(done))
+    else:
+        for place in done.done:
+            click.echo(f"rewritten: {cell(place)}")
+        for place in done.left:
+            click.echo(f"not rewritten: {cell(place)}")
+    return 1 if done.left else 0
+
+
+@click.command()
+@click.argument("item")
+@session_of
+def why(session: Session, item: str) -> None:
+    """Show where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id."""
+    with session.memory(settle=True) as memory:
+        found = memory.why(item)
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(found))
+        return
+    click.echo(cell(f"{found.kind} {found.item} by {found.actor or 'unknown'}"))
+    rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in found.sources]
+    session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
+
+
+@click.command()
+@click.option("--subject", help="Only events about this thing.")
+@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@session_of
+def audit(session: Session, subject: str | None, limit: int) -> None:
+    """List who changed what and when, newest first."""
+    with session.memory() as memory:
+        found = memory.audit.list(subject=subject, limit=limit, reverse=True)
+        session.show(found, ("created_at", "action", "subject", "actor", "user", "source", "detail"), empty="no events")

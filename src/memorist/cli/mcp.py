@@ -1,0 +1,45 @@
+"""`memorist mcp`: serves the memory over the Model Context Protocol on stdio."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+
+from ..errors import UsageError
+from ..extras import install_command
+from ..mcp.sdk import sparing
+from ..scope import Actor
+from .session import Session, session_of
+
+NEEDS = f"this needs packages that are not installed; run: {install_command('mcp')}"
+
+
+@click.command()
+@click.option("--tools", default="core", show_default=True, help="core, tasks, graph or all; several with commas.")
+@click.option("--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The most per answer.")
+@click.option("--quiet", is_flag=True, help="No line on stderr for each call.")
+@session_of
+def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
+    """Serve the memory to an assistant over MCP, on stdin and stdout.
+
+    Claude, Cursor and VS Code start this command themselves. With --user, it serves only that user's memory; otherwise
+    the whole org, with `user:me` as the default namespace.
+    """
+    try:
+        with sparing():
+            from ..mcp.server import Options
+            from ..mcp.stdio import serve_stdio
+            from ..mcp.tools import chosen_sets
+    except ModuleNotFoundError as missing:
+        raise UsageError(NEEDS) from missing
+    from ..memory import AsyncMemory
+
+    options = Options(sets=chosen_sets(tools), max_tokens=max_tokens)
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("memorist.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
+    # On a server the actor is that of the API key.
+    acts: Actor = "user" if session.url.startswith(("http://", "https://")) else "assistant"
+    memory = AsyncMemory(session.url, hot=session.hot, org=session.org, user=session.user, actor=acts)
+    serve_stdio(memory, options)

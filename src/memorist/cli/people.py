@@ -1,0 +1,95 @@
+"""`memorist learnings` and `memorist profile`."""
+
+from __future__ import annotations
+
+import click
+
+from ..engine.learnings import LearningType
+from .display import human
+from .grouping import group
+from .session import Session, ending, session_of
+
+
+@group()
+def learnings() -> None:
+    """What was learned about a user, or in general."""
+
+
+_user = click.option(
+    "--user", "of", help="The user; without one, here or as `memorist --user`, learnings that apply to everyone."
+)
+
+
+@learnings.command("list")
+@_user
+@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Only those at least this sure.")
+@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), help="Only of this type.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
+@session_of
+def list_(session: Session, of: str | None, min_confidence: float, type_: LearningType | None, limit: int) -> None:
+    """List learnings, most used first."""
+    with session.memory(settle=True) as memory:
+        found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
+        general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"
+        empty = "nothing learned yet" if of or memory.user else general
+        session.show(found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty=empty)
+
+
+@learnings.command()
+@click.argument("content")
+@_user
+@click.option(
+    "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference",
+    show_default=True, help="What it is.",
+)  # fmt: skip
+@click.option("--confidence", type=float, default=0.5, show_default=True, help="How sure it is, 0 to 1.")
+@session_of
+def add(session: Session, content: str, of: str | None, type_: LearningType, confidence: float) -> None:
+    """Add a learning; adding the same content again reinforces it."""
+    with session.memory(create=True) as memory:
+        made = memory.learnings.add(content, type=type_, confidence=confidence, user=of)
+        session.done({"id": made.id, "confidence": made.confidence}, f"{made.id} confidence {made.confidence:g}")
+
+
+@learnings.command()
+@click.argument("id")
+@_user
+@session_of
+def delete(session: Session, id: str, of: str | None) -> None:
+    """Remove a learning; it is not derived again."""
+    with session.memory() as memory:
+        whole = ending(id, [one.id for one in memory.learnings.list(min_confidence=0.0, limit=None, user=of)])
+        gone = memory.learnings.delete(whole, user=of)
+    session.gone(gone, whole, missing=f"no learning {id!r}")
+
+
+@group()
+def profile() -> None:
+    """Everything known about one user."""
+
+
+@profile.command()
+@click.argument("user")
+@session_of
+def show(session: Session, user: str) -> None:
+    """Show the facts, preferences and learnings of a user."""
+    with session.memory(settle=True) as memory:
+        found = memory.profile.get(user)
+    if session.as_json:
+        session.print_json(
+            {
+                "user": user,
+                "facts": {fact.key: fact.value for fact in found.facts},
+                "preferences": found.preferences,
+                "learnings": [one.content for one in found.learnings],
+            }
+        )
+        return
+    rows: list[dict[str, object]] = [
+        {"what": "fact", "name": fact.key, "value": human(fact.value), "confidence": fact.confidence}
+        for fact in found.facts
+    ]
+    for name, value in found.preferences.items():
+        rows.append({"what": "preference", "name": name, "value": human(value)})
+    rows += [{"what": one.type, "value": one.content, "confidence": one.confidence} for one in found.learnings]
+    session.show(rows, ("what", "name", "value", "confidence"), empty=f"nothing known of {user}")

@@ -1,0 +1,118 @@
+"""`memorist records`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ..engine.records import OpaqueRecord
+from ..values import encode_json
+from .grouping import group
+from .session import Session, read_filter, read_json, session_of
+
+_KEY_HELP = "KEY is JSON, like '[\"thread-1\", 7]', or one plain word."
+
+
+@group()
+def records() -> None:
+    """Bytes and JSON values of integrations, under ordered keys."""
+
+
+@records.command("list")
+@click.argument("namespace")
+@click.option("--prefix", default="[]", help="Only keys that start so: JSON, or one plain word.")
+@click.option("--after", help="Only keys after this one.")
+@click.option("--where", help="A filter over the metadata, as JSON.")
+@click.option("--reverse", is_flag=True, help="The last key first.")
+@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@session_of
+def list_(
+    session: Session, namespace: str, prefix: str, after: str | None, where: str | None, reverse: bool, limit: int
+) -> None:
+    """List the keys of a namespace in order, with size and metadata."""
+    bound: Any = None if after is None else {"before" if reverse else "after": _key(after)}
+    with session.memory() as memory:
+        found = memory.records.scan(
+            namespace, _key(prefix), where=read_filter(where), reverse=reverse, limit=limit, keys_only=True,
+            **(bound or {}),
+        )  # fmt: skip
+    rows = [_head(record, session.as_json) for record in found]
+    session.show(rows, ("key", "size", "version", "meta", "updated_at"))
+
+
+@records.command(help=f"Show one record; exit status 1 if there is none. {_KEY_HELP}")
+@click.argument("namespace")
+@click.argument("key")
+@click.option("--raw", is_flag=True, help="The data alone, byte for byte, on standard output.")
+@session_of
+def get(session: Session, namespace: str, key: str, raw: bool) -> None:
+    with session.memory() as memory:
+        record = memory.records.get(namespace, _key(key))
+    if record is not None and raw:
+        data = record.data if isinstance(record.data, bytes) else msgspec.json.encode(record.data)
+        sys.stdout.buffer.write(data)
+        return
+    shown = None if record is None else {**_head(record, session.as_json), "data": _shown(record.data)}
+    session.one(shown, missing=f"no record {key}")
+
+
+@records.command(help=f"Write a record: VALUE is JSON or plain text, or the bytes of a file. {_KEY_HELP}")
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("value", required=False)
+@click.option(
+    "--file", "path", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Write the bytes of this file; - reads standard input.",
+)  # fmt: skip
+@click.option("--meta", help="Metadata as a JSON object.")
+@click.option("--ttl", type=float, help="Seconds to live.")
+@click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
+@session_of
+def put(
+    session: Session, namespace: str, key: str, value: str | None, path: Path | None, meta: str | None,
+    ttl: float | None, expect: int | None,
+) -> None:  # fmt: skip
+    if (value is None) == (path is None):
+        raise click.UsageError("give a VALUE or --file")
+    data = _bytes(path) if path is not None else read_json(value or "")
+    with session.memory(create=True) as memory:
+        made = memory.records.put(namespace, _key(key), data, meta=read_filter(meta), ttl=ttl, expect=expect)
+    session.done({"key": list(made.key), "version": made.version, "size": made.size}, f"{key} version {made.version}")
+
+
+@records.command(help=f"Remove a record, or with --range all whose key starts so. {_KEY_HELP}")
+@click.argument("namespace")
+@click.argument("key")
+@click.option("--range", "ranged", is_flag=True, help="All records whose key starts with KEY; '[]' is all there are.")
+@click.option("--expect", type=int, help="Only this version.")
+@session_of
+def delete(session: Session, namespace: str, key: str, ranged: bool, expect: int | None) -> None:
+    with session.memory() as memory:
+        if ranged:
+            gone = memory.records.delete_range(namespace, _key(key))
+            session.done({"deleted": gone}, f"deleted {gone} records")
+            return
+        session.gone(memory.records.delete(namespace, _key(key), expect=expect), key, missing=f"no record {key}")
+
+
+def _key(text: str) -> tuple[Any, ...]:
+    value = read_json(text)
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+def _bytes(path: Path) -> bytes:
+    return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+
+
+def _head(record: OpaqueRecord, as_json: bool) -> dict[str, Any]:
+    fields = ("size", "version", "meta", "created_at", "updated_at", "expires_at")
+    key = list(record.key) if as_json else encode_json(record.key)
+    return {"key": key, **{name: getattr(record, name) for name in fields}}
+
+
+def _shown(data: Any) -> Any:
+    return data if not isinstance(data, bytes) else {"bytes": len(data), "start": data[:64].hex()}

@@ -1,0 +1,226 @@
+"""The state of one run of the command line: opens the memory, prints results."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ..errors import NotFound, UsageError
+from .display import SHORT, cell, echo, pairs, table
+
+if TYPE_CHECKING:
+    from ..blocking.memory import Memory
+
+DEFAULT_FILE = "memorist.db"
+SETTLE_SECONDS = 10.0
+"""The most seconds that a reading command spends on waiting jobs before it reads."""
+_FILES = ("", "-wal", "-shm", "-journal", "-ballast")
+
+
+def confirm(question: str) -> None:
+    """Ask a person; no answer, where nobody can give one, is an error that names the option."""
+    try:
+        agreed = click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise UsageError("this asks first, and there was no answer; pass --yes to do it without being asked") from None
+    if not agreed:
+        raise click.Abort
+
+
+class Session:
+    """One run of the command line."""
+
+    def __init__(self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool) -> None:
+        self._url = url
+        self._hot = hot
+        self._org = org
+        self.user = user
+        """The user that the memory is narrowed to, if any."""
+        self.as_json = as_json
+        self._told = False
+        """Whether the command has printed a result, so that the file it created must be kept."""
+        self._wrote_nothing = False
+
+    @property
+    def url(self) -> str:
+        """The URL given, or `memorist.db` in the current folder."""
+        return self._url or DEFAULT_FILE
+
+    @property
+    def hot(self) -> str | None:
+        """The URL of the hot store, if any."""
+        return self._hot
+
+    @property
+    def org(self) -> str:
+        """The tenant this run is for."""
+        return self._org
+
+    @contextmanager
+    def memory(self, *, create: bool = False, settle: bool = False, **options: Any) -> Iterator[Memory]:
+        """Open the memory, and close it at the end.
+
+        A file is created only with `create`, and removed again if the command fails or writes nothing. Commands do not
+        run the jobs they cause, so that they return at once; with `settle` the waiting jobs of a file are run first
+        (servers have workers for that).
+        """
+        from ..blocking.memory import Memory
+
+        path = _file(self.url)
+        made = path is not None and not os.path.exists(path)
+        if made and not create:
+            raise NotFound(f"there is no memory at {self.url!r}; name one with --url or MEMORIST_URL")
+        options = {"worker": False, **options}
+        unused = False
+        try:
+            if settle and path is not None:
+                # Jobs belong to the org: a memory narrowed to a user may not run them.
+                with Memory(self.url, hot=self._hot, org=self._org, **options) as whole:
+                    left = _settled(whole)
+                if left:
+                    echo(f"{left} jobs are still waiting; `memorist worker --once` does them", err=True)
+            with Memory(self.url, hot=self._hot, org=self._org, user=self.user, **options) as memory:
+                try:
+                    yield memory
+                except BaseException:
+                    unused = made and not self._told and _is_empty(memory)
+                    raise
+                unused = made and self._wrote_nothing and _is_empty(memory)
+        finally:
+            if unused and path is not None:
+                _remove(path)
+
+    def show(self, rows: Sequence[Any], columns: Sequence[str], *, empty: str = "nothing") -> None:
+        """Print records as a table, or as a JSON list."""
+        self._told = True
+        dicts = [row if isinstance(row, dict) else plain(row) for row in rows]
+        if self.as_json:
+            self.print_json(dicts)
+        elif not dicts:
+            echo(cell(empty), err=True)
+        else:
+            table(dicts, columns)
+
+    def one(self, record: Any, *, missing: str) -> None:
+        """Print a record's fields; raises NotFound if it is None."""
+        if record is None:
+            raise NotFound(missing)
+        self.fields(record if isinstance(record, dict) else plain(record))
+
+    def fields(self, fields: dict[str, Any]) -> None:
+        """Print names and values, or JSON; without --json empty values are left out."""
+        self._told = True
+        if self.as_json:
+            self.print_json(fields)
+        else:
+            pairs([(name, value) for name, value in fields.items() if value not in (None, "", [], {}, ())])
+
+    def done(self, fact: dict[str, Any], said: str) -> None:
+        """Print what was done, as a sentence or as JSON."""
+        self._told = True
+        if self.as_json:
+            self.print_json(fact)
+        else:
+            echo(cell(said))
+
+    def wrote_nothing(self) -> None:
+        """Note that the command only read, so that a file created for it is removed again."""
+        self._wrote_nothing = True
+
+    def gone(self, was_there: bool, what: str, *, missing: str) -> None:
+        """Print that something was deleted; raises NotFound if it did not exist."""
+        if not was_there:
+            raise NotFound(missing)
+        self.done({"deleted": True}, f"deleted {what}")
+
+    @staticmethod
+    def print_json(value: Any) -> None:
+        """Print a value as JSON on one line."""
+        click.echo(msgspec.json.encode(value, enc_hook=str).decode())
+
+
+def thread_id(memory: Memory, given: str) -> str:
+    """The id of a thread, given whole or by the last characters that tables show."""
+    if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
+        return given
+    return ending(given, [one.id for ns in memory.stats().namespaces for one in memory.threads.list(ns)])
+
+
+def ending(given: str, ids: Sequence[str]) -> str:
+    """The only id that ends with the given characters; the text as given if there is none or several."""
+    end = given.removeprefix("…")
+    found = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
+    return found[0] if len(found) == 1 else given
+
+
+def _settled(memory: Memory) -> int:
+    """Run the waiting jobs; returns how many are left."""
+    memory.jobs.drain(seconds=SETTLE_SECONDS)
+    return sum(one.waiting - one.failing for one in memory.jobs.backlog())
+
+
+def _is_empty(memory: Memory) -> bool:
+    return not any(value for value in msgspec.structs.astuple(memory.stats()) if isinstance(value, int))
+
+
+def _remove(path: str) -> None:
+    """Remove an unused database file with its side files."""
+    for end in _FILES:
+        with suppress(FileNotFoundError):
+            os.unlink(path + end)
+
+
+def _file(url: str) -> str | None:
+    """The path of a file URL; None for servers."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return None if url == ":memory:" else url
+    from urllib.parse import unquote
+
+    # sqlite:///relative.db and sqlite:////absolute.db, as in Memory(url).
+    return unquote(rest).removeprefix("/") if scheme in ("sqlite", "file") else None
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """A record as a dict of plain values, except that times stay datetimes."""
+    made: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,))
+    if "id" not in made and hasattr(record, "id"):
+        made = {"id": record.id, **made}
+    return made
+
+
+def read_json(text: str) -> Any:
+    """Parse an argument as JSON, or take it as text; refuses duplicate keys, of which one would be lost."""
+    import json
+
+    def unique(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({name for name, _ in found}) < len(found):
+            raise click.UsageError("a JSON object has the same key twice; remove one")
+        return dict(found)
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError:
+        return text
+
+
+def read_filter(text: str | None) -> dict[str, Any] | None:
+    """Parse a filter, which must be a JSON object."""
+    if text is None:
+        return None
+    found = read_json(text)
+    if not isinstance(found, dict):
+        raise click.UsageError("""a filter is a JSON object, such as '{"age": {"$gte": 18}}'""")
+    return found
+
+
+session_of = click.make_pass_decorator(Session)

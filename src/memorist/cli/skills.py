@@ -1,0 +1,57 @@
+"""`memorist skills`: installs Agent Skills that teach an assistant to use the memory and the analyser."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+from ..errors import NotFound, UsageError
+from .grouping import Suggesting
+from .session import Session, session_of
+
+
+def skill_folders() -> list[Path]:
+    """The folders of the skills in the package, or in the checkout it runs from."""
+    package = Path(__file__).resolve().parent.parent
+    for place in (package / "skills", package.parent.parent / "skills"):
+        found = sorted(one.parent for one in place.glob("*/SKILL.md"))
+        if found:
+            return found
+    raise NotFound("this installation has no skills; install memorist again")
+
+
+@click.group(cls=Suggesting)
+def skills() -> None:
+    """Skills for assistants, in the open Agent Skills format: list, install."""
+
+
+@skills.command("list")
+@session_of
+def list_(session: Session) -> None:
+    """List the skills."""
+    session.show([{"skill": one.name, "files": len(_files(one))} for one in skill_folders()], ["skill", "files"])
+
+
+@skills.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Replace skills that are there already.")
+@session_of
+def install(session: Session, directory: Path, force: bool) -> None:
+    """Copy the skills into DIRECTORY, such as ~/.claude/skills or .github/skills."""
+    folders = skill_folders()
+    there = [one.name for one in folders if (directory / one.name).exists()]
+    if there and not force:
+        raise UsageError(f"{', '.join(there)} is already in {directory}; --force replaces it")
+    for folder in folders:
+        target = directory / folder.name
+        if target.exists():
+            shutil.rmtree(target)
+        shutil.copytree(folder, target)
+    names = [one.name for one in folders]
+    session.done({"installed": names, "directory": str(directory)}, f"installed {', '.join(names)} in {directory}")
+
+
+def _files(folder: Path) -> list[Path]:
+    return [one for one in folder.rglob("*") if one.is_file()]

@@ -1,0 +1,45 @@
+"""`memorist tasks`."""
+
+from __future__ import annotations
+
+import click
+
+from .grouping import group
+from .session import Session, session_of
+
+COLUMNS = ("task_id", "ns", "step", "status", "completed_subtasks", "owner", "leased_until", "updated_at")
+
+
+@group()
+def tasks() -> None:
+    """Resumable tasks."""
+
+
+@tasks.command("list")
+@click.argument("namespace", required=False)
+@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@session_of
+def list_(session: Session, namespace: str | None, limit: int) -> None:
+    """List tasks of all namespaces, or of one."""
+    with session.memory() as memory:
+        found = memory.tasks.list(namespace, limit=limit)
+        session.show(found, COLUMNS, empty=f"no tasks in {namespace}" if namespace else "no tasks")
+
+
+@tasks.command()
+@click.argument("task")
+@session_of
+def show(session: Session, task: str) -> None:
+    """Show the checkpoint of a task."""
+    with session.memory() as memory:
+        session.one(memory.tasks.get(task), missing=f"no task {task!r}")
+
+
+@tasks.command()
+@click.argument("task")
+@session_of
+def delete(session: Session, task: str) -> None:
+    """Remove a task and its history."""
+    with session.memory() as memory:
+        gone = memory.tasks.delete(task)
+    session.gone(gone, task, missing=f"no task {task!r}")

@@ -1,0 +1,114 @@
+"""`memorist threads`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .grouping import group
+from .session import Session, plain, read_json, session_of, thread_id
+
+
+@group()
+def threads() -> None:
+    """Conversations."""
+
+
+@threads.command("list")
+@click.argument("namespace")
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--after", help="The thread to go on after.")
+@session_of
+def list_(session: Session, namespace: str, limit: int | None, after: str | None) -> None:
+    """List the threads of a namespace."""
+    with session.memory() as memory:
+        found = memory.threads.list(namespace, limit=limit, after=after)
+        session.show(found, ("id", "title", "length", "tokens", "updated_at"), empty=f"no threads in {namespace}")
+
+
+@threads.command()
+@click.argument("thread")
+@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest messages.")
+@click.option("--all", "everything", is_flag=True, help="All messages.")
+@session_of
+def show(session: Session, thread: str, last: int, everything: bool) -> None:
+    """Show the newest messages of a thread, in chronological order."""
+    with session.memory() as memory:
+        thread = thread_id(memory, thread)
+        found = memory.threads.messages(thread) if everything else memory.threads.recent(thread, last)
+        rows = [{**plain(message), "text": message.text or _calls(message)} for message in found]
+        session.show(rows, ("seq", "role", "name", "text", "tokens", "created_at"), empty="no messages")
+
+
+def _calls(message: object) -> str:
+    calls = getattr(message, "tool_calls", [])
+    return ", ".join(f"{call.name}(…)" for call in calls)
+
+
+@threads.command()
+@click.argument("namespace")
+@click.option("--title", help="What it is about.")
+@click.option("--id", help="An id of your own.")
+@click.option("--ttl", type=float, help="Seconds to live.")
+@session_of
+def create(session: Session, namespace: str, title: str | None, id: str | None, ttl: float | None) -> None:
+    """Create a thread and print its id."""
+    with session.memory(create=True) as memory:
+        made = memory.threads.create(namespace, title, id=id, ttl=ttl)
+        session.done(plain(made), made.id)
+
+
+@threads.command()
+@click.argument("thread")
+@click.argument("text", required=False)
+@click.option(
+    "--role", type=click.Choice(["user", "assistant", "system", "tool"]), default="user", show_default=True,
+    help="Whose words TEXT is.",
+)  # fmt: skip
+@click.option("--name", help="Who speaks.")
+@click.option("--key", help="An idempotency key: repeating the command with it adds nothing.")
+@session_of
+def append(session: Session, thread: str, text: str | None, role: str, name: str | None, key: str | None) -> None:
+    """Add a message: TEXT, or messages as JSON lines on standard input (OpenAI or Anthropic shape).
+
+    The message is stored when this returns; facts are extracted by a worker, or by the next command that reads them.
+    """
+    if text is not None:
+        given: list[dict[str, object]] = [{"role": role, "content": text}]
+    else:
+        given = [_message(line, role) for line in sys.stdin if line.strip()]
+        if not given:
+            raise click.UsageError("nothing to append: give TEXT, or JSON lines on standard input")
+    if name:
+        given = [{**message, "name": name} for message in given]
+    with session.memory() as memory:
+        receipts = memory.threads.append(thread_id(memory, thread), *given, key=key)
+        ids = [receipt.message.id for receipt in receipts]
+        session.done({"ids": ids, "replayed": any(r.replayed for r in receipts)}, "\n".join(ids))
+
+
+def _message(line: str, role: str) -> dict[str, object]:
+    """The message of a line of standard input, which is JSON or plain text."""
+    found = read_json(line.rstrip("\n"))
+    return found if isinstance(found, dict) else {"role": role, "content": line.rstrip("\n")}
+
+
+@threads.command()
+@click.argument("thread")
+@session_of
+def delete(session: Session, thread: str) -> None:
+    """Delete a thread with its messages; `forget` also removes what was derived from them."""
+    with session.memory() as memory:
+        gone = memory.threads.delete(thread_id(memory, thread))
+    session.gone(gone, thread, missing=f"no thread {thread!r}")
+
+
+@threads.command()
+@click.argument("thread")
+@session_of
+def summaries(session: Session, thread: str) -> None:
+    """List the summaries of a thread, each with the range of messages it replaces."""
+    with session.memory() as memory:
+        found = memory.threads.summaries(thread_id(memory, thread))
+        session.show(found, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")

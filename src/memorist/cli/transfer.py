@@ -1,0 +1,154 @@
+"""`memorist export` and `memorist import`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ..errors import UsageError
+from .display import ago, bar, cell, echo, progress, table
+from .session import Session, confirm, session_of
+
+if TYPE_CHECKING:
+    from .. import ImportReport, Memory
+
+KINDS = (
+    "auto", "chatgpt", "claude", "openai-agents", "langgraph", "mem0", "letta", "mcp", "graphiti", "messages",
+    "obsidian", "markdown",
+)  # fmt: skip
+"""The choices of `--from`, repeated here so that `--help` does not import the readers; a test compares them."""
+FORMATS = ("memorist", "openai", "anthropic", "markdown", "langgraph")
+
+
+@click.command()
+@click.argument("path", metavar="PATH", type=click.Path(writable=True))
+@click.option("--to", type=click.Choice(FORMATS), default="memorist", show_default=True, help="The format.")
+@click.option("--namespace", metavar="NS", help="Only what is in this namespace; not for memorist.")
+@session_of
+def export(session: Session, path: str, to: str, namespace: str | None) -> None:
+    """Write everything of the org to PATH, as JSON lines that import loads; or with --to for another tool.
+
+    openai and anthropic: JSON lines, one thread per line. markdown: a folder. langgraph: a SQLite file for its saver
+    and its store. PATH - writes JSON lines to standard output.
+    """
+    if path == "-":
+        if to != "memorist" or namespace is not None:
+            raise click.UsageError("only the whole org as JSON lines goes to standard output; name a file")
+        with session.memory(settle=True) as memory:
+            for lines in memory.export_lines():
+                click.echo(lines, nl=False)
+        return
+    options: dict[str, Any] = {"to": to, "namespace": namespace}
+    with session.memory(settle=True) as memory, progress("rows written") as tick:
+        done = memory.export(path, progress=tick, **options)
+    session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows written to {path}")
+
+
+@click.command("import")
+@click.argument("path", metavar="PATH")
+@click.option("--from", "kind", type=click.Choice(KINDS), help="The tool that wrote it; auto recognises it.")
+@click.option("--namespace", metavar="NS", help="Where it goes.  [default: each user's own, or user:me]")
+@click.option("--map", "mapping", metavar="FILE", help="A mapping of users and namespaces, as TOML or JSON.")
+@click.option("--map-user", "users", metavar="THERE=HERE", multiple=True, help="Map a user of the source to one here.")
+@click.option("--source", metavar="NAME", help="The source name, for `forget --source`.  [default: KIND:FILE]")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported, and write nothing.")
+@click.option("--strict", is_flag=True, help="Import nothing if anything cannot be imported.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_of
+def import_(
+    session: Session,
+    path: str,
+    kind: str | None,
+    namespace: str | None,
+    mapping: str | None,
+    users: tuple[str, ...],
+    source: str | None,
+    dry_run: bool,
+    strict: bool,
+    yes: bool,
+) -> int:
+    """Load PATH, a file that export wrote, or with --from the data of another tool.
+
+    With --from, what would be imported is counted and shown first. Importing again adds only what is missing, also
+    after a kill. What cannot be imported is listed with its position and the reason, and the exit status is 1.
+    """
+    if kind is None:
+        _load(session, path)
+        return 0
+    options: dict[str, Any] = {
+        "kind": kind, "namespace": namespace, "mapping": mapping, "users": _pairs(users), "source": source,
+        "strict": strict,
+    }  # fmt: skip
+    asks = not yes and not session.as_json
+    with session.memory(create=True) as memory:
+        if dry_run or asks:
+            found = _run(memory, path, "reading", {**options, "dry_run": True})
+            status = _tell(session, found)
+            if dry_run or not any(found.found.values()):
+                session.wrote_nothing()
+                return status
+            confirm("Import it?")
+        return _tell(session, _run(memory, path, "importing", options), brief=asks)
+
+
+def _load(session: Session, file: str) -> None:
+    """Load a file that export wrote."""
+    click.Path(exists=True, dir_okay=False).convert(file, None, click.get_current_context())
+    with session.memory(create=True) as memory, progress("rows loaded") as tick:
+        done = memory.import_(file, progress=tick)
+    session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows loaded from {file}")
+
+
+def _pairs(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    if not all(there and sign and here for there, sign, here in pairs):
+        raise UsageError("--map-user takes THERE=HERE, such as --map-user alice@example.com=alice")
+    return {there: here for there, _, here in pairs}
+
+
+def _run(memory: Memory, path: str, label: str, options: dict[str, Any]) -> ImportReport:
+    with bar(label) as tick:
+        return memory.import_from(path, progress=tick, **options)
+
+
+def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int:
+    """Print a report; returns the exit status: 1 if something could not be imported or the source is empty."""
+    status = 1 if report.failed or not any(report.found.values()) else 0
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(report))
+        return status
+    if report.dry_run:
+        echo(cell(_sentence(report)))
+    else:
+        session.done({}, _sentence(report))
+    if not brief and report.samples:
+        rows = [msgspec.structs.asdict(sample) for sample in report.samples]
+        table(rows, ("what", "id", "namespace", "at", "text"))
+    if report.problems and (report.dry_run or not brief):
+        echo(cell(f"{report.failed} cannot be imported:"))
+        table([msgspec.structs.asdict(problem) for problem in report.problems], ("place", "reason"))
+    if not report.dry_run and any(report.added.values()):
+        echo(cell(f"undo it with: memorist forget --source {report.source!r}"))
+    return status
+
+
+def _sentence(report: ImportReport) -> str:
+    counted = report.found if report.dry_run else report.added
+    found = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "nothing"
+    known = sum(report.known.values())
+    parts = [f"{report.kind}: {found} {'would be imported' if report.dry_run else 'imported'}"]
+    if known:
+        parts.append(f"{known:,} were here already")
+    if report.failed:
+        parts.append(f"{report.failed:,} cannot be imported")
+    if report.dry_run:
+        spaces = [ns for ns in report.namespaces if ns]
+        parts.append(f"into {', '.join(spaces[:3])}{' and others' if len(spaces) > 3 else ''}" if spaces else "")
+    if report.first_at is not None and report.last_at is not None:
+        from datetime import UTC, datetime
+
+        now = datetime.now(UTC)
+        parts.append(f"from {ago(report.first_at, now)} to {ago(report.last_at, now)}")
+    return "; ".join(part for part in parts if part)

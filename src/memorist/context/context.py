@@ -1,0 +1,274 @@
+"""`Context`: one assembled request, which renders itself for a provider and explains what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue
+from ..messages import ATTACHED, Message
+from ..responses import problems as item_problems
+from ..responses import responses_tools
+from ..values import compact_json
+from ..wire import anthropic_tools, openai_tools
+from .cache import mark
+from .doubles import identity
+from .fates import UNREAD, InputFate
+from .items import Fate, MemoryItem
+from .manifest import SCORED, Manifest, Outcome, SectionReport, runs
+from .plan import Left
+from .profile import ProfileLine
+from .render import (
+    DEFAULT_TEMPLATE,
+    anthropic_messages,
+    fill,
+    openai_messages,
+    response_items,
+    transcript,
+)
+from .units import Repair, Unit
+from .validate import anthropic_problems, openai_problems, refuse
+
+FORMAT = 1
+"""Version of the JSON that `to_json` writes."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """The decisions of the assembly, from which the manifest is made when it is asked for."""
+
+    budget_tokens: int
+    output_reserve: int
+    counter: str
+    policy: str
+    section_tokens: dict[str, int]
+    ceilings: dict[str, int | None]
+    kept: Sequence[Unit] = ()
+    dropped: Sequence[Left] = ()
+    folded: Sequence[Unit] = ()
+    elided: Sequence[Left] = ()
+    repairs: Sequence[Repair] = ()
+    unread: tuple[int, int, int] | None = None
+    """First position, last position and number of the messages that were not read."""
+    memory_kept: int = 0
+    memory_dropped: int = 0
+    profile_kept: int = 0
+    profile_dropped: int = 0
+    method: str = ""
+    behind: int = 0
+    """The last position that the stored summary covers."""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The request to the model, assembled to a token budget."""
+
+    tokens: int
+    """What the whole request costs, by the rule of `memorist.context.measure`; at most the budget."""
+    layout: str
+    tools: tuple[Any, ...]
+    system_messages: tuple[Message, ...]
+    memory_message: Message | None
+    summary_message: Message | None
+    history: tuple[Message, ...]
+    input: tuple[Message, ...]
+    scratchpad_message: Message | None
+    account: Account
+    lead: Message | None = None
+    """A short user message to put first, for providers that reject a request starting with an assistant's."""
+    lead_always: bool = False
+    """Whether every provider gets the lead, because older messages were left out."""
+    profile_message: Message | None = None
+    profile: tuple[ProfileLine, ...] = ()
+    """The lines of the profile block, each with its source."""
+    recalled: tuple[Fate, ...] = ()
+    """All recalled items: their tokens, whether they are in the request, and why not."""
+    memory_text: str = ""
+    memory_items: tuple[MemoryItem, ...] = ()
+    """The recalled items that are in the request, best first."""
+    summary_text: str | None = None
+    inputs: tuple[InputFate, ...] = field(default=(), repr=False)
+    """What was done with each message given to `compress`, by its position."""
+    view: tuple[Message, ...] = field(default=(), repr=False)
+    """All messages sent after the system prompt, in order, without the lead."""
+
+    @property
+    def kept(self) -> list[int]:
+        """The positions of the messages given to `compress` that are in the request unchanged."""
+        return [one.position for one in self.inputs if one.fate == "kept"]
+
+    def to_json(self) -> str:
+        """The whole context as JSON: what is sent, and each recalled item with its tokens, its fate and the reason."""
+        return msgspec.json.encode({"memorist": "context", "format": FORMAT, "context": self}).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Context:
+        """The context that `to_json` wrote: it renders to the same bytes."""
+        try:
+            made = msgspec.json.decode(text, type=_Written)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
+            raise InvalidValue("this is not JSON that Context.to_json wrote") from cause
+        if made.memorist != "context" or made.format > FORMAT:
+            raise InvalidValue(f"this is not a context, or one of a newer format (this version reads up to {FORMAT})")
+        return made.context
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The OpenAI chat message list."""
+        lead = (self.lead,) if self.lead is not None and self.lead_always else ()
+        made = openai_messages((*self.system_messages, *lead, *self.view))
+        refuse(openai_problems(made), "OpenAI")
+        return made
+
+    def openai(self) -> dict[str, Any]:
+        """`messages`, and `tools` where there are any."""
+        made: dict[str, Any] = {"messages": self.messages()}
+        if self.tools:
+            made["tools"] = openai_tools(self.tools)
+        return made
+
+    def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
+        """`system`, `tools` and `messages`; with cache markers in the cached layout or with `cache=True`."""
+        lead = (self.lead,) if self.lead is not None else ()
+        messages = anthropic_messages((*lead, *self.view))
+        made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
+        made["tools"] = anthropic_tools(self.tools)
+        if cache if cache is not None else self.layout == "cached":
+            made = mark(made, self)
+        else:
+            made["messages"] = [_simple(message) for message in messages]
+        refuse(anthropic_problems(made), "Anthropic")
+        return made
+
+    def responses(self) -> dict[str, Any]:
+        """`instructions`, `input` and `tools` for the Responses API."""
+        lead = (self.lead,) if self.lead is not None and self.lead_always else ()
+        items = response_items((*lead, *self.view))
+        refuse(item_problems(items), "OpenAI")
+        tools = responses_tools(self.tools)
+        return {"instructions": self._text(self.system_messages), "input": items, "tools": tools}
+
+    def text(self, template: str | None = None) -> str:
+        """The request as text: a template with {system}, {memory}, {tools}, {history}, {input} and {scratchpad}."""
+        history = (self.summary_message, *self.history) if self.summary_message else self.history
+        sections = {
+            "system": self._text(self.system_messages),
+            "memory": self._text(tuple(m for m in (self.profile_message, self.memory_message) if m is not None)),
+            "tools": "\n".join(compact_json(tool) for tool in self.tools),
+            "history": transcript(history),
+            "input": transcript(self.input),
+            "scratchpad": self._text((self.scratchpad_message,) if self.scratchpad_message else ()),
+        }
+        filled = fill(DEFAULT_TEMPLATE if template is None else template, sections)
+        return filled if template is not None else "\n\n".join(part for part in filled.split("\n\n") if part.strip())
+
+    @staticmethod
+    def _text(messages: Sequence[Message]) -> str:
+        return "\n\n".join(message.text for message in messages)
+
+    def attach(self, message: Message) -> Message:
+        """The input as it should be stored: with the memory recalled for it, so later requests repeat its bytes."""
+        if self.layout != "cached" or self.memory_message is None:
+            return message
+        kept = {
+            "text": self.memory_text,
+            "tokens": self.memory_message.tokens,
+            "counter": self.account.counter,
+            # Forgetting a source finds the messages that quote it by these ids.
+            "sources": [item.source for item in self.memory_items if item.source],
+            # What is not recalled again while this stands in the history.
+            "ids": [identity(item) for item in self.memory_items if identity(item)],
+        }
+        return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: kept})
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The tokens of each section, and what was kept, dropped, summarised and shortened, and why."""
+        account = self.account
+        counts = {
+            "profile": (account.profile_kept, account.profile_dropped, 0, 0),
+            "memory": (account.memory_kept, account.memory_dropped, 0, 0),
+            "history": (len(account.kept), self._dropped(), self._folded(), len(account.elided)),
+            "system": (len(self.system_messages), 0, 0, 0),
+            "tools": (len(self.tools), 0, 0, 0),
+            "input": (len(self.input), 0, 0, 0),
+        }
+        sections = tuple(
+            SectionReport(name, tokens, account.ceilings.get(name), *counts.get(name, (int(tokens > 0), 0, 0, 0)))
+            for name, tokens in account.section_tokens.items()
+        )
+        return Manifest(
+            self.tokens,
+            account.budget_tokens,
+            account.output_reserve,
+            account.counter,
+            self.layout,
+            account.policy,
+            sections,
+            tuple(self._entries()),
+            tuple(account.notes),
+        )
+
+    def _dropped(self) -> int:
+        return len(self.account.dropped) + (self.account.unread[2] if self.account.unread else 0)
+
+    def _folded(self) -> int:
+        stored = self.account.behind if self.summary_message is not None else 0
+        return len(self.account.folded) + stored
+
+    def _entries(self) -> list[Outcome]:
+        account = self.account
+        entries: list[Outcome] = []
+        entries += [_noted(line) for line in self.profile]
+        entries += [_recalled(fate) for fate in self.recalled]
+        if account.behind and self.summary_message is not None:
+            entries.append(Outcome("history", "folded", "in the stored summary", 1, account.behind, account.behind))
+        if account.unread is not None:
+            first, last, count = account.unread
+            entries.append(Outcome("history", "dropped", UNREAD, first, last, count))
+        entries += runs("history", "dropped", ((left.unit, left.reason) for left in account.dropped))
+        entries += runs("history", "folded", ((unit, f"in the {account.method} summary") for unit in account.folded))
+        entries += runs("history", "elided", ((left.unit, left.reason) for left in account.elided))
+        entries += [_repaired(fix) for fix in account.repairs]
+        return entries + runs("history", "kept", ((unit, "") for unit in account.kept))
+
+    def explain(self) -> str:
+        """The manifest in words: figures and reasons, no content."""
+        return self.manifest.explain()
+
+    def bar(self, width: int = 60) -> str:
+        """A bar of text that shows how many tokens each section takes."""
+        return self.manifest.bar(width)
+
+
+class _Written(msgspec.Struct):
+    memorist: str
+    format: int
+    context: Context
+
+
+def _noted(line: ProfileLine) -> Outcome:
+    return Outcome("profile", "kept", line.lane, units=1, ids=(line.source,) if line.source else ())
+
+
+def _recalled(fate: Fate) -> Outcome:
+    """The manifest entry of one recalled item, with its score and why it was dropped or shortened."""
+    reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
+    ids = (fate.item.source,) if fate.item.source else ()
+    return Outcome("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)
+
+
+def _repaired(fix: Repair) -> Outcome:
+    ids = (fix.message,) if fix.message else ()
+    return Outcome("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
+
+
+def _simple(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    if len(content) == 1 and set(content[0]) == {"type", "text"} and content[0]["type"] == "text":
+        return {"role": message["role"], "content": content[0]["text"]}
+    return message

@@ -1,0 +1,390 @@
+"""Groups messages into units, the smallest parts a request keeps or drops: a message, or tool calls with their results.
+
+Units are formed from the newest message backwards, so that a window over a long thread reads only what it keeps.
+Messages that a provider would reject are repaired in the request, never in the store, and each repair is reported:
+a tool result without its call is dropped, a call without its result gets a placeholder result, an empty message is
+dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..messages import ATTACHED, INSTRUCTIONS, Message, ToolCall, as_message
+from ..responses import SHAPE as RESPONSES
+from ..responses import as_chat, as_turn
+from ..shapes import mended
+from ..wire import SYSTEM_NOTE
+from .fence import fenced_memory
+from .measure import count_message, stored_tokens
+from .tokens import DEFAULT_COUNTER, Counter, open_counter
+
+NO_RESULT = "(no result: the call was interrupted)"
+EMPTY = "(empty message)"
+EMPTY_MESSAGE = "empty message"
+"""The reason given by the repair that drops an empty message."""
+SYNTHETIC = "memorist.synthetic"
+"""Metadata key of messages made for the request only, which nobody said and no store holds."""
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """One change made to a message in the request so that a provider accepts it."""
+
+    position: int
+    reason: str
+    tokens: int = 0
+    message: str = ""
+    """Id of the message, where it is stored."""
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """A message, or tool calls with their results: kept or left out of a request as a whole."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+    position: int
+    """Index of its first message in the list, or its sequence number in the thread."""
+    pinned: bool = False
+    exchange: bool = False
+    last: int = 0
+    """Index or sequence number of its last message."""
+
+    @property
+    def role(self) -> str:
+        return self.messages[0].role
+
+    @property
+    def text(self) -> str:
+        """The readable text of all its messages."""
+        return "\n".join(part for part in (message.text for message in self.messages) if part)
+
+
+class _Carrier(msgspec.Struct):
+    """A message with tool results, held back until the call it answers is read."""
+
+    message: Message
+    position: int
+
+
+class Grouper:
+    """Forms units from messages pushed newest first."""
+
+    def __init__(self, counter: Counter, *, attached: bool = False) -> None:
+        self.counter = counter
+        self._name = counter.name
+        self._attached = attached
+        self.repairs: list[Repair] = []
+        self._pending: list[_Carrier] = []
+        self._turn: list[_Carrier] = []
+        """Responses API items of one model turn, newest first; every other provider takes them as one message."""
+        self._strays: dict[str, _Carrier] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether older messages are needed to complete a unit: the call of a result, or the start of a turn."""
+        return bool(self._pending or self._turn)
+
+    def plain(self, message: Message, position: int) -> Unit | None:
+        """Fast path: the unit of a message that is only text, as nearly all are; None where `push` must handle it."""
+        content = message.content
+        if type(content) is not str or message.extra or self.waiting or not content or content.isspace():
+            return None
+        if message.role not in ("user", "assistant") or (self._attached and message.metadata):
+            return None
+        tokens = message.tokens
+        if tokens is None or (message.counter or DEFAULT_COUNTER) != self._name:
+            tokens = count_message(message, self.counter)
+        return Unit((message,), tokens, position, message.pinned, False, position)
+
+    def push(self, message: Message, position: int) -> list[Unit]:
+        """The units completed by the next older message, newest first."""
+        unit = self.plain(message, position)
+        if unit is not None:
+            return [unit]
+        sound = self._sound(message, position)
+        if sound.shape == RESPONSES and sound.role == "assistant":
+            self._turn.append(_Carrier(sound, position))
+            return []
+        return [*self._end_turn(), *self._push_any(_modern(sound), position, position)]
+
+    def _end_turn(self) -> list[Unit]:
+        if not self._turn:
+            return []
+        turn, self._turn = self._turn[::-1], []
+        return self._push_any(as_turn([one.message for one in turn]), turn[0].position, turn[-1].position)
+
+    def _sound(self, message: Message, position: int) -> Message:
+        """The message with malformed parts repaired: an imported one may hold what a provider rejects."""
+        if type(message.content) is str and not message.extra:
+            return message
+        sound, flaws = mended(message)
+        self.repairs += [Repair(position, flaw, message=_id(message)) for flaw in flaws]
+        return sound
+
+    def close(self) -> list[Unit]:
+        """The last units, once no older message follows; tool results whose call never came are dropped."""
+        units = [*self._end_turn(), *self._release()]
+        for stray in self._strays.values():
+            self._note(stray.message, stray.position, "tool result without its call")
+        self._strays.clear()
+        return units
+
+    def _push_any(self, message: Message, position: int, last: int) -> list[Unit]:
+        if carries_results(message):
+            self._pending.append(_Carrier(message, position))
+            return []
+        calls = message.tool_calls if message.role == "assistant" else []
+        if calls:
+            return self._exchange(message, calls, position)
+        units = self._release()
+        if not has_substance(message):
+            return units + self._empty(message, position)
+        return [*units, self._unit((message,), position, last)]
+
+    def _empty(self, message: Message, position: int) -> list[Unit]:
+        if message.pinned:
+            filled = msgspec.structs.replace(message, content=EMPTY, tokens=None, shape=None)
+            return [self._unit((filled,), position, position)]
+        self._note(message, position, EMPTY_MESSAGE)
+        return []
+
+    def _unit(self, messages: tuple[Message, ...], position: int, last: int, exchange: bool = False) -> Unit:
+        if self._attached and ATTACHED in messages[0].metadata and messages[0].role == "user":
+            # Memory recalled for this turn is sent again before it, with the same bytes, so a prompt cache hits.
+            messages = (attached_message(messages[0]), *messages)
+        tokens = sum(stored_tokens(message, self.counter) for message in messages)
+        if exchange:
+            # Rendering may have to rename a call id for a provider: allow one token more in the call and its result.
+            tokens += 2 * len(messages[0].tool_calls)
+        elif messages[0].role in INSTRUCTIONS:
+            tokens += self.counter.count(SYSTEM_NOTE)
+        return Unit(messages, tokens, position, any(m.pinned for m in messages), exchange, last)
+
+    def _release(self) -> list[Unit]:
+        """Set aside results whose call is not directly before them; text in the same message becomes a user's unit."""
+        units: list[Unit] = []
+        for carrier in self._pending:
+            results, rest = split_results(carrier.message)
+            for found, result in results:
+                if found in self._strays:
+                    self._note(result, carrier.position, "second result of a call")
+                else:
+                    self._strays[found] = _Carrier(result, carrier.position)
+            if rest is not None and has_substance(rest):
+                units.append(self._unit((rest,), carrier.position, carrier.position))
+        self._pending.clear()
+        return units
+
+    def _exchange(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
+        carriers = self._pending[::-1]
+        if _is_clean(calls, carriers):
+            self._pending.clear()
+            last = carriers[-1].position
+            return [self._unit((message, *(c.message for c in carriers)), position, last, exchange=True)]
+        return self._mended(message, calls, position)
+
+    def _mended(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
+        """A repaired exchange: its results were missing, doubled, out of place or mixed with other text."""
+        message, names = _distinct_ids(message, calls)
+        first: dict[str, list[_Carrier]] = {}
+        texts: list[Unit] = []
+        for carrier in reversed(self._pending):
+            results, rest = split_results(carrier.message)
+            for found, result in results:
+                first.setdefault(found, []).append(_Carrier(result, carrier.position))
+            if rest is not None and has_substance(rest):
+                texts.append(self._unit((rest,), carrier.position, carrier.position))
+        self._pending.clear()
+        last = max((carrier.position for left in first.values() for carrier in left), default=position)
+        parts = [message, *(self._result(first, old, new, position) for old, new in names)]
+        for found, left in first.items():
+            for carrier in left:
+                self._set_aside(found, carrier, {old for old, _ in names})
+        return [*reversed(texts), self._unit(tuple(parts), position, last, exchange=True)]
+
+    def _set_aside(self, found: str, carrier: _Carrier, answered: set[str]) -> None:
+        if found in answered or found in self._strays:
+            self._note(carrier.message, carrier.position, "second result of a call")
+        else:
+            self._strays[found] = carrier
+
+    def _result(self, first: dict[str, list[_Carrier]], old: str, new: str, position: int) -> Message:
+        if first.get(old):
+            found = first[old].pop(0).message
+        elif old in self._strays:
+            carrier = self._strays.pop(old)
+            found = carrier.message
+            self.repairs.append(Repair(carrier.position, "tool result moved next to its call", message=_id(found)))
+        else:
+            self.repairs.append(Repair(position, "call without a result closed"))
+            return synthetic_result(new)
+        return found if old == new else _renamed(found, new)
+
+    def _note(self, message: Message, position: int, reason: str) -> None:
+        self.repairs.append(Repair(position, reason, stored_tokens(message, self.counter), _id(message)))
+
+
+def units(messages: Iterable[Any], counter: Counter | None = None) -> list[Unit]:
+    """All units of a list of messages in any shape, oldest first."""
+    return group(messages, counter or open_counter())[0]
+
+
+def said(units: Iterable[Unit]) -> list[Message]:
+    """The messages that were really said: without those made for the request, such as recalled memory."""
+    return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
+
+
+def group(messages: Iterable[Any], counter: Counter, *, attached: bool = False) -> tuple[list[Unit], list[Repair]]:
+    """All units of a list, oldest first, and the repairs; `attached` adds the memory stored with each turn."""
+    grouper = Grouper(counter, attached=attached)
+    out: list[Unit] = []
+    listed = list(messages)
+    for position in range(len(listed) - 1, -1, -1):
+        message = as_message(listed[position])
+        out.extend(grouper.push(message, message.seq or position))
+    out.extend(grouper.close())
+    out.reverse()
+    return out, grouper.repairs
+
+
+def carries_results(message: Message) -> bool:
+    """Whether a message holds results of tool calls, in either shape."""
+    if message.role == "tool":
+        return True
+    content = message.content
+    return (
+        message.role == "user"
+        and type(content) is not str
+        and any(isinstance(block, Mapping) and block.get("type") == "tool_result" for block in content or ())
+    )
+
+
+def has_substance(message: Message) -> bool:
+    """Whether a message has content a provider accepts: text that is not blank, an image, a tool call, a refusal."""
+    extra = message.extra
+    if extra and (extra.get("tool_calls") or extra.get("refusal") or extra.get("audio")):
+        return True
+    content = message.content
+    if content is None:
+        return False
+    if isinstance(content, str):
+        return bool(content.strip())
+    return any(_block_substance(block) for block in content)
+
+
+def _block_substance(block: Any) -> bool:
+    if not isinstance(block, Mapping):
+        return bool(str(block).strip())
+    kind = block.get("type")
+    if kind == "text":
+        return bool(str(block.get("text") or "").strip())
+    return kind not in ("thinking", "redacted_thinking") and kind is not None
+
+
+def attached_message(message: Message) -> Message:
+    """The memory stored with an input, as a message of its own."""
+    kept = message.metadata[ATTACHED]
+    text = kept.get("text") if isinstance(kept, Mapping) else None
+    # The stored text is fenced and counted anew: metadata of an imported row may hold anything.
+    return Message(role="user", content=fenced_memory(str(text or "")), metadata={SYNTHETIC: True})
+
+
+def synthetic_result(call_id: str) -> Message:
+    """A placeholder result for a tool call that has none, since providers reject an unanswered call."""
+    return Message(role="tool", content=NO_RESULT, extra={"tool_call_id": call_id}, metadata={SYNTHETIC: True})
+
+
+def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message | None]:
+    """A carrier as one message per result, and the rest of it."""
+    if message.role == "tool":
+        return [(str(message.extra.get("tool_call_id", "")), message)], None
+    replace = msgspec.structs.replace
+    results: list[tuple[str, Message]] = []
+    rest: list[Any] = []
+    for block in message.content:
+        if isinstance(block, Mapping) and block.get("type") == "tool_result":
+            one = replace(message, content=[block], extra={}, name=None, tokens=None)
+            results.append((str(block.get("tool_use_id", "")), one))
+        else:
+            rest.append(block)
+    return results, replace(message, content=rest, tokens=None) if rest else None
+
+
+def _is_clean(calls: list[ToolCall], carriers: list[_Carrier]) -> bool:
+    """Every call answered once, nothing else answered, and text only after the last result."""
+    wanted = [call.id for call in calls]
+    if not carriers or "" in wanted:
+        return False
+    found: list[str] = []
+    for place, carrier in enumerate(carriers):
+        message = carrier.message
+        if message.role == "tool":
+            found.append(str(message.extra.get("tool_call_id", "")))
+            continue
+        results = message.tool_results
+        if place + 1 < len(carriers) and len(results) < len(message.content):
+            return False
+        found.extend(result.id for result in results)
+    return len(set(wanted)) == len(wanted) == len(found) and set(found) == set(wanted)
+
+
+def _distinct_ids(message: Message, calls: list[ToolCall]) -> tuple[Message, list[tuple[str, str]]]:
+    """The message with a unique id for each tool call, and the (old, new) id of each."""
+    seen: set[str] = set()
+    names: list[tuple[str, str]] = []
+    for place, call in enumerate(calls, 1):
+        new = call.id or f"call_{place}"
+        while new in seen:
+            new = f"{new}_{place}"
+        seen.add(new)
+        names.append((call.id, new))
+    if all(old == new for old, new in names):
+        return message, names
+    return _with_ids(message, [new for _, new in names]), names
+
+
+def _with_ids(message: Message, ids: list[str]) -> Message:
+    fresh = iter(ids)
+    replace = msgspec.structs.replace
+    calls = message.extra.get("tool_calls")
+    if isinstance(calls, list):
+        renamed = [{**call, "id": next(fresh)} if isinstance(call, Mapping) else call for call in calls]
+        return replace(message, extra={**message.extra, "tool_calls": renamed}, tokens=None)
+    content = [
+        {**block, "id": next(fresh)} if isinstance(block, Mapping) and block.get("type") == "tool_use" else block
+        for block in message.content
+    ]
+    return replace(message, content=content, tokens=None)
+
+
+def _renamed(result: Message, new: str) -> Message:
+    replace = msgspec.structs.replace
+    if result.role == "tool":
+        return replace(result, extra={**result.extra, "tool_call_id": new}, tokens=None)
+    return replace(result, content=[{**block, "tool_use_id": new} for block in result.content], tokens=None)
+
+
+def _modern(message: Message) -> Message:
+    """In today's chat shape: the retired `function_call` and role `function` become a tool call and its result."""
+    replace = msgspec.structs.replace
+    message = as_chat(message)
+    extra = message.extra
+    if message.shape is None and isinstance(message.content, list):
+        shape = as_message({"role": message.role, "content": message.content, **extra}).shape
+        message = message if shape is None else replace(message, shape=shape)
+    if message.role == "function":
+        known = {**extra, "tool_call_id": f"call_{message.name or 'function'}"}
+        return replace(message, role="tool", name=None, extra=known, tokens=None)
+    call = extra.get("function_call") if message.role == "assistant" and extra else None
+    if not isinstance(call, Mapping):
+        return message
+    rest = {name: value for name, value in extra.items() if name != "function_call"}
+    made = {"id": f"call_{call.get('name', 'function')}", "type": "function", "function": dict(call)}
+    return replace(message, extra={**rest, "tool_calls": [*(rest.get("tool_calls") or ()), made]}, tokens=None)
+
+
+def _id(message: Message) -> str:
+    return message.id if message.thread else ""

@@ -1,0 +1,185 @@
+"""Checks assembled requests against the rules of the providers, as the last step of every assembly.
+
+`check_view` checks assembled messages without rendering them, which is cheap enough for every request;
+`openai_problems` and `anthropic_problems` check a rendered request by the rules the providers publish and enforce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import MemoristError
+from ..messages import Message
+from .units import carries_results, has_substance
+
+MAX_CACHE_MARKERS = 4
+
+
+def check_view(messages: Iterable[Message]) -> None:
+    """Raise unless tool calls and results pair up and no message is empty."""
+    problems = view_problems(messages)
+    if problems:
+        raise MemoristError(f"the assembled request would be refused: {problems[0]}; this is a bug, please report it")
+
+
+def view_problems(messages: Iterable[Message]) -> list[str]:
+    """What a provider would refuse in messages that are not rendered yet."""
+    problems: list[str] = []
+    open_ids: set[str] = set()
+    for place, message in enumerate(messages):
+        content = message.content
+        if type(content) is str and not message.extra:
+            if open_ids:
+                problems.append(f"message {place} comes before the results of a call")
+                open_ids = set()
+            if not content or content.isspace():
+                problems.append(f"message {place} is empty")
+            continue
+        open_ids = _check_parts(message, place, open_ids, problems)
+    if open_ids:
+        problems.append("the last call has no result")
+    return problems
+
+
+def _check_parts(message: Message, place: int, open_ids: set[str], problems: list[str]) -> set[str]:
+    if carries_results(message):
+        for result in message.tool_results:
+            if result.id not in open_ids:
+                problems.append(f"message {place} has a result without its call")
+            open_ids.discard(result.id)
+        return open_ids
+    if open_ids:
+        problems.append(f"message {place} comes before the results of a call")
+    if not has_substance(message):
+        problems.append(f"message {place} is empty")
+    return {call.id for call in message.tool_calls} if message.role == "assistant" else set()
+
+
+def openai_problems(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the OpenAI chat API would refuse in a rendered message list."""
+    problems: list[str] = []
+    open_ids: set[str] = set()
+    for place, message in enumerate(messages):
+        role = message.get("role")
+        if role == "tool":
+            found = message.get("tool_call_id")
+            if found not in open_ids:
+                problems.append(f"message {place}: a tool message must follow the call it answers")
+            open_ids.discard(str(found))
+            if not isinstance(message.get("content"), str | list):
+                problems.append(f"message {place}: a tool message needs content")
+            continue
+        if open_ids:
+            problems.append(f"message {place}: calls before it have no result")
+        open_ids = set()
+        if role not in ("system", "developer", "user", "assistant"):
+            problems.append(f"message {place}: unknown role")
+        elif role == "assistant":
+            open_ids = _openai_calls(message, place, problems)
+        elif not message.get("content"):
+            problems.append(f"message {place}: empty content")
+        if role != "assistant" and "tool_calls" in message:
+            problems.append(f"message {place}: only an assistant calls tools")
+    if open_ids:
+        problems.append("the last calls have no result")
+    return problems
+
+
+def _openai_calls(message: Mapping[str, Any], place: int, problems: list[str]) -> set[str]:
+    calls = message.get("tool_calls")
+    if calls is None:
+        if not message.get("content") and not message.get("refusal") and not message.get("audio"):
+            problems.append(f"message {place}: an assistant message without content or calls")
+        return set()
+    ids = [call.get("id") for call in calls if isinstance(call, Mapping)]
+    if not ids or len(ids) != len(calls) or not all(isinstance(found, str) and found for found in ids):
+        problems.append(f"message {place}: tool_calls must be a list of calls with ids")
+    if len(set(ids)) != len(ids):
+        problems.append(f"message {place}: two calls share an id")
+    return {str(found) for found in ids}
+
+
+def anthropic_problems(request: Mapping[str, Any]) -> list[str]:
+    """What the Anthropic messages API would refuse in a rendered request."""
+    problems: list[str] = []
+    messages = request["messages"]
+    if messages and messages[0].get("role") != "user":
+        problems.append("the first message must be the user's")
+    asked: set[str] = set()
+    seen: set[str] = set()
+    before: str | None = None
+    for place, message in enumerate(messages):
+        role = message.get("role")
+        if role not in ("user", "assistant"):
+            problems.append(f"message {place}: role must be user or assistant")
+        if role == before:
+            problems.append(f"message {place}: two messages of one role in a row")
+        before = role
+        asked = _anthropic_message(message, place, asked, seen, problems)
+    if asked:
+        problems.append("the last tool_use has no tool_result")
+    markers = cache_markers(request)
+    if markers > MAX_CACHE_MARKERS:
+        problems.append(f"{markers} cache markers; at most {MAX_CACHE_MARKERS} are allowed")
+    return problems
+
+
+def _anthropic_message(
+    message: Mapping[str, Any], place: int, asked: set[str], seen: set[str], problems: list[str]
+) -> set[str]:
+    content = message.get("content")
+    if isinstance(content, str):
+        if not content.strip():
+            problems.append(f"message {place}: empty content")
+        content = [{"type": "text", "text": content}]
+    if not content:
+        problems.append(f"message {place}: empty content")
+        content = []
+    results = [b.get("tool_use_id") for b in content if isinstance(b, Mapping) and b.get("type") == "tool_result"]
+    if set(results) != asked or len(results) != len(asked):
+        problems.append(f"message {place}: tool_result blocks do not answer the tool_use blocks before them")
+    if any(not isinstance(b, Mapping) or b.get("type") != "tool_result" for b in content[: len(results)]):
+        problems.append(f"message {place}: tool_result blocks must come first")
+    return _anthropic_blocks(content, place, seen, problems)
+
+
+def _anthropic_blocks(content: Sequence[Any], place: int, seen: set[str], problems: list[str]) -> set[str]:
+    uses: set[str] = set()
+    for block in content:
+        if not isinstance(block, Mapping) or "type" not in block:
+            problems.append(f"message {place}: a block without a type")
+        elif block["type"] == "text" and not str(block.get("text", "")).strip():
+            problems.append(f"message {place}: a blank text block")
+        elif block["type"] == "tool_result" and _has_blank(block.get("content")):
+            problems.append(f"message {place}: a blank text in a result")
+        elif block["type"] == "tool_use":
+            if block.get("id") in seen:
+                problems.append(f"message {place}: tool_use ids must be unique")
+            seen.add(str(block.get("id")))
+            uses.add(str(block.get("id")))
+    if content and isinstance(content[-1], Mapping) and content[-1].get("type") in ("thinking", "redacted_thinking"):
+        problems.append(f"message {place}: a message that ends in thinking")
+    return uses
+
+
+def _has_blank(content: Any) -> bool:
+    parts = content if isinstance(content, list) else ()
+    return any(part.get("type") == "text" and not str(part.get("text", "")).strip() for part in parts)
+
+
+def cache_markers(request: Mapping[str, Any]) -> int:
+    """How many cache markers a rendered Anthropic request has."""
+    blocks: list[Any] = [*(request.get("tools") or ())]
+    if isinstance(request.get("system"), list):
+        blocks.extend(request["system"])
+    for message in request["messages"]:
+        if isinstance(message.get("content"), list):
+            blocks.extend(message["content"])
+    return sum(1 for block in blocks if isinstance(block, Mapping) and "cache_control" in block)
+
+
+def refuse(problems: list[str], shape: str) -> None:
+    """Raise for a rendered request that a provider would refuse."""
+    if problems:
+        raise MemoristError(f"the {shape} request would be refused: {problems[0]}; this is a bug, please report it")

@@ -1,0 +1,9 @@
+"""Embedders, text to vectors: a bundled default, local ONNX models, two kinds of API, or any function.
+
+embedder = open_embedder("default", blocking=True)
+vectors = await embedder.embed(["some text"])
+"""
+
+from memorist.embed.opening import OpenEmbedder, open_embedder
+
+__all__ = ["OpenEmbedder", "open_embedder"]

@@ -1,0 +1,167 @@
+"""Opens what a user passes as `embedder=` (a name, an object or a function) as an `OpenEmbedder`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorist.errors import ModelError, UsageError
+
+Vectors = NDArray[np.float32]
+WordVectors = Callable[[Sequence[str]], Vectors]
+Offload = Callable[..., Awaitable[Any]]
+_SPECS = (
+    '"default", "minilm", "onnx:FOLDER_OR_NAME", "openai:MODEL[@base_url]", "voyage:MODEL", an object or a callable'
+)
+
+
+class OpenEmbedder:
+    """Any embedder behind one coroutine, which never suspends if the embedder is a blocking one.
+
+    `dimensions` may be 0 until the first vectors are made.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dimensions: int,
+        call: Callable[[Sequence[str]], Any],
+        *,
+        ask: Callable[[Sequence[str]], Any] | None = None,
+        is_async: bool = False,
+    ) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self.is_async = is_async
+        self.static = False
+        """Whether it averages word vectors; questions are then embedded without stop words."""
+        self.word_vectors: WordVectors | None = None
+        """A blocking function from words to their vectors, for an embedder that averages them."""
+        self._call = call
+        self._ask = ask or call
+        """The function that embeds questions, for models that embed them differently from passages."""
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False, offload: Offload | None = None) -> Vectors:
+        """One unit vector per text, as rows of float32; `offload` runs a blocking embedder in a thread."""
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        call = self._ask if query else self._call
+        if offload is None or self.is_async:
+            made = call(list(texts))
+        else:
+            made = await offload(call, list(texts))
+        return self._checked(await made if inspect.isawaitable(made) else made, len(texts))
+
+    def embed_now(self, texts: Sequence[str]) -> Vectors:
+        """`embed` as a plain function, for blocking embedders."""
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        made = self._call(list(texts))
+        if inspect.isawaitable(made):
+            _drop(made)
+            raise UsageError(f"the embedder {self.name!r} is async; use AsyncMemory")
+        return self._checked(made, len(texts))
+
+    def _checked(self, made: Any, count: int) -> Vectors:
+        vectors = np.asarray(made, np.float32)
+        if vectors.ndim != 2 or len(vectors) != count or (self.dimensions and vectors.shape[1] != self.dimensions):
+            expected = f"({count}, {self.dimensions or 'n'})"
+            raise ModelError(f"the embedder {self.name!r} returned an array of shape {vectors.shape}, not {expected}")
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"the embedder {self.name!r} returned NaN or infinity")
+        self.dimensions = self.dimensions or vectors.shape[1]
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
+
+
+def open_embedder(spec: Any = "default", *, blocking: bool) -> OpenEmbedder | None:
+    """The embedder of a spec; None for None, and recall then uses text search only."""
+    if spec is None:
+        return None
+    if isinstance(spec, OpenEmbedder):
+        return spec
+    if isinstance(spec, str):
+        return _named(spec)
+    method = getattr(spec, "embed", None)
+    if callable(method):
+        return _plugged(spec, method, blocking)
+    if callable(spec):
+        return _plugged(spec, spec, blocking)
+    raise UsageError(f"an embedder is {_SPECS}; got {type(spec).__name__}")
+
+
+def reopened(name: str) -> OpenEmbedder | None:
+    """The embedder whose name is stored with vectors, or None where the name is not enough to open it."""
+    spec = {"wordllama-l2-supercat-256": "default", "all-minilm-l6-v2": "minilm"}.get(name, name)
+    try:
+        return _named(spec)
+    except UsageError:
+        return None
+
+
+def _named(spec: str) -> OpenEmbedder:
+    provider, _, rest = spec.partition(":")
+    if spec in ("default", "wordllama"):
+        from memorist.embed.wordllama import WordLlamaEmbedder
+
+        words = WordLlamaEmbedder()
+        opened = OpenEmbedder(words.name, words.dimensions, words.embed)
+        opened.static = words.static
+        opened.word_vectors = words.word_vectors
+        return opened
+    if spec == "minilm":
+        from memorist.embed.minilm import minilm
+
+        english = minilm()
+        return OpenEmbedder(english.name, english.dimensions, english.embed)
+    if provider == "onnx" and rest:
+        from memorist.embed.sentences import SentenceEncoder
+
+        encoder = SentenceEncoder(rest)
+        return OpenEmbedder(encoder.name, 0, encoder.embed, ask=encoder.embed_query)
+    if provider == "openai" and rest:
+        from memorist.embed.openai import openai_embedder
+
+        model, _, base_url = rest.partition("@")
+        return OpenEmbedder(f"openai:{model}", 0, openai_embedder(model, base_url or None))
+    if provider == "voyage" and rest:
+        from memorist.embed.voyage import voyage_embedder
+
+        model, _, base_url = rest.partition("@")
+        return OpenEmbedder(f"voyage:{model}", 0, voyage_embedder(model, base_url or None))
+    raise UsageError(f"no embedder {spec!r}; an embedder is {_SPECS}")
+
+
+def _plugged(spec: Any, call: Callable[..., Any], blocking: bool) -> OpenEmbedder:
+    name = str(getattr(spec, "name", None) or getattr(spec, "__qualname__", type(spec).__qualname__))
+    is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
+    if blocking and is_async:
+        raise UsageError(f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory")
+    ask = getattr(spec, "embed_query", call)
+    call, ask = (_refuse_awaitables(name, one) if blocking else one for one in (call, ask))
+    return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), call, ask=ask, is_async=is_async)
+
+
+def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequence[str]], Any]:
+    """The function with a check that it does not return an awaitable, which is seen only when it is called."""
+
+    def guarded(texts: Sequence[str]) -> Any:
+        made = call(texts)
+        if inspect.isawaitable(made):
+            _drop(made)
+            raise UsageError(
+                f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory"
+            )
+        return made
+
+    return guarded
+
+
+def _drop(made: Awaitable[Any]) -> None:
+    close = getattr(made, "close", None)
+    if callable(close):
+        close()

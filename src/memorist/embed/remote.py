@@ -1,0 +1,40 @@
+"""What the embedding services share: the API key and batching."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memorist.embed.http import post, rows
+from memorist.errors import UsageError
+
+
+def api_key(variable: str, base_url: str | None) -> str:
+    """The key from the environment; optional if a `base_url` names another server."""
+    key = os.environ.get(variable, "")
+    if not key and base_url is None:
+        raise UsageError(f"no API key; set {variable}")
+    return key
+
+
+def remote(
+    url: str,
+    key: str,
+    body: Callable[[Sequence[str]], Mapping[str, Any]],
+    *,
+    batch: int,
+    max_chars: int,
+) -> Callable[[Sequence[str]], list[list[float]]]:
+    """A blocking function that embeds texts in batches; an async memory runs it in a thread."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        out: list[list[float]] = []
+        for start in range(0, len(texts), batch):
+            # Services reject an empty text, but not a space.
+            part = [text[:max_chars] or " " for text in texts[start : start + batch]]
+            out.extend(rows(post(url, body(part), headers), len(part), url))
+        return out
+
+    return embed

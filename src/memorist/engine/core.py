@@ -1,0 +1,485 @@
+"""The base of every noun: `Shared` (store, runtime, clock and plugged-in parts) and `Core` (one handle with a
+scope)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeVar
+
+from ..backoff import pause
+from ..errors import Conflict, MemoristError, StoreError, UsageError
+from ..ports import Clock, to_datetime, to_micros, ttl_micros
+from ..records import AuditEvent, Key, Mark, Record, Thread
+from ..runtime import Runtime
+from ..scope import Scope
+from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored, replica_reads
+from .events import Events, warn
+from .locks import KeyedLocks
+
+R = TypeVar("R", bound=Record)
+T = TypeVar("T")
+RETRY_SECONDS = 60.0
+"""How long a read-then-write is tried again while others are quicker. A number of tries would not do: of eight
+processes that edit one thread each loses most tries, and among thousands of edits some lose forty in a row."""
+KEPT_VECTORS = 3_000_000
+WATCHED = "watched"
+"""The name of the mark that says that an org is being watched."""
+LOOK_SECONDS = 0.5
+"""Within this time every writing process notices that mark."""
+_UNKNOWN = (0.0, False)
+
+
+class Shared:
+    """The parts that all handles on one memory share."""
+
+    def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, **parts: Any) -> None:
+        self.store = store
+        self.runtime = runtime
+        self.clock = clock
+        self.now: Callable[[], int] = _micros if clock is None else lambda: to_micros(clock())
+        """The time in microseconds."""
+        self.at: Callable[[], datetime] = partial(datetime.now, UTC) if clock is None else lambda: _in_utc(clock())
+        """The time as a datetime, as in records."""
+        self.parts = parts
+        self.derives = parts.get("extract") is not None
+        """Whether facts and learnings are derived from users' messages."""
+        self.threads: dict[tuple[str, str], str] = {}
+        """A cache of the namespaces of threads, which never change."""
+        self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
+        """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
+        self.wrote: Callable[[], None] = _nothing
+        """Called after each append: wakes the in-process worker where there is one."""
+        self.record_bytes: dict[str, tuple[int, int]] = {}
+        """By org: the bytes of its records (the last count plus what was put since), and when they were counted."""
+        self.problems: dict[str, str] = {}
+        """The last failure of each plugged-in part, for `doctor`."""
+        self.watched: dict[str, tuple[float, bool]] = {}
+        """By org: whether some process watches it, cached until a time."""
+        self.events = Events()
+        self.scopes = Scopes()
+        self.recall_lock = runtime.lock()
+        self.entity_locks = KeyedLocks(runtime)
+        self.working_locks = KeyedLocks(runtime)
+        self.twin: Any = None
+        """Finds the shared parts of the other flavour (blocking or async) over the same store; see `opening.Twin`."""
+        self.closed = False
+        self.closing = False
+        """Whether the memory is being closed: long jobs stop after their present batch, and stay in the outbox."""
+        self.worker: Any = None
+        """The in-process worker, if there is one."""
+        self._counter: Any = None
+        self._model: Any = None
+        self._embedder: Any = None
+        self._reranker: Any = None
+        self._earlier: Any = None
+        self._opened = False
+        self._open_lock = runtime.lock()
+
+    @property
+    def counter(self) -> Any:
+        """The token counter, made on first use."""
+        if self._counter is None:
+            from ..context.tokens import open_counter
+
+            self._counter = open_counter(self.parts.get("counter"))
+        return self._counter
+
+    @property
+    def counting(self) -> tuple[Callable[[Any], int], str | None]:
+        """A function that counts a message's tokens, and the counter's name, None for the default one."""
+        from ..context.measure import counting
+        from ..context.tokens import DEFAULT_COUNTER
+
+        counter = self.counter
+        return counting(counter), None if counter.name == DEFAULT_COUNTER else counter.name
+
+    @property
+    def embedder(self) -> Any:
+        """The embedder, made on first use; None if recall is lexical only."""
+        spec = self.parts.get("embedder", "default")
+        if self._embedder is None and spec is not None:
+            from .recall.embedding import Embedding
+
+            self._embedder = Embedding(spec, self.runtime)
+        return self._embedder
+
+    @property
+    def earlier(self) -> Any:
+        """Embedders that made older vectors, by the name stored beside each vector."""
+        if self._earlier is None:
+            from .recall.embedding import Earlier
+
+            self._earlier = Earlier(self.runtime)
+        return self._earlier
+
+    @property
+    def reranker(self) -> Any:
+        """The reranker, made on first use; None if there is none."""
+        spec = self.parts.get("reranker")
+        if self._reranker is None and spec is not None:
+            from .recall.reranking import Reranking
+
+            self._reranker = Reranking(spec, self.runtime, self.model if spec == "model" else None)
+        return self._reranker
+
+    @property
+    def model(self) -> Any:
+        """The language model, made on first use; None if only local rules are used."""
+        spec = self.parts.get("model")
+        if self._model is None and spec is not None:
+            from ..models import open_model
+
+            self._model = open_model(spec, blocking=self.runtime.blocking, call=self.runtime.call)
+        return self._model
+
+    @property
+    def extraction_model(self) -> Any:
+        """The model that extracts facts from messages; None with extract="rules"."""
+        return None if self.parts.get("extract") == "rules" else self.model
+
+    @property
+    def reads_by_rules(self) -> bool:
+        """Whether facts are extracted from messages by the local rules alone, which take less than a millisecond."""
+        return self.derives and (self.parts.get("model") is None or self.parts.get("extract") == "rules")
+
+    def emit(self, name: str, **data: Any) -> None:
+        """Call the hooks of an event: ids and sizes only."""
+        self.events.emit(name, str(data.pop("org", "")), data)
+
+    def note(self, part: str, problem: Exception) -> None:
+        """Remember a part's failure for `doctor`; of errors that are not ours only the type, as they may hold
+        content."""
+        kind = type(problem).__name__
+        self.problems[part] = f"{kind}: {problem}" if isinstance(problem, MemoristError) else kind
+
+    @contextmanager
+    def reading_on(self, part: str) -> Iterator[None]:
+        """Let a read go on although the store refuses what it writes by the way."""
+        try:
+            yield
+        except StoreError as problem:
+            self.unwritten(part, problem)
+        else:
+            self.problems.pop(part, None)
+
+    def unwritten(self, part: str, problem: StoreError) -> None:
+        """Say in the log and to `doctor` what a read could not write, as with a full disk; raise what prevents reading
+        too."""
+        if not problem.refuses_writes:
+            raise problem
+        if part not in self.problems:
+            warn("reading goes on without writing %s: %s", part, problem)
+        self.note(part, problem)
+
+    async def open(self) -> None:
+        """Open the store on first use."""
+        if self._opened:
+            return
+        async with self._open_lock:
+            if self.closed:
+                raise UsageError("this memory is closed; open another one")
+            if not self._opened:
+                await self.store.open()
+                self._opened = True
+
+    async def close(self) -> None:
+        """Finish work in progress, then close the store, for both flavours; closing twice is allowed."""
+        other = None if self.twin is None else self.twin.beside(self)
+        if other is not None and not other.closed:
+            await self.runtime.run_other(other.close_own)
+        await self.close_own()
+
+    async def close_own(self) -> None:
+        """Close what this flavour opened; every later call is refused."""
+        self.closed = True
+        if self._opened and self.worker is not None:
+            await self.worker.close()
+        if self._model is not None:
+            await self._model.close()
+            self._model = None
+        if self._opened:
+            self._opened = False
+            await self.store.close()
+        await self.runtime.close()
+
+
+class Scopes:
+    """An LRU cache of the in-process recall indexes of namespaces, limited by the number of vectors."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, str]) -> Any:
+        """The cached index of a namespace, marked as recently used."""
+        with self._lock:
+            scoped = self._kept.pop(key, None)
+            if scoped is not None:
+                self._kept[key] = scoped
+            return scoped
+
+    def put(self, key: tuple[str, str], scoped: Any) -> None:
+        """Cache an index, and evict the least recently used while there are too many vectors."""
+        with self._lock:
+            kept = self._kept
+            kept[key] = scoped
+            while len(kept) > 1 and sum(len(one.vectors or ()) + 64 for one in kept.values()) > KEPT_VECTORS:
+                del kept[next(iter(kept))]
+
+    def drop(self, org: str) -> None:
+        """Evict everything of an org, because something of it was forgotten."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == org]:
+                del self._kept[key]
+
+
+class Core:
+    """One handle: the shared parts seen through a scope. A batch is a core that collects changes instead of
+    applying."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        scope: Scope,
+        batch: list[Change] | None = None,
+        watched: dict[str, str] | None = None,
+    ) -> None:
+        self.shared = shared
+        self.scope = scope
+        self.batch = batch
+        self.watched: dict[str, str] = {} if watched is None else watched
+        """Threads that an open batch relies on, each with the namespace it must be in when the batch is committed."""
+        self.org = scope.org
+        self.store = shared.store
+        self.runtime = shared.runtime
+        self.now = shared.now
+        self.at = shared.at
+        self.companions: list[Change] = []
+        """Changes that are committed in the same transaction as the next write."""
+
+    def part(self, kind: Callable[[Core], T]) -> T:
+        """One of the engine's nouns for this handle; the core of a remote handle returns one that sends requests."""
+        return kind(self)
+
+    def kind(self, wanted: type[T]) -> type[T]:
+        """The class to instantiate for a session or the like; the core of a remote handle returns a remote one."""
+        return wanted
+
+    def expiry(self, ttl: Any, now: int) -> datetime | None:
+        """The expiry of a row with this TTL."""
+        micros = ttl_micros(ttl)
+        return None if micros is None else to_datetime(now + micros)
+
+    def get(self, kind: type[R], *key: str | int) -> Coroutine[Any, Any, R | None]:
+        """The live row under a key of this org."""
+        if self.shared._opened:  # return the store's own coroutine, which saves a step on this hot path
+            return self.store.get(kind, (self.org, *key), now=self.now())
+        return self._get_opening(kind, key)
+
+    async def _get_opening(self, kind: type[R], key: Key) -> R | None:
+        await self.shared.open()
+        return await self.store.get(kind, (self.org, *key), now=self.now())
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]:
+        """The live rows under keys of this org."""
+        await self.shared.open()
+        return await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
+
+    def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]:
+        """Live rows of this org under a key prefix."""
+        scan = Scan(kind, (self.org, *prefix), **bounds)
+        return self.store.scan(scan, now=self.now()) if self.shared._opened else self._scan_opening(scan)
+
+    async def _scan_opening(self, scan: Scan[R]) -> list[R]:
+        await self.shared.open()
+        return await self.store.scan(scan, now=self.now())
+
+    async def listed(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+        """The same for rows that are only shown to the caller, not used to decide a write: a replica may answer."""
+        with replica_reads():
+            return await self.scan(kind, *prefix, **bounds)
+
+    def apply(self, *changes: Change) -> Coroutine[Any, Any, list[Any]]:
+        """Commit the changes in one transaction, or collect them if this is a batch."""
+        shared = self.shared
+        if shared._opened and self.batch is None and not self.companions and not shared.events.listening:
+            looked, watched = shared.watched.get(self.org, _UNKNOWN)
+            if not watched and time.monotonic() < looked:  # nobody to notify: the store's own coroutine saves a step
+                return self.store.apply(changes, now=self.now())
+        return self._apply(changes)
+
+    async def _apply(self, changes: Sequence[Change]) -> list[Any]:
+        if self.batch is not None:
+            self.batch.extend(changes)
+            return [_provisional(change) for change in changes]
+        if not self.shared._opened:
+            await self.shared.open()
+        notices, companions = await self._noticed(changes), self.companions
+        together = [*changes, *companions, *notices] if companions or notices else changes
+        done = (await self.store.apply(together, now=self.now()))[: len(changes)]
+        if companions:  # if the commit fails, they stay for the next attempt
+            self.companions = []
+        if self.shared.events.listening:
+            self._tell(changes, done)
+        return done
+
+    async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
+        """Rows that notify watchers of these changes; empty if nobody watches, which is looked up every
+        LOOK_SECONDS/2."""
+        looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
+        if time.monotonic() >= looked:
+            now = self.now()
+            mark = await self.store.get(Mark, (self.org, WATCHED, ""), now=now)
+            watched = mark is not None and mark.position > now
+            # Half of the time that a starting watch waits, so that every writer notices it in time.
+            self.shared.watched[self.org] = time.monotonic() + LOOK_SECONDS / 2, watched
+        if not watched:
+            return []
+        from .watching import notices
+
+        return notices(self, changes)
+
+    def _tell(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
+        """Call hooks after the commit: for appended messages, and for whatever wrote an audit event."""
+        for change, result in zip(changes, done, strict=True):
+            if isinstance(change, Append) and not result.replayed:
+                sizes = sum(len(message.text) for message in change.messages)
+                self.shared.emit(
+                    "message", org=change.org, thread=change.thread, first=result.first, count=result.count,
+                    characters=sizes,
+                )  # fmt: skip
+            elif isinstance(change, Put) and isinstance(change.record, AuditEvent):
+                self._tell_of(change.record)
+
+    def _tell_of(self, event: AuditEvent) -> None:
+        if event.action == "forget":
+            rows = sum((event.detail or {}).get("counts", {}).values())
+            self.shared.emit("forget", org=event.org, kind=event.kind, fingerprint=event.subject, rows=rows)
+        elif event.kind in ("fact", "learning"):
+            self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
+
+    def pending(self, kind: type[R], key: Key) -> tuple[bool, R | None]:
+        """Whether the open batch has written or deleted this row, and its new value: a batch reads its own writes."""
+        for change in reversed(self.batch or ()):
+            if isinstance(change, Put) and type(change.record) is kind and change.record.row_key == key:
+                return True, change.record
+            if isinstance(change, Delete) and change.kind is kind and change.key == key:
+                return True, None
+        return False, None
+
+    async def commit(self, batch: Core) -> list[Any]:
+        """Apply the changes that a batch collected."""
+        changes, batch.batch = batch.batch or [], None
+        keyed = [
+            (change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None
+        ]
+        if len(keyed) != len(set(keyed)):
+            raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
+        if not changes or not batch.watched:
+            return await self.apply(*changes) if changes else []
+
+        async def attempt() -> list[Any]:
+            return await self.apply(*await self.guarded(changes, batch.watched))
+
+        done: list[Any] = await self.retry(attempt, rows=self.guards(changes, batch.watched))
+        return done
+
+    def watch_thread(self, id: str, ns: str) -> None:
+        """Make the open batch fail to commit if the thread is then in another namespace."""
+        if self.batch is not None:
+            self.watched.setdefault(id, ns)
+
+    def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[Key]:
+        """The threads on whose versions `guarded` alone relies; where the changes expect one, that is the caller's."""
+        expected = {change.key for change in changes if isinstance(change, Expect)}
+        threads: set[Key] = {(self.org, id) for id in watched}
+        return threads - expected
+
+    async def guarded(self, changes: Sequence[Change], watched: Mapping[str, str]) -> list[Change]:
+        """The changes, preceded by guards on the versions of the threads they rely on; raises Conflict if one moved.
+
+        Changes that create a thread are left out if it exists already in the same namespace.
+        """
+        rows = await self.get_many(Thread, [(id,) for id in watched])
+        expected: list[Change] = []
+        there: set[str] = set()
+        for (id, ns), row in zip(watched.items(), rows, strict=True):
+            if row is not None and row.ns != ns:
+                raise Conflict(f"thread {id!r} exists in another namespace; choose another id", thread=id, final=True)
+            if row is not None:
+                there.add(id)
+            expected.append(Expect(Thread, (self.org, id), 0 if row is None else row.version))
+        kept = [change for change in changes if _created(change) not in there]
+        return [*expected, *kept]
+
+    async def retry(self, attempt: Callable[[], Any], *, rows: Collection[Key] | None = None) -> Any:
+        """Optimistic retry: run a read-then-write again, with back-off, while its Expect fails with Conflict.
+
+        With `rows`, only if the Expect was on one of them: any other is the caller's, and would fail each time.
+        """
+        until, tries = time.monotonic() + RETRY_SECONDS, 0
+        while True:
+            try:
+                return await attempt()
+            except Conflict as conflict:
+                callers = rows is not None and conflict.facts.get("key") not in rows
+                if callers or conflict.facts.get("final") or time.monotonic() > until:
+                    raise
+                tries += 1
+                await self.runtime.sleep(pause(tries, first=0.001, longest=0.05))
+
+    def narrowed(self, scope: Scope) -> Core:
+        """A core over the same parts with a smaller scope."""
+        return Core(self.shared, scope, self.batch, self.watched)
+
+    def beside(self, *, blocking: bool) -> Core:
+        """This handle for blocking or for awaiting callers."""
+        if self.batch is not None:
+            raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
+        if self.shared.runtime.blocking == blocking:
+            return self
+        return Core(self.shared.twin.of(blocking=blocking), self.scope)
+
+    def facade(self) -> Any:
+        """The public facade of this handle; imported by name, because the engine must not import upwards."""
+        module, name = ("blocking.memory", "Memory") if self.runtime.blocking else ("memory", "AsyncMemory")
+        return getattr(import_module(f"memorist.{module}"), name)._over(self)
+
+    def batched(self) -> Core:
+        """A core that collects its changes into a new batch."""
+        if self.batch is not None:
+            raise UsageError("batches cannot be nested; put all changes into one")
+        return Core(self.shared, self.scope, [])
+
+
+def _created(change: Change) -> str | None:
+    """The id of the thread that a change creates if absent; None for other changes."""
+    made = change.record if isinstance(change, Put) and change.absent else None
+    return made.id if isinstance(made, Thread) else None
+
+
+def _micros() -> int:
+    return time.time_ns() // 1000
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return to_datetime(to_micros(moment))
+
+
+def _nothing() -> None:
+    """No worker to wake."""
+
+
+def _provisional(change: Change) -> Any:
+    """The placeholder result of a change collected in a batch; real numbers are given at the commit."""
+    if isinstance(change, Put):
+        return Stored(0, None)
+    if isinstance(change, Append):
+        return Appended(0, len(change.messages))
+    return None

@@ -1,0 +1,334 @@
+"""Entities: a read-through cache of records from other systems, kept for an hour by default.
+
+Concurrent callers share one load. Within a process they queue on a lock; between processes the row carries a lease on
+loading it, and the others poll until it is loaded. A value whose row was invalidated while it was being loaded is not
+cached, because the load may have read the old data.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from ..backoff import pause
+from ..errors import Conflict, UsageError
+from ..ports import Ttl, to_datetime, to_micros, ttl_micros
+from ..records import CachedEntity, Key
+from ..stores.base import Delete, DeleteRange, Expect, Put
+from ..values import Json, as_list, as_name, check_name, encode_json
+from .core import Core
+
+Loader = Callable[..., Json | Awaitable[Json]]
+"""A function, sync or async, from an id to JSON, or to None if there is no such entity."""
+
+ENTITY_TTL = 3600
+MISSING_TTL = 30
+LOAD_LEASE = 30
+_MOST_FAILURES = 256
+
+
+class EntityStats(msgspec.Struct):
+    """Counts of what the cache did in this process."""
+
+    hits: int = 0
+    misses: int = 0
+    loads: int = 0
+    stale: int = 0
+    failures: int = 0
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How long a cached entity is fresh, and how long after that it may be served stale, in microseconds."""
+
+    ttl: int
+    stale: int = 0
+
+
+class _Source(Terms, frozen=True, kw_only=True):
+    """The loader of a type of entities, with its terms."""
+
+    load: Loader
+
+
+class _CacheState(msgspec.Struct):
+    """What all handles on one memory share: loaders by org and type, counts, and the loads that just failed."""
+
+    sources: dict[tuple[str, str], _Source] = {}
+    stats: EntityStats = msgspec.field(default_factory=EntityStats)
+    failed: dict[Key, tuple[int, BaseException]] = {}
+    finished: int = 0
+
+
+def cache_state() -> Any:
+    """A new state of the entity cache; the blocking and the async flavour of a memory share one."""
+    return _CacheState()
+
+
+class Entities:
+    """Reads entities from the cache, or through a loader."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        # The cache is written at once, even inside a batch.
+        self._direct = core if core.batch is None else Core(core.shared, core.scope)
+        self._state: _CacheState = core.shared.parts.setdefault("entities", _CacheState())
+
+    def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
+        """Register the loader of a type: `load(id)` returns JSON, or None if there is no such entity.
+
+        Examples:
+            >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
+            >>> memory.entities.get("customer", "7")
+            {'id': '7'}
+        """
+        self._core.scope.whole_org("the entity cache")
+        self._state.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
+
+    async def get(
+        self,
+        type: str,
+        id: str,
+        load: Loader | None = None,
+        *,
+        ttl: Ttl | None = None,
+        stale: Ttl | None = None,
+    ) -> Json:
+        """Read an entity from the cache or through its loader; None if the loader finds none (cached for 30 s).
+
+        With `stale`, a value that is too old by at most that much is returned at once and reloaded in the background.
+
+        Raises what the loader raises; nothing is cached then.
+
+        Examples:
+            >>> memory.entities.get("customer", "7", lambda id: {"id": id})
+            {'id': '7'}
+        """
+        self._core.scope.whole_org("the entity cache")
+        key = (self._core.org, check_name(type, "entity type"), as_name(id, "entity id"))
+        source = self._source(type, load, ttl, stale)
+        row = await self._direct.get(CachedEntity, *key[1:])
+        stats = self._state.stats
+        if row is not None and row.status != "loading":
+            if self._fresh(row):
+                stats.hits += 1
+                return row.value
+            if source.stale:
+                stats.stale += 1
+                self._reload(key, source, row)
+                return row.value
+        stats.misses += 1
+        return await self._shared_load(key, source)
+
+    async def get_many(
+        self,
+        type: str,
+        ids: Iterable[str],
+        load: Loader | None = None,
+        *,
+        ttl: Ttl | None = None,
+        stale: Ttl | None = None,
+    ) -> list[Json]:
+        """Read several entities of one type, in the order of the given ids; missing ones are loaded concurrently.
+
+        Examples:
+            >>> memory.entities.get_many("customer", ["7", "8"], lambda id: {"id": id})
+            [{'id': '7'}, {'id': '8'}]
+        """
+        self._core.scope.whole_org("the entity cache")
+        loads = [self.get(type, id, load, ttl=ttl, stale=stale) for id in as_list(ids, "ids")]
+        return await self._core.runtime.gather(loads)
+
+    async def invalidate(self, type: str, id: str | None = None) -> int:
+        """Remove one entity, or all of a type, from the cache; returns how many.
+
+        Examples:
+            >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
+            >>> memory.entities.invalidate("customer", "7")
+            1
+        """
+        self._core.scope.whole_org("the entity cache")
+        prefix = (self._core.org, check_name(type, "entity type"))
+        if id is None:
+            results = await self._core.apply(DeleteRange(CachedEntity, prefix))
+        else:
+            results = await self._core.apply(Delete(CachedEntity, (*prefix, check_name(str(id), "entity id"))))
+        return int(results[0] or 0)
+
+    def stats(self) -> EntityStats:
+        """Count hits, misses and loads of this process, over all handles on this memory.
+
+        Examples:
+            >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
+            >>> memory.entities.stats().loads
+            1
+        """
+        self._core.scope.whole_org("the entity cache")
+        return msgspec.structs.replace(self._state.stats)
+
+    # -- loading
+
+    def _source(self, type: str, load: Loader | None, ttl: Ttl | None, stale: Ttl | None) -> _Source:
+        known = self._state.sources.get((self._core.org, type))
+        if load is None and known is None:
+            raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
+        made = known if load is None else _source(load, ENTITY_TTL, None)
+        assert made is not None
+        return _Source(
+            ttl=made.ttl if ttl is None else ttl_micros(ttl) or 0,
+            stale=made.stale if stale is None else ttl_micros(stale) or 0,
+            load=made.load,
+        )
+
+    def _fresh(self, row: CachedEntity) -> bool:
+        return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
+
+    async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> Any:
+        arrived = self._state.finished
+        async with self._core.shared.entity_locks.hold(key):
+            failed = self._state.failed.get(key)
+            if failed is not None and failed[0] > arrived:
+                # The load that this caller waited for has failed: it gets the error as it would have got the value.
+                raise failed[1]
+            return await self._load_once(key, source)
+
+    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
+        """Load under the row's lease, or wait for the value that another process is loading."""
+        tries = 0
+        while True:
+            row = await self._direct.get(CachedEntity, *key[1:])
+            if row is not None and self._fresh(row):
+                return row.value
+            if row is not None and self._leased(row):
+                tries += 1
+                await self._core.runtime.sleep(pause(tries, first=0.005, longest=0.25))
+                continue
+            lease = await self._take(key, row)
+            if lease is not None:
+                return await self._load(lease, row, source)
+
+    def _leased(self, row: CachedEntity) -> bool:
+        until = row.leased_until
+        return row.owner is not None and until is not None and to_micros(until) > self._core.now()
+
+    async def _take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
+        """Take the lease by compare-and-set: the leased row, or None if another process was faster."""
+        now, at = self._core.now(), self._core.at()
+        until = to_datetime(now + LOAD_LEASE * 1_000_000)
+        if row is None:
+            row = CachedEntity(
+                org=key[0], type=key[1], id=key[2], status="loading", fresh_until=at, created_at=at, updated_at=at
+            )
+        expires = row.expires_at if row.expires_at is not None and row.expires_at > until else until
+        owner = f"{os.getpid()}-{os.urandom(4).hex()}"
+        lease = msgspec.structs.replace(row, owner=owner, leased_until=until, updated_at=at, expires_at=expires)
+        try:
+            results = await self._direct.apply(Expect(CachedEntity, key, row.version), Put(lease))
+        except Conflict:
+            return None
+        except BaseException:
+            # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
+            await self._abandon(lease, row)
+            raise
+        return msgspec.structs.replace(lease, version=results[1].version)
+
+    async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> Any:
+        state = self._state
+        state.stats.loads += 1
+        try:
+            value = await self._call(source.load, lease.id)
+            encode_json(value, "entity")
+        except BaseException as error:
+            self._failed(lease.row_key, error)
+            await self._give_back(lease, before)
+            raise
+        state.finished += 1
+        state.failed.pop(lease.row_key, None)
+        try:
+            await self._keep(lease, value, source)
+        except BaseException:
+            await self._abandon(lease, before)
+            raise
+        return value
+
+    def _failed(self, key: Key, error: BaseException) -> None:
+        """Count a failed load, and keep its error for callers that waited for it."""
+        state = self._state
+        state.stats.failures += 1
+        state.finished += 1
+        if isinstance(error, Exception):
+            state.failed[key] = (state.finished, error)
+            while len(state.failed) > _MOST_FAILURES:
+                state.failed.pop(next(iter(state.failed)))
+
+    async def _keep(self, lease: CachedEntity, value: Any, source: Terms) -> None:
+        now = self._core.now()
+        ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
+        row = msgspec.structs.replace(
+            lease,
+            value=value,
+            status="missing" if value is None else "found",
+            owner=None,
+            leased_until=None,
+            fresh_until=to_datetime(now + ttl),
+            updated_at=to_datetime(now),
+            expires_at=to_datetime(now + ttl + (source.stale if value is not None else 0)),
+        )
+        await self._write_over(lease, Put(row))
+
+    async def _give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
+        """Release the lease after a failed load: restore the row as it was before, or delete it."""
+        empty = before is None or before.status == "loading"
+        await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
+
+    async def _abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
+        held = await self._direct.get(CachedEntity, lease.type, lease.id)
+        if held is not None and held.owner == lease.owner:
+            await self._give_back(held, before)
+
+    async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
+        try:
+            await self._direct.apply(Expect(CachedEntity, lease.row_key, lease.version), change)
+        except Conflict:
+            # Invalidated or taken over while loading: the loaded value may be outdated.
+            return
+
+    async def _call(self, load: Loader, id: str) -> Any:
+        arguments = (id,) if _takes_id(load) else ()
+        if inspect.iscoroutinefunction(load):
+            return await self._core.runtime.resolve(load(*arguments))
+        return await self._core.runtime.resolve(await self._core.runtime.offload(load, *arguments))
+
+    def _reload(self, key: tuple[str, str, str], source: _Source, row: CachedEntity) -> None:
+        if not self._leased(row):
+            self._start(key, source)
+
+    def _start(self, key: tuple[str, str, str], source: _Source) -> None:
+        """Load in the background."""
+
+        async def reload() -> None:
+            try:
+                await self._shared_load(key, source)
+            except Exception:
+                # Counted in `failures`. The stale value is served until it is too old; then a caller gets the error.
+                return
+
+        self._core.runtime.start(reload, "memorist-entity")
+
+
+def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
+    if not callable(load):
+        raise UsageError("a loader is a function of an id")
+    return _Source(ttl=ttl_micros(ttl) or 0, stale=ttl_micros(stale) or 0, load=load)
+
+
+def _takes_id(load: Loader) -> bool:
+    """Whether the loader takes the id as an argument; a loader for a single entity need not."""
+    try:
+        parameters = inspect.signature(load).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) for p in parameters)

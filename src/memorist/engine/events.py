@@ -1,0 +1,140 @@
+"""Events: hooks that users register, and OpenTelemetry where it is installed. Ids and sizes only, never content."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from .core import Core
+
+EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", "job")
+
+
+class Event(msgspec.Struct, frozen=True):
+    """An event: its name, the org, and ids and sizes; never content."""
+
+    name: str
+    org: str
+    data: Mapping[str, Any]
+
+
+def warn(text: str, *values: object) -> None:
+    """Log a warning under `memorist`: ids and names of errors, never content."""
+    import logging
+
+    logging.getLogger("memorist").warning(text, *values)
+
+
+Hook = Callable[[Event], Any]
+
+
+class Events:
+    """The registered hooks, and OpenTelemetry if it is on."""
+
+    def __init__(self) -> None:
+        self.listening = False
+        """Whether there is any hook or tracer; callers on hot paths check this first."""
+        self._hooks: dict[str, list[Hook]] = {}
+        self._traced: Any = None
+
+    def on(self, name: str, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each event of this name; returns a function that removes it."""
+        if name not in EVENTS:
+            raise UsageError(f"no event {name!r}; there are {', '.join(EVENTS)}")
+        if not callable(hook) or inspect.iscoroutinefunction(hook):
+            raise UsageError("a hook is a plain function of one event; it may start a task where it needs to await")
+        hooks = self._hooks.setdefault(name, [])
+        hooks.append(hook)
+        self.listening = True
+
+        def off() -> None:
+            if hook in hooks:
+                hooks.remove(hook)
+            self.listening = self._traced is not None or any(self._hooks.values())
+
+        return off
+
+    def trace(self) -> None:
+        """Send counters and spans to OpenTelemetry from now on."""
+        from ..telemetry import Telemetry
+
+        self._traced = Telemetry()
+        self.listening = True
+
+    def emit(self, name: str, org: str, data: Mapping[str, Any]) -> None:
+        """Call the hooks of an event; a hook that raises is logged and does not stop the operation."""
+        if self._traced is not None:
+            self._traced.count(name, org, data)
+        for hook in tuple(self._hooks.get(name, ())):
+            try:
+                hook(Event(name, org, data))
+            except Exception as problem:  # a user's function may raise anything
+                warn("a hook on %s failed: %s", name, type(problem).__name__)
+
+    def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
+        """A span around an operation, if OpenTelemetry is on."""
+        if self._traced is None:
+            return _NO_SPAN
+        spanned: AbstractContextManager[Any] = self._traced.span(name, **attributes)
+        return spanned
+
+
+_NO_SPAN = nullcontext()
+
+
+class Listens:
+    """The methods of both facades that register hooks."""
+
+    _core: Core
+
+    def on(self, event: str, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each event of a name (message, fact, fold, forget, …); returns a function that removes it."""
+        scope = self._core.scope
+        scope.whole_org("listening to events")
+        if scope.all_orgs or not callable(hook) or inspect.iscoroutinefunction(hook):
+            return self._core.shared.events.on(event, hook)
+        return self._core.shared.events.on(event, lambda told: hook(told) if told.org == scope.org else None)
+
+    def trace(self) -> None:
+        """Send counters of events and spans of operations to OpenTelemetry (extra `otel`)."""
+        self._core.scope.whole_org("tracing")
+        self._core.shared.events.trace()
+
+    def on_message(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each append."""
+        return self.on("message", hook)
+
+    def on_fact(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when a fact is written, derived, corrected, rejected or deleted."""
+        return self.on("fact", hook)
+
+    def on_learning(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when a learning is added, changed or deleted."""
+        return self.on("learning", hook)
+
+    def on_fold(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when the older part of a thread is folded into a summary."""
+        return self.on("fold", hook)
+
+    def on_forget(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when something was forgotten."""
+        return self.on("forget", hook)
+
+    def on_recall(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each recall."""
+        return self.on("recall", hook)
+
+    def on_context(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each context."""
+        return self.on("context", hook)
+
+    def on_job(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each job of the outbox, done or failed."""
+        return self.on("job", hook)

@@ -1,0 +1,271 @@
+"""Forgetting: deletes a thing with everything derived from it from every table, and on request from the files too.
+
+A write-ahead job records what is to be forgotten. If the process dies half-way, the job stays, and `resume` (which
+every forgetting calls first) finishes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
+from ...kinds import namespaced
+from ...messages import message_id
+from ...records import Fact, Job, Key
+from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifies
+from ...values import check_name, decode_json, encode_json
+from ..audit import audit
+from ..core import Core
+from ..events import warn
+from ..watching import forget_notices
+from .erase import Eraser
+from .fingerprints import fingerprint
+from .guard import forgotten
+from .reach import in_reach, thread_reach, thread_row
+
+QUEUE = "forget"
+SCRUB = "scrub"
+
+
+FactRef = str | tuple[str, str] | Fact
+"""A fact by itself, by `(namespace, key)`, or by `"namespace/key"`."""
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """The report of a forgetting: rows deleted by table, and what a search of the files found afterwards."""
+
+    kind: str
+    counts: dict[str, int]
+    tombstones: int
+    physical: bool = False
+    verified: bool | None = None
+    """True if no piece of it was found in the store's rows and files; None if not all of them were searched."""
+    found: list[str] = []
+    """Files and tables in which a piece was still found."""
+    checked: list[str] = []
+    """Files and tables that were searched."""
+    unchecked: list[str] = []
+    """What may still hold it and was not searched, each with the reason."""
+    preview: bool = False
+    """Whether nothing was deleted and the counts say what would be."""
+    complete: bool = True
+    """False if something derived from it is left in a namespace that this handle may not write."""
+
+    @property
+    def total(self) -> int:
+        """How many rows were deleted."""
+        return sum(self.counts.values())
+
+
+class Forgetting:
+    """Forgets users, threads, messages, facts and sources."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def forget(
+        self,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: FactRef | None = None,
+        source: str | None = None,
+        physical: bool = False,
+        preview: bool = False,
+    ) -> Erasure:
+        """Remove one thing and everything derived from it; `physical` also rewrites a SQLite file without its bytes.
+
+        The files of a server are shared with others: there `physical` is refused, and an operator runs `scrub`. A fact
+        is given as itself, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be deleted.
+        `complete` is False if something derived is left that this handle may not write.
+        """
+        if self._core.batch is not None:
+            raise UsageError("forget cannot be part of a batch; call it on the memory itself")
+        if physical:
+            self._own_files()
+        given = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
+        named = {kind: value for kind, value in given.items() if value is not None}
+        if len(named) != 1:
+            raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
+        kind, value = next(iter(named.items()))
+        if preview:
+            return await self._preview(kind, await self._checked(kind, value))
+        await self.resume()
+        id = await self._checked(kind, value)
+        job = self._job(kind, id, physical)
+        # The Delete makes this batch count as a deletion, which succeeds on a full disk.
+        await self._core.apply(Delete(Job, job.row_key), Put(job))
+        return await self._erase(job.row_key, kind, id, physical)
+
+    async def resume(self) -> list[Erasure]:
+        """Finish forgettings that earlier processes began, each with the rights of the handle that asked for it."""
+        done = []
+        scope = self._core.scope
+        for job in await self._core.scan(Job, QUEUE):
+            payload = job.payload
+            if payload["kind"] == SCRUB:
+                await self._scrub_late(job.row_key)
+            elif scope.user is None or job.ns == scope.own():
+                user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
+                asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
+                # The last argument: all namespaces are settled, because those of the first attempt are not known.
+                done.append(await asked._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
+        return done
+
+    async def forgotten(self, *sources: str) -> bool:
+        """Whether one of these sources (messages, threads, documents) was forgotten, so nothing may be derived from
+        it."""
+        return await forgotten(self._core, sources)
+
+    async def _preview(self, kind: str, id: str) -> Erasure:
+        eraser = Eraser(self._core, preview=True)
+        complete = await self._remove(eraser, kind, id)
+        return Erasure(kind, dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
+
+    async def _checked(self, kind: str, value: Any) -> str:
+        """The id of the thing to forget, as text; raises if it is not in this scope."""
+        if kind == "user":
+            return self._core.scope.subject(value)
+        if kind == "fact":
+            return encode_json(await self._fact(value))
+        id = check_name(value if isinstance(value, str) else getattr(value, "id", value), kind)
+        if kind == "source":
+            reach = await in_reach(self._core, id)
+        else:
+            reach = await thread_reach(self._core, id if kind == "thread" else message_id(id)[0])
+        if not reach:
+            raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
+        return id
+
+    async def _fact(self, value: Any) -> tuple[str, str]:
+        if isinstance(value, Fact):
+            value = (value.ns, value.key)
+        if isinstance(value, tuple) and len(value) == 2:
+            return self._core.scope.writable(value[0]), check_name(value[1], "fact key")
+        readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
+        if len(readings) > 1:
+            readings = [reading for reading in readings if await self._core.get(Fact, *reading)]
+        if len(readings) != 1:
+            raise UsageError("name the fact by itself, by (namespace, key) or by 'namespace/key'")
+        return self._core.scope.writable(readings[0][0]), readings[0][1]
+
+    def _job(self, kind: str, id: str, physical: bool) -> Job:
+        at = self._core.at()
+        return Job(
+            org=self._core.org,
+            queue=QUEUE,
+            ns=self._core.scope.own(),
+            item=f"{kind}:{fingerprint(id)}",
+            run_at=at,
+            payload={"kind": kind, "id": id, "physical": physical},
+            created_at=at,
+            updated_at=at,
+        )
+
+    async def _erase(self, job: Key, kind: str, id: str, physical: bool, resumed: bool = False) -> Erasure:
+        eraser = Eraser(self._core)
+        complete = await self._remove(eraser, kind, id)
+        await eraser.settle(everywhere=resumed)
+        counts = dict(sorted(eraser.counts.items()))
+        # The event names only a fingerprint: it records that something was forgotten, not what.
+        event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
+        if kind == "user":
+            event = Put(msgspec.structs.replace(event.record, user=None))
+        # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
+        # nothing, replaces it, so that a failed scrub is done by the next forgetting.
+        scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
+        named = await forget_notices(self._core, f"user:{id}") if kind == "user" else []
+        await self._core.apply(Delete(Job, job), event, *named, *([Put(scrub)] if physical else []))
+        # Drop the vectors and counts that this process caches in RAM.
+        self._core.shared.scopes.drop(self._core.org)
+        if physical:
+            await self._scrub(scrub.row_key)
+        report = await self._search(eraser) if physical else Absence(unchecked=_unsearched(self._core.store))
+        return Erasure(
+            kind,
+            counts,
+            eraser.tombstones,
+            physical,
+            report.verified,
+            report.found,
+            report.checked,
+            report.unchecked,
+            complete=complete,
+        )
+
+    async def _remove(self, eraser: Eraser, kind: str, id: str) -> bool:
+        """Delete a thing; whether nothing derived from it is left."""
+        if kind == "user":
+            return await eraser.user(id)
+        if kind == "source":
+            return await eraser.source(id)
+        if kind == "fact":
+            ns, key = decode_json(id)
+            return await eraser.fact(ns, key)
+        if kind == "message":
+            return await eraser.message(*message_id(id))
+        return await eraser.thread(id, await thread_row(self._core, id))
+
+    def _own_files(self) -> Scrubs:
+        """The store, if its files belong to this memory alone; raises Unsupported otherwise."""
+        store = self._core.store
+        if isinstance(store, Scrubs) and store.owns_files:
+            return store
+        raise Unsupported(
+            f"physical=True rewrites files, and those of the {store.name} store are shared with others: forget without "
+            "it, then have an operator run `memorist scrub` (or memory.scrub() on a handle with all_orgs=True)"
+        )
+
+    async def _scrub(self, job: Key) -> None:
+        await self._own_files().scrub()
+        await self._core.apply(Delete(Job, job))
+
+    async def _scrub_late(self, job: Key) -> None:
+        """Repeat a scrub that failed before; if it fails again, its job stays, and other forgettings continue."""
+        try:
+            await self._scrub(job)
+        except (StoreError, Unsupported) as error:
+            warn("deleted bytes are still in the files of the store: %s", error)
+
+    async def _search(self, eraser: Eraser) -> Absence:
+        """Search the store for pieces of what was deleted."""
+        store = self._core.store
+        if not isinstance(store, Verifies):
+            return Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
+        if not eraser.needles.bytes:
+            return Absence(unchecked=["all of it (nothing that went is long enough to be told from what others wrote)"])
+        return await store.verify_absent(sorted(eraser.needles.bytes), org=self._core.org)
+
+
+class Scrubbing:
+    """Rewrites the store's files without deleted bytes: an operator's command, because on a server it affects all
+    tenants."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def scrub(self) -> Scrubbed:
+        """Rewrite every file of the store; refused to a user's handle, and on a server to a handle of one org."""
+        self._core.scope.whole_org("scrub")
+        await self._core.shared.open()
+        store = self._core.store
+        if not isinstance(store, Scrubs):
+            raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
+        if not store.owns_files and not self._core.scope.all_orgs:
+            raise Forbidden(
+                f"scrub rewrites the files of every org on the {store.name} store; an operator does it: "
+                "`memorist scrub`, or a handle opened with all_orgs=True"
+            )
+        return await store.scrub()
+
+
+def _unsearched(store: Store) -> list[str]:
+    """A sentence on bytes that stay in the store's files until they are rewritten; none for a store without files."""
+    if store.name == "memory":
+        return []
+    own = isinstance(store, Scrubs) and store.owns_files
+    how = "physical=True removes them" if own else "an operator removes them with `memorist scrub`"
+    return [f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"]

@@ -1,0 +1,199 @@
+"""Counts for `stats`, and the report of `doctor`: the store, the queues, failed parts, and all problems."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..errors import CorruptRecord, MemoristError
+from ..kinds import KINDS
+from ..records import Entry, Mark, Record, StateEntry
+from ..stores.base import Diagnoses
+from ..values import Json
+from .core import Core
+from .corrections import replaced_corrections
+from .outbox import Backlog, Jobs
+from .recall.indexing import INDEX
+
+T = TypeVar("T")
+PAGE = 1000
+STUCK_SECONDS = 3600.0
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """Turns of ended sessions."""
+
+    persisted: int
+    """Turns from which facts and learnings are derived."""
+    passing: int
+    """Turns that `should_persist` excluded from derivation."""
+
+
+class ReadingCost(msgspec.Struct, frozen=True):
+    """The cost of extracting from messages with a model, over the threads that still exist."""
+
+    calls: int
+    messages: int
+    """Messages that users wrote and that went into those calls."""
+    input_tokens: int
+    output_tokens: int
+    input_tokens_per_1000: int
+    """Tokens read for 1,000 messages; zero before the first call, and where the provider did not count."""
+    output_tokens_per_1000: int
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """Counts of what is stored, by kind, and of what is indexed."""
+
+    org: str
+    threads: int
+    messages: int
+    message_tokens: int
+    summaries: int
+    facts: int
+    learnings: int
+    documents: int
+    tasks: int
+    turns: Turns
+    reading: ReadingCost
+    indexed: int
+    """Entries that recall can find."""
+    waiting: dict[str, int]
+    """Jobs that are not done yet, by queue."""
+    dead_letters: int
+    """Jobs that were given up."""
+    namespaces: list[str]
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """The report of `doctor`: the store, the embedder, the queues, and every problem."""
+
+    store: str
+    details: dict[str, Json]
+    """Versions, settings and sizes, as the store reports them."""
+    embedder: str | None
+    queues: list[Backlog]
+    problems: list[str]
+    """Each problem with what to do about it; empty if there is none."""
+
+
+class Health:
+    """Counts rows and checks the health of a memory."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def stats(self) -> Stats:
+        """Count what is stored in this org, by kind, and how much of it is indexed."""
+        core = self._core
+        held = {kind.record.table.name: await self._visible(kind.record) for kind in KINDS if kind.counted}
+        scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_read(mark.item)]
+        queues = await Jobs(core).backlog()
+        counts = {table: len(rows) for table, rows in held.items()}
+        named = {row.ns for table in ("threads", "facts") for row in held[table]}
+        return Stats(
+            org=core.org,
+            threads=counts["threads"],
+            messages=sum(thread.length - thread.start for thread in held["threads"]),
+            message_tokens=sum(thread.tokens for thread in held["threads"]),
+            summaries=counts["summaries"],
+            facts=counts["facts"],
+            learnings=counts["learnings"],
+            documents=counts["documents"],
+            tasks=counts["tasks"],
+            turns=await self._turns(),
+            reading=await self._reading({f"thread:{thread.id}" for thread in held["threads"]}),
+            indexed=sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
+            waiting={one.queue: one.waiting for one in queues},
+            dead_letters=sum(one.dead for one in queues),
+            namespaces=sorted(named | {mark.item for mark in scopes}),
+        )
+
+    async def _turns(self) -> Turns:
+        from .session import PASSED, PERSISTED
+
+        entries = await self._visible(StateEntry)
+        return Turns(
+            *(
+                sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
+                for key in (PERSISTED, PASSED)
+            )
+        )
+
+    async def _reading(self, items: set[str]) -> ReadingCost:
+        """The cost of a model's calls, summed over the watermarks of the threads that this handle may read."""
+        marks = [mark for mark in await self._core.scan(Mark, "derive") if mark.item in items]
+        costs = [mark.detail["cost"] for mark in marks if mark.detail and "cost" in mark.detail]
+        names = ("calls", "messages", "input_tokens", "output_tokens")
+        calls, messages, read, written = (sum(cost[name] for cost in costs) for name in names)
+        per_1000 = 1000 / messages if messages else 0
+        return ReadingCost(calls, messages, read, written, round(read * per_1000), round(written * per_1000))
+
+    async def _visible(self, kind: type[Record]) -> list[Any]:
+        """The rows of a kind with a namespace that this handle may see."""
+        rows: list[Any] = await self._core.listed(kind)
+        return [row for row in rows if self._core.scope.may_read(row.ns)]
+
+    async def doctor(self, *, deep: bool = False) -> Diagnosis:
+        """The store under us, the queues, the parts that failed, and every problem in one list."""
+        core = self._core
+        core.scope.whole_org("doctor")
+        await core.shared.open()
+        store = core.store
+        found = dict(await store.diagnose(deep=deep)) if isinstance(store, Diagnoses) else {}
+        problems = list(found.pop("problems", ()))
+        queues = await _sound(Jobs(core).backlog(), [], problems)
+        for queue in queues:
+            if queue.dead:
+                reasons = "; ".join(queue.errors)
+                problems.append(f"{queue.dead} dead letters in {queue.queue}: {reasons}; retry with --retry-dead")
+            if queue.failing:
+                reasons = "; ".join(queue.reasons)
+                problems.append(f"{queue.failing} jobs in {queue.queue} failed and will be tried again: {reasons}")
+            if queue.waiting and queue.lag_seconds > STUCK_SECONDS:
+                problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `memorist worker`")
+        if not any(queue.queue == "index" and queue.waiting for queue in queues):
+            core.shared.problems.pop(INDEX, None)  # another process has written what this one could not
+        problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
+        if replaced := await _sound(replaced_corrections(core), [], problems):
+            keys = ", ".join(dict.fromkeys(one.fact.key for one in replaced[:3]))
+            problems.append(
+                f"{len(replaced)} facts replaced a correction this week (such as {keys}); look at them with "
+                "`memorist facts history`, and correct or restore them"
+            )
+        embedder = await _sound(self._embedder(problems), None, problems)
+        return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, problems)
+
+    async def _embedder(self, problems: list[str]) -> str | None:
+        """The name of the embedder; adds a problem if stored vectors were made by another one."""
+        core = self._core
+        try:
+            embedder = core.shared.embedder
+        except MemoristError as problem:
+            problems.append(f"embedder: {problem}")
+            return None
+        if embedder is None:
+            return None
+        for mark in await core.scan(Mark, "scope", limit=PAGE):
+            oldest = await core.scan(Entry, mark.item, index="by_stamp", limit=1)
+            newest = await core.scan(Entry, mark.item, index="by_stamp", limit=1, reverse=True)
+            others = [entry.embedder for entry in oldest + newest if entry.embedder not in (None, embedder.name)]
+            if others:
+                problems.append(
+                    f"vectors of {mark.item} were made by {others[0]}, not {embedder.name}: recall compares them by "
+                    "that one where its name says how to open it, else by words; run `memorist process vectors`"
+                )
+                break
+        return str(embedder.name)
+
+
+async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:
+    """What a read gives; if rows that it needs are damaged, `otherwise`, and one more problem to report."""
+    try:
+        return await reading
+    except CorruptRecord as damaged:
+        if str(damaged) not in problems:
+            problems.append(str(damaged))
+        return otherwise

@@ -1,0 +1,334 @@
+"""Export and import: JSON lines that hold every row of an org, the same bytes from every store.
+
+The first line identifies the file; then comes a line per row, by table and key, each with a checksum; the last line
+holds the number of rows. An import checks the whole file before it writes anything, so that a damaged file changes
+nothing; then it writes in batches and records its progress in a mark, so that it can be resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+import msgspec
+
+from ..errors import CorruptRecord, InvalidValue, SchemaError, UsageError
+from ..kinds import RECORDS, kind_of_table
+from ..messages import Message
+from ..records import (
+    CachedEntity,
+    Document,
+    Fact,
+    FactVersion,
+    Job,
+    Learning,
+    Mark,
+    Receipt,
+    Record,
+    StateEntry,
+    Summary,
+    Task,
+    Thread,
+    WorkingDocument,
+)
+from ..scope import Namespace
+from ..stores.base import Change, Delete, Load, Put
+from ..typed import ready
+from ..values import check_name
+from .core import Core
+from .forgetting.guard import EPOCH
+from .idempotency import REPLAY
+from .numbering import NUMBERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT = 1
+PAGE = 500
+MOST_NUMBER = 2**53
+TYPED = frozenset(
+    {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
+)
+"""Kinds whose keys are chosen by users and so are checked as names."""
+HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup")
+"""Queues whose jobs only process what is stored; jobs of other queues carry commands, which no file may give."""
+IMPORT_MARK = "import"
+Progress = Callable[[int, int | None], None]
+"""Called with the number of rows done and, if known, the total."""
+
+
+class Transfer(msgspec.Struct, frozen=True):
+    """The report of an export or import: rows by table."""
+
+    rows: int
+    counts: dict[str, int]
+    resumed_at: int = 0
+    """Rows that an earlier, interrupted import of the same file had loaded."""
+
+
+class _Header(msgspec.Struct, frozen=True):
+    memorist: str
+    format: int
+
+
+class _Line(msgspec.Struct, frozen=True):
+    table: str
+    crc: int
+    row: msgspec.Raw
+
+
+class _End(msgspec.Struct, frozen=True):
+    rows: int
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Portable:
+    """Exports and imports the rows of an org."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Write every live row of this org to a file, which is complete or not there at all.
+
+        The file is new, readable by its owner alone, and no link is followed to it; one that is there is replaced.
+        """
+        from pathlib import Path
+
+        self._check_scope()
+        target, offload = Path(path), self._core.runtime.offload
+        counts: Counter[str] = Counter()
+        done = 0
+        with new_file(target) as file:
+            async for lines in self._lines(counts):
+                await offload(file.write, lines)
+                if progress is not None and counts.total() > done:
+                    progress(counts.total(), None)
+                done = counts.total()
+        return Transfer(counts.total(), dict(sorted(counts.items())))
+
+    async def rows(self) -> AsyncIterator[bytes]:
+        """Yield the lines of an export, a page at a time; no file is written."""
+        self._check_scope()
+        async for lines in self._lines(Counter()):
+            yield lines
+
+    async def _lines(self, counts: Counter[str]) -> AsyncIterator[bytes]:
+        yield _encode(_Header("export", FORMAT)) + b"\n"
+        for kind in RECORDS:
+            async for rows in self._pages(kind):
+                counts[kind.table.name] += len(rows)
+                yield b"".join(map(_line, rows))
+        yield _encode(_End(counts.total())) + b"\n"
+
+    async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Load a file that `export` wrote, into this org; rows that are there already are overwritten.
+
+        The file is not trusted: names, namespaces and versions are checked like user input, and of its jobs only
+        harmless ones (indexing and the like) are loaded; nothing in it is executed.
+        """
+        from pathlib import Path
+
+        self._check_scope()
+        source = Path(path)
+        offload = self._core.runtime.offload
+        total, digest, counts = await offload(_validate, source)
+        mark = await self._core.get(Mark, IMPORT_MARK, digest)
+        start = done = 0 if mark is None else mark.position
+        rows = _rows(source, skip=start)
+        while batch := await offload(lambda: list(islice(rows, PAGE))):
+            done += len(batch)
+            await self._core.apply(*await self._loads(batch), self._mark(digest, done))
+            if progress is not None:
+                progress(done, total)
+        await self._core.apply(Delete(Mark, (self._core.org, IMPORT_MARK, digest)))
+        self._core.shared.threads.clear()
+        return Transfer(total, counts, resumed_at=start)
+
+    def _check_scope(self) -> None:
+        self._core.scope.whole_org("export and import")
+        if self._core.batch is not None:
+            raise UsageError("export and import cannot be part of a batch")
+
+    async def _pages(self, kind: type[Record]) -> AsyncIterator[list[Record]]:
+        after = None
+        while True:
+            rows = await self._core.scan(kind, after=after, limit=PAGE)
+            kept = [row for row in rows if not (isinstance(row, Mark) and row.name in (IMPORT_MARK, REPLAY))]
+            if kept:
+                yield kept
+            if len(rows) < PAGE:
+                return
+            after = rows[-1].row_key[1:]
+
+    async def _loads(self, batch: list[Record]) -> list[Change]:
+        """The rows unchanged, except jobs, which are reset, and two kinds of marks that may only grow: epochs (by
+        version, which guards expect) and the last numbers of threads."""
+        rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
+        growing = [row for row in rows if isinstance(row, Mark) and row.name in (EPOCH, NUMBERS)]
+        held = await self._core.get_many(Mark, [row.row_key[1:] for row in growing]) if growing else []
+        known = {row.row_key: row for row in held if row is not None}
+        loads: list[Change] = []
+        for row in rows:
+            if isinstance(row, Job):
+                if row.queue in HARMLESS and row.payload is None:
+                    fields = {"status": "ready", "owner": None, "leased_until": None, "attempts": 0, "error": None}
+                    loads.append(Load(msgspec.structs.replace(row, **fields)))
+            elif not isinstance(row, Mark) or row.row_key not in known or _further(row, known[row.row_key]):
+                loads.append(Load(row))
+        return loads
+
+    def _mark(self, digest: str, done: int) -> Put:
+        at = self._core.at()
+        return Put(Mark(org=self._core.org, name=IMPORT_MARK, item=digest, position=done, updated_at=at))
+
+
+class AsyncExport:
+    """Iterates over the bytes of an export."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        core.scope.whole_org("export and import")
+        self._lines = core.part(Portable).rows()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._lines)
+
+
+def _further(row: Mark, held: Mark) -> bool:
+    return row.position > held.position if row.name == NUMBERS else row.version > held.version
+
+
+def create(path: Path) -> BinaryIO:
+    """Create a new file that only the owner may read (its content is private); a symbolic link there is refused."""
+    no_link: int = getattr(os, "O_NOFOLLOW", 0)
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags | no_link, 0o600))
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[BinaryIO]:
+    """Write a file atomically: under a temporary name, renamed to its own when complete, deleted on an error.
+
+    Only its owner may read it, and no symbolic link is followed; an existing file is replaced.
+    """
+    # A random name, so that two exports to one path do not collide and nobody can plant a link there.
+    part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
+    try:
+        with create(part) as file:
+            yield file
+            if not file.closed:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _line(record: Record) -> bytes:
+    fields = msgspec.to_builtins(record)
+    # The org is left out, so that a file can be loaded into any org.
+    del fields["org"]
+    row = _encode(fields)
+    return _encode(_Line(record.table.name, zlib.crc32(row), msgspec.Raw(row))) + b"\n"
+
+
+def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
+    """Read a whole file, and raise at the first line that is damaged."""
+    import hashlib
+
+    digest = hashlib.blake2b(digest_size=16)
+    counts: Counter[str] = Counter()
+    end: int | None = None
+    with path.open("rb") as file:
+        _check_header(file.readline(), digest)
+        for number, line in enumerate(file, 2):
+            digest.update(line)
+            if end is not None:
+                raise _damaged(number, "there is more after the last line")
+            if line.startswith(b'{"rows":'):
+                end = _decoded(number, line, _End).rows
+                if end != counts.total():
+                    raise _damaged(number, f"it says {end} rows, and there are {counts.total()}")
+            else:
+                counts[_record(number, line).table.name] += 1
+    if end is None:
+        raise _damaged(counts.total() + 2, "the file ends before its last line")
+    return end, digest.hexdigest(), dict(sorted(counts.items()))
+
+
+def _check_header(line: bytes, digest: Any) -> None:
+    digest.update(line)
+    header = _decoded(1, line, _Header)
+    if header.memorist != "export":
+        raise _damaged(1, "this is not an export of Memorist")
+    if header.format > FORMAT:
+        raise SchemaError(f"the file has format {header.format}, and this version reads up to {FORMAT}; upgrade first")
+
+
+def _rows(path: Path, skip: int) -> Iterator[Record]:
+    with path.open("rb") as file:
+        file.readline()
+        for number, line in enumerate(file, 2):
+            if line.startswith(b'{"rows":'):
+                return
+            if number - 2 >= skip:
+                yield _record(number, line)
+
+
+def _record(number: int, line: bytes) -> Record:
+    wrapped = _decoded(number, line, _Line)
+    known = kind_of_table(wrapped.table)
+    if known is None:
+        raise _damaged(number, "its table is unknown")
+    kind = known.record
+    row = bytes(wrapped.row)
+    if zlib.crc32(row) != wrapped.crc:
+        raise _damaged(number, "it does not match its checksum")
+    record: Record = _decoded(number, row, kind)
+    from ..stores.codec import codec
+
+    try:
+        codec(kind).encode(record)
+        _check_names(record)
+    except (ValueError, TypeError) as cause:
+        raise _damaged(number, "it holds a value that cannot be kept") from cause
+    return record
+
+
+def _check_names(record: Record) -> None:
+    """Check names and namespaces like user input, and that numbers normally given by the store are in range."""
+    spaced = {"item"} if isinstance(record, Mark) and record.name in ("scope", "embedded", "dedup") else set()
+    for name in record.table.key[1:]:
+        value = getattr(record, name)
+        if name in ("ns", *spaced) and value:
+            Namespace.parse(value)
+        elif isinstance(value, str) and type(record) in TYPED and (value or name != "session"):
+            check_name(value, name)
+    if isinstance(record, Thread | Task | Summary):
+        Namespace.parse(record.ns)
+    for name in ("version", "seq", "length", "tokens", "position", "fence", "number", "first", "last"):
+        value = getattr(record, name, 0)
+        if isinstance(value, int) and not 0 <= value < MOST_NUMBER:
+            raise InvalidValue(f"{name} is out of range")
+
+
+def _decoded(number: int, data: bytes, kind: Any) -> Any:
+    ready(kind)
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
+        raise _damaged(number, "it cannot be read") from cause
+
+
+def _damaged(number: int, why: str) -> CorruptRecord:
+    return CorruptRecord(f"line {number} of the file is damaged: {why}; nothing was imported", line=number)

@@ -1,0 +1,466 @@
+"""Processors: maintenance jobs over a store. Each is incremental, idempotent and safe to run on two machines at once.
+
+`process(memory)` works with either facade: it returns a Report for a blocking Memory, an awaitable for an AsyncMemory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+import msgspec
+
+from ..errors import Conflict, UsageError
+from ..ids import new_id
+from ..ports import ModelSpec, Ttl
+from ..records import Entry, Fact, Job, Mark, Thread
+from ..runtime import run_blocking
+from ..stores.base import Change, Delete, Expect, Put
+from .core import Core
+from .derive import REREAD
+from .folding import Folding
+from .forgetting.guard import epochs
+from .idempotency import collect_keys
+from .outbox import Jobs, Outbox
+from .recall.indexing import texts_of
+from .records import collect_uploads
+
+if TYPE_CHECKING:
+    from ..blocking.memory import Memory
+    from ..memory import AsyncMemory
+
+PAGE = 500
+CLAIMED = 16
+LEASE = 600_000_000
+Progress = Callable[[str, int], Any]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The report of a processor: how many things it looked at and changed, with counts and notes."""
+
+    processor: str
+    seen: int = 0
+    changed: int = 0
+    counts: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
+
+
+class Processor:
+    """Base of maintenance jobs; subclasses implement `run`."""
+
+    name = "processor"
+
+    @overload
+    def process(self, memory: Memory) -> Report: ...
+
+    @overload
+    def process(self, memory: AsyncMemory) -> Coroutine[Any, Any, Report]: ...
+
+    def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[Any, Any, Report]:
+        """Run over a memory; returns a Report, or an awaitable of one for an AsyncMemory."""
+        memory._core.scope.whole_org("maintenance")
+        work = self.run(memory._core)
+        return run_blocking(work) if memory._core.runtime.blocking else work
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        """The work itself, as a coroutine."""
+        raise NotImplementedError
+
+
+class Processes(Protocol):
+    """A user's own processor: anything with `process(memory)`, which may return a Report, text or nothing."""
+
+    def process(self, memory: Any, /) -> Any: ...
+
+
+ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
+"""What `memory.process` takes: a name that `memorist process` knows, a processor, or its class."""
+
+
+class TtlGarbageCollector(Processor):
+    """Removes expired rows, pieces of records whose writers died, and old idempotency keys; no read ever sees them."""
+
+    name = "gc"
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        await core.shared.open()
+        total: dict[str, int] = {}
+        while counts := await core.store.purge(now=core.now()):
+            for table, count in counts.items():
+                total[table] = total.get(table, 0) + count
+            if progress is not None:
+                progress(self.name, sum(counts.values()))
+            if max(counts.values()) < 1000:
+                break
+        if uploads := await collect_uploads(core):
+            total["uploads"] = uploads
+        if replays := await collect_keys(core):
+            total["replays"] = replays
+        removed = sum(total.values())
+        return Report(self.name, removed, removed, total)
+
+
+class FactExtractor(Processor):
+    """Works through the `derive` queue: extracts facts and learnings from users' messages."""
+
+    name = "facts"
+
+    def __init__(self, model: ModelSpec = None) -> None:
+        self._model = model
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        outbox, done = Outbox(core.shared, core.org, model=_opened(core, self._model)), 0
+        await outbox.drain(("index",))
+        while claimed := await outbox.step(("derive", REREAD)):
+            done += claimed
+            if progress is not None:
+                progress(self.name, claimed)
+        derive = (await Jobs(core).backlog())[1]
+        notes = [f"{derive.dead} dead letters; see `memorist doctor`"] if derive.dead else []
+        notes += [f"{derive.failing} will be tried again; see `memorist doctor`"] if derive.failing else []
+        return Report(self.name, done, done, notes=tuple(notes))
+
+
+class LearningExtractor(FactExtractor):
+    """The same as FactExtractor, under another name: one pass over a message yields facts and learnings."""
+
+    name = "learnings"
+
+
+class VectorIndexer(Processor):
+    """Does waiting index jobs, then embeds entries that have no vector or one of another embedder; resumable."""
+
+    name = "vectors"
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        outbox, done = Outbox(core.shared, core.org), 0
+        while claimed := await outbox.step(("index",)):
+            done += claimed
+        embedder = core.shared.embedder
+        if embedder is None:
+            return Report(self.name, done, 0, notes=("no embedder: recall is lexical",))
+        detail, changed = {"embedder": embedder.name}, 0
+        for ns in await _spaces(core, "embed", "embedded", detail):
+            changed += await self._namespace(core, ns, embedder, progress)
+        await _swept(core, "embedded", detail)
+        return Report(self.name, done, changed)
+
+    async def _namespace(self, core: Core, ns: str, embedder: Any, progress: Progress | None) -> int:
+        """Embed entries of a namespace, from the watermark of the last run on."""
+        scope, seen = await core.get(Mark, "scope", ns), await core.get(Mark, "embedded", ns)
+        detail = {"embedder": embedder.name}
+        if scope is None:
+            await core.apply(Delete(Job, (core.org, "embed", ns, ns)))
+            return 0
+        resumes = seen is not None and seen.detail == detail
+        start, target, changed, pages = seen.position if seen and resumes else 0, scope.position, 0, 0
+        after: tuple[Any, ...] = (start,)
+        while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE)):
+            page = [entry for entry in page if entry.stamp <= target]
+            if not page:
+                break
+            written = await self._page(core, ns, page, embedder)
+            changed, pages = changed + written, pages + (written > 0)
+            last = page[-1]
+            after = (last.stamp, last.kind, last.parent, last.id)
+            await _mark(core, "embedded", ns, last.stamp - 1, detail)
+            if progress is not None:
+                progress(self.name, len(page))
+        fresh = await core.get(Mark, "scope", ns)
+        # If only we wrote, the newer stamps are our own and need no look; otherwise the next run looks at them.
+        ours = fresh if fresh is not None and fresh.position == target + pages else None
+        await _looked(core, "embed", _made_mark(core, "embedded", ns, ours.position if ours else target, detail), ours)
+        return changed
+
+    async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
+        """Embed the entries of a page that have no vector of this embedder; returns how many."""
+        from ..recall.vectors import encode_many
+
+        keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
+        while keys:
+            guards = await epochs(core, ns)
+            scope = await core.get(Mark, "scope", ns)
+            held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
+            texts = await texts_of(core, held)
+            found = [(entry, texts[entry.row_key]) for entry in held if texts.get(entry.row_key)]
+            if scope is None or not found:
+                return 0
+            vectors = encode_many(await embedder.embed([text for _, text in found]))
+            if await self._written(core, scope, [entry for entry, _ in found], vectors, embedder.name, guards):
+                return len(found)
+        return 0
+
+    async def _written(
+        self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str, guards: Sequence[Change]
+    ) -> bool:
+        """Write vectors; False if something of the namespace was forgotten since the entries were read.
+
+        Entries whose record was deleted meanwhile are deleted again."""
+        stamp = scope.position + 1
+        changes: list[Change] = [
+            Expect(Mark, scope.row_key, scope.version),
+            *guards,
+            Put(msgspec.structs.replace(scope, position=stamp, updated_at=core.at())),
+        ]
+        changes += [
+            Put(msgspec.structs.replace(entry, stamp=stamp, embedder=name, vector=vector))
+            for entry, vector in zip(entries, vectors, strict=True)
+        ]
+        try:
+            await core.apply(*changes)
+        except Conflict:
+            return False
+        kept = await texts_of(core, entries)
+        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in kept]
+        if gone:
+            await core.apply(*gone)
+        return True
+
+
+class Summarizer(Processor):
+    """Folds threads that exceed a number of tokens: writes a summary of their oldest part, deletes nothing."""
+
+    name = "summarizer"
+
+    def __init__(
+        self, model: ModelSpec = None, *, max_tokens: int = 8000, compact_at: float = 0.8, compact_to: float = 0.5
+    ) -> None:
+        self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
+        self.last = True
+        """Whether this is the last processor of the run that uses the `fold` jobs, and so deletes them."""
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        model = _opened(core, self._model) or core.shared.model
+        seen = changed = 0
+        async for thread in _grown_threads(core, self.last):
+            seen += 1
+            if thread.tokens > self._at * self._room:
+                folded = await Folding(core).fold(
+                    thread.id, room_tokens=self._room, compact_at=self._at, compact_to=self._to, model=model
+                )
+                changed += folded is not None
+            if progress is not None:
+                progress(self.name, 1)
+        return Report(self.name, seen, changed)
+
+
+class TokenLimiter(Summarizer):
+    """Keeps the unfolded part of each thread under a number of tokens, by folding the oldest messages."""
+
+    name = "limiter"
+
+    def __init__(self, max_tokens: int = 4000, model: ModelSpec = None) -> None:
+        if max_tokens < 1:
+            raise UsageError("max_tokens must be at least 1")
+        super().__init__(model, max_tokens=max_tokens, compact_at=1.0, compact_to=0.5)
+
+
+class Archiver(Processor):
+    """Folds messages older than an age into a summary, also in threads still in use; the messages stay readable."""
+
+    name = "archiver"
+
+    def __init__(self, after: str | Ttl = "30d", model: ModelSpec = None) -> None:
+        self._age = int(_age(after).total_seconds() * 1e6)
+        self._model = model
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        await Outbox(core.shared, core.org).drain(("index",))
+        model = _opened(core, self._model) or core.shared.model
+        store: Any = core.store
+        limit, owner, seen, changed = core.now() - self._age, f"archiver-{new_id()}", 0, 0
+        # A job's run_at is the time of the oldest unfolded message; claiming with now=limit finds those old enough.
+        while jobs := await store.claim("archive", owner=owner, now=limit, lease=LEASE, limit=CLAIMED, org=core.org):
+            for job in jobs:
+                # At most once per thirtieth of the age, so that a thread in use does not cost a summary per message.
+                changed += await Folding(core).archive(job, limit, pause=self._age // 30, model=model)
+                seen += 1
+                if progress is not None:
+                    progress(self.name, 1)
+        return Report(self.name, seen, changed)
+
+
+class Deduplicator(Processor):
+    """Merges facts of one namespace that say the same under keys that differ only in case, spacing or punctuation."""
+
+    name = "dedup"
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        await Outbox(core.shared, core.org).drain(("index",))
+        seen = changed = 0
+        for ns in await _spaces(core, "dedup", "dedup", None):
+            looked, merged = await self._namespace(core, ns)
+            seen, changed = seen + looked, changed + merged
+            if progress is not None:
+                progress(self.name, looked)
+        await _swept(core, "dedup", None)
+        return Report(self.name, seen, changed)
+
+    async def _namespace(self, core: Core, ns: str) -> tuple[int, int]:
+        from .facts import Facts
+
+        scope, done = await core.get(Mark, "scope", ns), await core.get(Mark, "dedup", ns)
+        if scope is None:
+            await core.apply(Delete(Job, (core.org, "dedup", ns, ns)))
+            return 0, 0
+        fresh = done is None or done.position < scope.position
+        found = await core.scan(Fact, ns) if fresh else []
+        known: dict[tuple[str, bytes], Fact] = {}
+        merged = 0
+        for fact in found:
+            said = (_folded(fact.key), _folded_value(fact.value))
+            same = known.setdefault(said, fact)
+            if same is not fact:
+                worse = min(same, fact, key=lambda one: (one.confidence, one.updated_at))
+                await Facts(core).delete(ns, worse.key)
+                known[said] = fact if worse is same else same
+                merged += 1
+        await _looked(core, "dedup", _made_mark(core, "dedup", ns, scope.position, None), scope)
+        return len(found), merged
+
+
+PROCESSORS: dict[str, Callable[[], Processor]] = {
+    "gc": TtlGarbageCollector,
+    "facts": FactExtractor,
+    "learnings": LearningExtractor,
+    "vectors": VectorIndexer,
+    "summarizer": Summarizer,
+    "limiter": TokenLimiter,
+    "archiver": Archiver,
+    "dedup": Deduplicator,
+}
+"""Processors by the names that `memorist process` takes."""
+
+
+class Processing:
+    """Runs processors over a handle."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def process(self, *processors: ProcessorSpec, progress: Progress | None = None) -> list[Report]:
+        """Run processors in order."""
+        return await run_all(self._core, processors, progress)
+
+
+async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
+    """Run processors in order: names, classes or objects, our own or any with `process(memory)`."""
+    core.scope.whole_org("maintenance")
+    made = [_made(one) for one in processors or ("gc", "facts", "vectors")]
+    folding = [one for one in made if isinstance(one, Summarizer)]
+    for one in folding:
+        one.last = one is folding[-1]
+    return [await _ran(core, one, progress) for one in made]
+
+
+async def _ran(core: Core, one: Any, progress: Progress | None) -> Report:
+    name = str(getattr(one, "name", type(one).__name__))
+    with core.shared.events.span("process", org=core.org, processor=name):
+        if isinstance(one, Processor):
+            return await one.run(core, progress)
+        report = await core.runtime.resolve(one.process(core.facade()))
+    return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
+
+
+def _made(given: Any) -> Any:
+    if isinstance(given, str):
+        if given not in PROCESSORS:
+            raise UsageError(f"no processor {given!r}; there are {', '.join(PROCESSORS)}")
+        return PROCESSORS[given]()
+    made = given() if isinstance(given, type) else given
+    if not callable(getattr(made, "process", None)):
+        raise UsageError(f"{type(made).__name__} is not a processor: it has no process(memory)")
+    return made
+
+
+def _opened(core: Core, model: ModelSpec) -> Any:
+    """A processor's own model, opened for this memory's runtime; None if it has none."""
+    if model is None:
+        return None
+    from ..models import open_model
+
+    return open_model(model, blocking=core.runtime.blocking, call=core.runtime.call)
+
+
+async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
+    """Threads that grew since the last run: the indexer leaves a `fold` job for each; the `last` user deletes it."""
+    await Outbox(core.shared, core.org).drain(("index",))
+    after: tuple[str, str] | None = None
+    while jobs := await core.scan(Job, "fold", after=after, limit=PAGE):
+        after = (jobs[-1].ns, jobs[-1].item)
+        for job in jobs:
+            thread = await core.get(Thread, job.item.partition(":")[2])
+            if thread is not None:
+                yield thread
+            if last or thread is None:
+                await _end(core, job, thread)
+
+
+async def _end(core: Core, job: Job, thread: Thread | None) -> None:
+    """Delete a job, unless its thread grew since it was read; then the next run does it again."""
+    changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
+    if thread is not None:
+        changes.insert(0, Expect(Thread, thread.row_key, thread.version))
+    try:
+        await core.apply(*changes)
+    except Conflict:
+        return
+
+
+async def _spaces(core: Core, queue: str, name: str, detail: Any) -> list[str]:
+    """Namespaces to process: those for which the indexer left a job; all of them until a first full run has ended."""
+    whole = await core.get(Mark, name, "")
+    if whole is None or whole.detail != detail:
+        return [mark.item for mark in await core.scan(Mark, "scope")]
+    return [job.ns for job in await core.scan(Job, queue)]
+
+
+async def _swept(core: Core, name: str, detail: Any) -> None:
+    """Record that a full run over all namespaces has ended; later runs follow the jobs."""
+    whole = await core.get(Mark, name, "")
+    if whole is None or whole.detail != detail:
+        await _mark(core, name, "", 0, detail)
+
+
+async def _looked(core: Core, queue: str, mark: Mark, scope: Mark | None) -> None:
+    """Write the watermark of a namespace, and delete its job unless something was written there meanwhile."""
+    if scope is not None:
+        done = Delete(Job, (core.org, queue, mark.item, mark.item))
+        try:
+            await core.apply(Expect(Mark, scope.row_key, scope.version), Put(mark), done)
+        except Conflict:
+            pass  # the job stays for the next run
+        else:
+            return
+    await core.apply(Put(mark))
+
+
+async def _mark(core: Core, name: str, item: str, position: int, detail: Any) -> None:
+    await core.apply(Put(_made_mark(core, name, item, position, detail)))
+
+
+def _made_mark(core: Core, name: str, item: str, position: int, detail: Any) -> Mark:
+    return Mark(org=core.org, name=name, item=item, position=position, detail=detail, updated_at=core.at())
+
+
+def _age(given: str | float | timedelta) -> timedelta:
+    if isinstance(given, timedelta):
+        return given
+    if isinstance(given, int | float):
+        return timedelta(seconds=given)
+    match = re.fullmatch(r"(\d+)\s*([smhdw])", given.strip())
+    if match is None:
+        raise UsageError("an age is a number with s, m, h, d or w, such as '30d'")
+    return timedelta(seconds=int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]])
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\W_]+", "", key).casefold()
+
+
+def _folded_value(value: Any) -> bytes:
+    from ..values import fingerprint_json
+
+    return fingerprint_json(" ".join(value.split()).casefold() if isinstance(value, str) else value)

@@ -1,0 +1,80 @@
+"""Wraps any embedder (local, remote, a function) behind one coroutine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MemoristError, ModelError, UsageError
+from ...runtime import Runtime
+
+if TYPE_CHECKING:
+    from ...embed.opening import WordVectors
+
+
+class Embedding:
+    """Turns texts into unit vectors; local work runs off the event loop."""
+
+    def __init__(self, spec: Any, runtime: Runtime) -> None:
+        from ...embed import open_embedder
+
+        inner = open_embedder(spec, blocking=runtime.blocking)
+        if inner is None:
+            raise UsageError("no embedder was named")
+        self._inner = inner
+        self._offload = None if runtime.blocking else runtime.offload
+
+    @property
+    def name(self) -> str:
+        """The embedder's name, stored beside each vector it makes."""
+        return str(self._inner.name)
+
+    @property
+    def dimensions(self) -> int:
+        """How long its vectors are."""
+        return int(self._inner.dimensions)
+
+    @property
+    def static(self) -> bool:
+        """Whether it only averages word vectors; a question is then embedded without its stop words."""
+        return bool(getattr(self._inner, "static", False))
+
+    @property
+    def word_vectors(self) -> WordVectors | None:
+        """A function from words to their vectors; None for an embedder that has none."""
+        return self._inner.word_vectors
+
+    async def ask(self, query: Any) -> Any:
+        """The unit vector of an analysed question."""
+        return (await self.embed([query.content_text if self.static else query.embed_text], query=True))[0]
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        """One unit vector per text (`query`: the texts are questions); any failure raises ModelError."""
+        try:
+            return await self._inner.embed(texts, query=query, offload=self._offload)
+        except MemoristError:
+            raise
+        except Exception as cause:
+            raise ModelError(f"the embedder {self.name!r} failed: {type(cause).__name__}") from cause
+
+
+class Earlier:
+    """Reopens, by name, the embedders that made stored vectors, until those vectors are replaced.
+
+    Until `VectorIndexer` has finished, a namespace holds vectors of two embedders. A question is then embedded by both,
+    and each searches its own vectors. An embedder that cannot be reopened by its name (a function) is None; its entries
+    are found by words only.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._known: dict[str, Embedding | None] = {}
+
+    def get(self, name: str) -> Embedding | None:
+        """The embedder of a stored name."""
+        from ...embed.opening import reopened
+
+        if name not in self._known:
+            found = reopened(name)
+            self._known[name] = None if found is None else Embedding(found, self._runtime)
+        return self._known[name]

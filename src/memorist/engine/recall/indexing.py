@@ -1,0 +1,457 @@
+"""Indexes records for recall: turns jobs of the `index` queue into entries, by a worker or by the next recall.
+
+One transaction per batch writes the entries, moves the watermarks and deletes the jobs, so that a crash leaves nothing
+half indexed. The namespace's mark counts batches (`stamp`) and holds the statistics that ranking needs; a
+compare-and-set on its version makes two indexers of one namespace take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ...errors import Conflict, ModelError
+from ...filters import parse_filter
+from ...kinds import FINDABLE, Kind, chunk_text, entry_of
+from ...messages import Message
+from ...ports import to_micros
+from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
+from ...stores.base import Change, Delete, Expect, Load, Put
+from ...values import fingerprint_json
+from ..core import Core
+from ..facts import index_job
+from .candidates import SUPERSEDED
+
+BATCH = 500
+VERSIONS = 16
+"""How many earlier versions of a fact are searched for the messages that stated them."""
+SPEAKERS = 64
+STANDING = 32
+"""How many standing wishes of a namespace are candidates of every question: instructions before preferences, newest
+first."""
+REVISING = 32
+"""How many of the newest statements with a sign of change ("no longer", "now") are candidates of every question."""
+ALARMING = 8
+"""How many of the newest statements about somebody's health are kept for the profile block."""
+HEAD = 400
+"""How many characters are used to detect a text's language."""
+FOLDABLE_TOKENS = 500
+INDEX = "the index"
+"""The part that `doctor` names while the store refuses to write entries."""
+_ALIVE = parse_filter({"status": {"$ne": "dead"}})
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A new entry, still without terms and vector, and the text to compute them from."""
+
+    entry: Entry
+    text: str
+
+
+class IndexWork(msgspec.Struct):
+    """The work of a batch of jobs: entries to write, and changes that go with them."""
+
+    drafts: list[Draft] = msgspec.field(default_factory=list)
+    changes: list[Change] = msgspec.field(default_factory=list)
+    touched: list[Entry] = msgspec.field(default_factory=list)
+    """Existing entries whose metadata changes."""
+
+
+class Indexer:
+    """Turns index jobs into entries."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def catch_up(self, namespaces: Sequence[str]) -> int:
+        """Do the waiting index jobs of these namespaces; returns how many entries were written."""
+        total = 0
+        for ns in namespaces:
+            while True:
+                jobs = await self._core.scan(Job, "index", ns, where=_ALIVE, limit=BATCH)
+                if not jobs:
+                    break
+                total += await self.run(ns, jobs)
+        return total
+
+    async def run(self, ns: str, jobs: Sequence[Job]) -> int:
+        """Work through jobs of one namespace, batch by batch."""
+        total, left = 0, list(jobs)
+        while left:
+            plan = IndexWork()
+            taken: list[Job] = []
+            for job in left:
+                if len(plan.drafts) >= BATCH:
+                    break
+                more = await self._plan(job, plan)
+                if not more:
+                    taken.append(job)
+                else:
+                    break
+            total += await self._commit(ns, plan)
+            left = left[len(taken) :]
+            if self._core.shared.closing:
+                break  # the remaining jobs stay in the outbox for the next worker
+        return total
+
+    async def _plan(self, job: Job, plan: IndexWork) -> bool:
+        """Add a job's work to the plan; returns whether some of the job is left for the next batch."""
+        kind, _, item = job.item.partition(":")
+        if kind == "thread":
+            return await self._thread(job, item, plan)
+        found = FINDABLE.get(kind)
+        if found is not None and found.found is not None and found.found.made is not None:
+            await self._row(job, found, item, plan)
+        elif kind == "document":
+            await self._document(job, item, plan)
+        elif kind == "summary":
+            await self._summaries(job, item, plan)
+        plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
+        return False
+
+    async def _thread(self, job: Job, id: str, plan: IndexWork) -> bool:
+        core = self._core
+        thread = await core.get(Thread, id)
+        mark, derive = await core.get_many(Mark, [("index", job.item), ("derive", job.item)])
+        if thread is None or thread.ns != job.ns:
+            plan.changes += [Delete(Job, job.row_key)]
+            if thread is not None:
+                # The thread was created again in another namespace since the append: move its job there.
+                plan.changes.append(Put(index_job(thread.org, thread.ns, job.item, core.at()), absent=True))
+            return False
+        done = mark.position if mark else 0
+        room = BATCH - len(plan.drafts)
+        # Start one message earlier, because a message is indexed together with the one before it.
+        found = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
+        before = found[0] if found and found[0].seq <= done else None
+        fresh = [message for message in found if message.seq > done][:room]
+        for message in fresh:
+            if draft := _message_draft(thread, message, before):
+                plan.drafts.append(draft)
+            before = message
+        reached = fresh[-1].seq if fresh else thread.length
+        more = reached < thread.length and bool(fresh)
+        position = reached if more else thread.length
+        plan.changes += [
+            Expect(Mark, (core.org, "index", job.item), mark.version if mark else 0),
+            Put(Mark(org=core.org, name="index", item=job.item, position=position, updated_at=core.at())),
+        ]
+        if fresh:
+            plan.changes.append(_aging(thread, job.item, fresh[0]))
+        # Forgetting the thread deletes this job, and forgetting a message rewrites it: both must fail this batch.
+        plan.changes.append(Expect(Job, job.row_key, job.version))
+        if not more:
+            # The job is deleted only if nothing was appended since the thread was read.
+            plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+            plan.changes += await self._revived(job, derive)
+            plan.changes += _later(thread, job.item, core.shared.derives)
+        return more
+
+    async def _revived(self, job: Job, derive: Mark | None) -> list[Change]:
+        """Changes that revive the dead derive job of a thread that got new messages; its error stays visible."""
+        if derive is None or not (derive.detail or {}).get("stuck"):
+            return []
+        core, at = self._core, self._core.at()
+        dead = await core.get(Job, "derive", job.ns, job.item)
+        if dead is None or dead.status != "dead":
+            return []
+        detail = {name: value for name, value in derive.detail.items() if name != "stuck"}
+        return [
+            Expect(Job, dead.row_key, dead.version),
+            Put(msgspec.structs.replace(dead, status="ready", attempts=0, run_at=at, updated_at=at)),
+            Expect(Mark, derive.row_key, derive.version),
+            Put(msgspec.structs.replace(derive, detail=detail or None, updated_at=at)),
+        ]
+
+    async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
+        """Plan the entry of a record that is indexed by itself, such as a fact."""
+        found = kind.found
+        assert found is not None
+        assert found.made is not None
+        record = await self._core.get(kind.record, job.ns, id)
+        text = "" if record is None or not found.live(record) else (found.sought or found.text)(record)
+        if record is None or not text.strip():
+            name = f"{job.ns}/{id}" if kind.record is Fact else id
+            plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
+            if kind.record is Fact and record is None:
+                plan.touched += await self._ended(job.ns, id)
+            return
+        made = found.made(record)
+        if isinstance(record, Fact) and record.indexed is None:
+            told, asked = spoken(record)
+            made = msgspec.structs.replace(made, context_terms=asked)
+            text = f"{text}\n{told}" if told else text
+            plan.touched += await self._superseded(record)
+        plan.drafts.append(Draft(made, text))
+
+    async def _superseded(self, fact: Fact) -> list[Entry]:
+        """Entries of messages that stated an earlier value of a fact, marked as superseded by it.
+
+        Messages that stated the present value lose the mark, in case the fact was changed back.
+        """
+        if fact.version < 2:
+            return []
+        old = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
+        same = fingerprint_json(fact.value)
+        true = {id for version in old if fingerprint_json(version.value) == same for id in version.sources}
+        return await self._marked(fact, old, true.union(fact.sources))
+
+    async def _ended(self, ns: str, key: str) -> list[Entry]:
+        """Entries of messages that stated a fact which the user retracted, marked with the id of that fact."""
+        old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=VERSIONS)
+        if not old or old[0].status != "retracted":
+            return []
+        return await self._marked(old[0], old, set(old[0].sources[-1:]))
+
+    async def _marked(self, fact: Fact, old: Sequence[FactVersion], true: set[str]) -> list[Entry]:
+        """Entries of the messages behind versions of a fact whose mark changes: all but the `true` ones have it."""
+        said = dict.fromkeys(id for version in old for id in version.sources)
+        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in said]
+        found = await self._core.get_many(Entry, [key for key in keys if key[2]])
+        touched: list[Entry] = []
+        for entry in found:
+            if entry is None or (entry.metadata.get(SUPERSEDED) == fact.id) == (entry.id not in true):
+                continue
+            kept = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
+            marked = kept if entry.id in true else {**kept, SUPERSEDED: fact.id}
+            touched.append(msgspec.structs.replace(entry, metadata=marked))
+        return touched
+
+    async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
+        core = self._core
+        document = await core.get(Document, job.ns, id)
+        chunks = await core.scan(Chunk, job.ns, id) if document is not None else []
+        known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "document", id)}
+        for chunk in chunks:
+            assert document is not None
+            old = known.pop(chunk.id, None)
+            if old is not None and old.seq == chunk.position:
+                continue
+            made = entry_of(
+                document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
+                source=document.source, created_at=document.updated_at, metadata=document.metadata,
+            )  # fmt: skip
+            plan.drafts.append(Draft(made, chunk_text(document, chunk)))
+        plan.changes += [Delete(Entry, entry.row_key) for entry in known.values()]
+
+    async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
+        core = self._core
+        # Only the newest summary is indexed, because it includes the ones before it.
+        found = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
+        known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
+        for id, summary in found.items():
+            if id not in known:
+                made = entry_of(
+                    summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
+                    created_at=summary.created_at, source=f"{thread}#{summary.last}",
+                )  # fmt: skip
+                plan.drafts.append(Draft(made, summary.text))
+        plan.changes += [Delete(Entry, entry.row_key) for id, entry in known.items() if id not in found]
+
+    async def _commit(self, ns: str, plan: IndexWork) -> int:
+        core = self._core
+        scope = await core.get(Mark, "scope", ns)
+        stamp = (scope.position if scope else 0) + 1
+        entries, languages = await self._finished(plan.drafts, stamp, scope.detail if scope else None)
+        changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
+        if entries:
+            detail = {**statistics(scope.detail if scope else None, entries), "languages": languages}
+            at = core.at()
+            changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
+            changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
+        # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
+        changes += [Load(entry) for entry in entries]
+        fresh = {entry.row_key for entry in entries}
+        changes += [Put(msgspec.structs.replace(e, stamp=stamp)) for e in plan.touched if e.row_key not in fresh]
+        try:
+            await core.apply(*changes, *plan.changes)
+        except Conflict:
+            # Another process indexed, appended or deleted meanwhile: the jobs are read again.
+            return 0
+        core.shared.problems.pop(INDEX, None)
+        return len(entries)
+
+    async def _finished(self, drafts: Sequence[Draft], stamp: int, detail: Any) -> tuple[list[Entry], dict[str, int]]:
+        """Entries with their terms and, if the embedder answers, vectors; and the number of texts per language."""
+        if not drafts:
+            return [], {}
+        vectors, name = await self._vectors([draft.text for draft in drafts])
+        return await self._core.runtime.call(_analysed, drafts, vectors, name, stamp, detail)
+
+    async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
+        from ...recall.vectors import encode_many
+
+        embedder = self._core.shared.embedder
+        if embedder is None:
+            return None, None
+        try:
+            return encode_many(await embedder.embed(texts)), embedder.name
+        except ModelError as problem:
+            # Found by words only, until `memorist process vectors` adds a vector.
+            self._core.shared.note("embedder", problem)
+            return None, None
+
+
+def usual_language(details: Sequence[Any]) -> str | None:
+    """The most frequent language of some namespaces, by its Snowball name."""
+    counts: dict[str, int] = {}
+    for detail in details:
+        for name, number in ((detail or {}).get("languages") or {}).items():
+            counts[name] = counts.get(name, 0) + number
+    return max(counts, key=lambda name: (counts[name], name)) if counts else None
+
+
+def _analysed(
+    drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, detail: Any
+) -> tuple[list[Entry], dict[str, int]]:
+    from ...recall.analyze import language_of, token_string, words
+    from ...recall.entry import MAX_CONTEXT_TERMS
+    from ...recall.signals import signals
+
+    out = []
+    languages: dict[str, int] = dict((detail or {}).get("languages") or {})
+    for draft in drafts:
+        if (language := language_of(words(draft.text[:HEAD]))) is not None:
+            languages[language] = languages.get(language, 0) + 1
+    usual = usual_language([{"languages": languages}])
+    for i, draft in enumerate(drafts):
+        around = token_string(draft.entry.context_terms, usual=usual).split(" ")
+        out.append(
+            msgspec.structs.replace(
+                draft.entry,
+                stamp=stamp,
+                terms=token_string(draft.text, usual=usual),
+                context_terms=" ".join(around[:MAX_CONTEXT_TERMS]),
+                signals=signals(draft.text, own=_said_by_a_person(draft.entry)),
+                embedder=name,
+                vector=None if vectors is None else vectors[i],
+            )
+        )
+    return out, languages
+
+
+def _aging(thread: Thread, item: str, oldest: Message) -> Change:
+    """The archive job of a thread, due by the time of its oldest message that no archiver has seen."""
+    at = oldest.created_at or thread.created_at
+    return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
+
+
+def _sweeps(entries: Sequence[Entry]) -> list[str]:
+    """The queues of processors that run over a namespace once something in it is new."""
+    return ["embed", "dedup"] if any(entry.kind == "fact" for entry in entries) else ["embed"]
+
+
+def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
+    """The jobs that follow indexing a thread: deriving from it, and folding it if it is long."""
+    at = thread.updated_at
+    changes: list[Change] = []
+    if derives:
+        changes.append(Put(index_job(thread.org, thread.ns, item, at, "derive"), absent=True))
+    if thread.tokens >= FOLDABLE_TOKENS:
+        changes.append(Put(index_job(thread.org, thread.ns, item, at, "fold"), absent=True))
+    return changes
+
+
+def _own(metadata: dict[str, Any]) -> dict[str, Any]:
+    """A message's metadata without reserved keys, which may hold copies of other things."""
+    return {name: value for name, value in metadata.items() if not name.startswith("memorist.")}
+
+
+def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:
+    text = message.text
+    if not text.strip() or message.role in ("system", "developer"):
+        return None
+    made = entry_of(
+        message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
+        trust=message.trust_level, metadata=_own(message.metadata), created_at=message.created_at or thread.created_at,
+        ns=thread.ns, expires_at=message.expires_at,
+    )  # fmt: skip
+    # context_terms holds plain text until the batch is analysed.
+    return Draft(msgspec.structs.replace(made, context_terms=before.text if before else ""), text)
+
+
+def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
+    """The statistics of a namespace with these entries added."""
+    from ...recall.entry import is_assistant
+    from ...recall.signals import NAMES
+
+    standing_at, orders_at, revises_at, alarms_at = map(NAMES.index, ("standing", "orders", "revises", "alarms"))
+    old: dict[str, Any] = detail or {}
+    speakers = dict.fromkeys(old.get("speakers", ()))
+    terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
+    messages = old.get("messages", 0)
+    revising, alarming = ([tuple(item) for item in old.get(name, ())] for name in ("revising", "alarming"))
+    for entry in entries:
+        terms += entry.terms.count(" ") + 1
+        messages += entry.kind == "message"
+        if is_assistant(entry.role or "", entry.speaker or ""):
+            assistant += 1
+        elif entry.speaker and len(speakers) < SPEAKERS:
+            speakers[entry.speaker] = None
+        own = _said_by_a_person(entry)
+        if entry.kind == "learning" or (own and (entry.signals[standing_at] or entry.signals[orders_at])):
+            weight = 1 if entry.kind == "learning" or entry.signals[orders_at] else 0
+            standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
+        if own and entry.signals[revises_at]:
+            revising.append((to_micros(entry.created_at), entry.parent, entry.id))
+        if own and entry.trust == "user" and entry.signals[alarms_at]:
+            alarming.append((to_micros(entry.created_at), entry.parent, entry.id))
+    standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
+    return {
+        "entries": old.get("entries", 0) + len(entries),
+        "terms": terms,
+        "assistant": assistant,
+        "messages": messages,
+        "documents": old.get("documents", 0) + sum(entry.kind == "document" for entry in entries),
+        "speakers": list(speakers),
+        "standing": sorted(standing, reverse=True)[:STANDING],
+        "revising": sorted(set(revising), reverse=True)[:REVISING],
+        "alarming": sorted(set(alarming), reverse=True)[:ALARMING],
+    }
+
+
+def _said_by_a_person(entry: Entry) -> bool:
+    """Whether an entry is a message of a person."""
+    from ...recall.entry import is_assistant
+
+    return entry.kind == "message" and not is_assistant(entry.role or "", entry.speaker or "")
+
+
+async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
+    """The texts that entries were made from, by the entries' keys; those of deleted records are left out."""
+    out: dict[Key, str] = {}
+    for kind in {entry.kind for entry in entries}:
+        mine = [entry for entry in entries if entry.kind == kind]
+        for entry, text in zip(mine, await _texts(core, kind, mine), strict=True):
+            if text:
+                out[entry.row_key] = text
+    return out
+
+
+async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | None]:
+    known = FINDABLE[kind]
+    assert known.found is not None
+    place, text = known.found.key, known.found.sought or known.found.text
+    records = await core.get_many(known.record, [place(e.ns, e.parent, e.seq, e.id) for e in entries])
+    if known.record is not Chunk:
+        return [None if record is None else text(record) for record in records]
+    keys = list(dict.fromkeys((entry.ns, entry.parent) for entry in entries))
+    documents = dict(zip(keys, await core.get_many(Document, keys), strict=True))
+    return [
+        chunk_text(document, record)
+        if isinstance(record, Chunk) and (document := documents[entry.ns, entry.parent]) is not None
+        else None
+        for entry, record in zip(entries, records, strict=True)
+    ]
+
+
+def spoken(fact: Fact) -> tuple[str, str]:
+    """A fact as a phrase ("lives in Porto"), and phrases that ask for it ("where do I live")."""
+    from ...languages import topic_of
+
+    topic = topic_of(fact.key)
+    if topic is None:
+        return "", ""
+    return topic.tell_value(fact.value, fact.key), " ".join(topic.ask)

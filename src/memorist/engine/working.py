@@ -1,0 +1,315 @@
+"""Working memory: one typed document per user (and session) with what the agent needs right now.
+
+A partial update reads the document, changes it and writes it by compare-and-set. Within a process a lock per document
+serialises writers; between processes the loser of a race reads again and retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from ..errors import InvalidValue, UsageError
+from ..messages import Message
+from ..records import WorkingDocument
+from ..stores.base import Delete, Expect, Put
+from ..typed import ready
+from ..values import Json, as_list, check_name, encode_json
+from .core import Core
+
+WORKING_TTL = timedelta(hours=24)
+MAX_ACTIONS = 20
+MAX_TURNS = 20
+
+
+class WorkingUser(msgspec.Struct, kw_only=True):
+    """The user of the conversation."""
+
+    id: str | None = None
+    name: str | None = None
+    role: str | None = None
+    preferences: dict[str, Any] = {}
+
+
+class Page(msgspec.Struct, kw_only=True):
+    """The page that the user is looking at."""
+
+    route: str
+    entity_type: str | None = None
+    entity_id: str | None = None
+
+
+class Action(msgspec.Struct, kw_only=True):
+    """Something the user or the agent did."""
+
+    action: str
+    entity_id: str | None = None
+    at: datetime | None = None
+
+
+class PlanStep(msgspec.Struct, kw_only=True):
+    """A step of the plan."""
+
+    text: str
+    status: Literal["pending", "active", "done", "failed", "skipped"] = "pending"
+
+
+class Working(msgspec.Struct, kw_only=True):
+    """The template of working memory; subclass it to add fields of your own, with defaults."""
+
+    user: WorkingUser | None = None
+    current_page: Page | None = None
+    recent_actions: list[Action] = []
+    plan: list[PlanStep] = []
+    scratchpad: str = ""
+    history: list[dict[str, Any]] = []
+
+
+W = TypeVar("W", bound=Working)
+V = TypeVar("V", bound=Working)
+
+
+class WorkingMemory(Generic[W]):
+    """Reads and writes the working document of a user."""
+
+    def __init__(self, core: Core, template: type[W] = Working) -> None:  # type: ignore[assignment]  # the default W
+        self._core = core
+        self._template = template
+        ready(template)
+
+    def template(self, template: type[V]) -> WorkingMemory[V]:
+        """The same memory, typed and validated by a subclass of Working.
+
+        Examples:
+            >>> from memorist import Working
+            >>> class Shop(Working):
+            ...     cart: list[str] = []
+            >>> memory.working.template(Shop).set(Shop(cart=["tea"]), user="ada").cart
+            ['tea']
+        """
+        return WorkingMemory(self._core, checked_template(template))
+
+    async def get(self, user: str | None = None, session: str | None = None) -> W | None:
+        """Read the document; None if there is none or it has expired.
+
+        Examples:
+            >>> memory.working.get("ada") is None
+            True
+        """
+        key = self._key(user, session)
+        written, found = self._core.pending(WorkingDocument, key)
+        if not written:
+            found = await self._core.get(WorkingDocument, *key[1:])
+        return None if found is None else self._typed(found.doc)
+
+    async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
+        """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
+
+        Examples:
+            >>> memory.working.get_many(["morning", "evening"], user="ada")
+            [None, None]
+        """
+        return [await self.get(user, session) for session in as_list(sessions, "sessions")]
+
+    async def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
+        """Write the whole document.
+
+        Raises `InvalidValue` if a field does not have the template's type.
+
+        Examples:
+            >>> from memorist import Working
+            >>> memory.working.set(Working(scratchpad="the invoice"), user="ada").scratchpad
+            'the invoice'
+        """
+        fields = self._checked(fields_of(doc))
+        if user is None and self._core.scope.user is None:
+            user = (fields.get("user") or {}).get("id")
+        return self._typed(await self._write(user, session, lambda old: fields))
+
+    async def update(self, **fields: Json) -> W:
+        """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
+
+        Raises `InvalidValue` if a field does not have the template's type.
+
+        Examples:
+            >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
+            'the invoice'
+        """
+        session = fields.pop("session", None)
+        user = fields.pop("user") if isinstance(fields.get("user"), str) else None
+        given = self._checked(fields_of(fields))
+        return self._typed(await self._write(user, session, lambda old: {**old, **given}))
+
+    async def record_action(
+        self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
+    ) -> W:
+        """Add to the recent actions; only the newest 20 are kept.
+
+        Examples:
+            >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
+            'opened'
+        """
+        made = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
+        self._checked({"recent_actions": [made]})
+
+        def change(old: dict[str, Any]) -> dict[str, Any]:
+            actions = [*old.get("recent_actions", ()), made][-MAX_ACTIONS:]
+            return {**old, "recent_actions": actions}
+
+        return self._typed(await self._write(user, session, change))
+
+    async def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
+        """Remove and return the newest action; None if there is none.
+
+        Examples:
+            >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
+            >>> memory.working.undo_action(user="ada").action
+            'opened'
+        """
+        undone: list[Any] = []
+
+        def change(old: dict[str, Any]) -> dict[str, Any]:
+            actions = list(old.get("recent_actions", ()))
+            undone[:] = actions[-1:]
+            return {**old, "recent_actions": actions[:-1]}
+
+        await self._write(user, session, change)
+        return msgspec.convert(undone[0], Action) if undone else None
+
+    async def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
+        """Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
+
+        Examples:
+            >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
+            1
+        """
+        turns = self._checked(fields_of({"history": messages}))["history"]
+
+        def change(old: dict[str, Any]) -> dict[str, Any]:
+            return {**old, "history": _newest([*old.get("history", ()), *turns])}
+
+        return self._typed(await self._write(user, session, change))
+
+    async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
+        """Delete the document; returns whether there was one.
+
+        Examples:
+            >>> memory.working.clear(user="ada")
+            False
+        """
+        results = await self._core.apply(Delete(WorkingDocument, self._key(user, session)))
+        return bool(results[0])
+
+    # -- parts
+
+    def _key(self, user: str | None, session: str | None) -> tuple[str, str, str]:
+        if session is not None:
+            check_name(session, "session")
+        # A handle without a user has one document for the whole org.
+        nobody = user is None and self._core.scope.user is None
+        return (self._core.org, "" if nobody else self._core.scope.subject(user), session or "")
+
+    async def _write(
+        self, user: str | None, session: str | None, change: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        key = self._key(user, session)
+
+        async def attempt() -> dict[str, Any]:
+            written, old = self._core.pending(WorkingDocument, key)
+            if not written:
+                old = await self._core.get(WorkingDocument, *key[1:])
+            doc = change(dict(old.doc) if old else {})
+            encode_json(doc, "working memory")
+            put = Put(self._row(key, doc))
+            # In a batch, only the first write of a document checks its version.
+            await self._core.apply(*(() if written else (self._expect(key, old),)), put)
+            return doc
+
+        if self._core.batch is not None:
+            return await attempt()
+        async with self._core.shared.working_locks.hold(key):
+            done: dict[str, Any] = await self._core.retry(attempt)
+            return done
+
+    def _expect(self, key: tuple[str, str, str], old: WorkingDocument | None) -> Expect:
+        return Expect(WorkingDocument, key, 0 if old is None else old.version)
+
+    def _row(self, key: tuple[str, str, str], doc: dict[str, Any]) -> WorkingDocument:
+        now, at = self._core.now(), self._core.at()
+        return WorkingDocument(
+            org=key[0],
+            user=key[1],
+            session=key[2],
+            doc=doc,
+            created_at=at,
+            updated_at=at,
+            expires_at=self._core.expiry(WORKING_TTL, now),
+        )
+
+    def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return checked_fields(fields, self._template)
+
+    def _typed(self, doc: dict[str, Any]) -> W:
+        try:
+            return msgspec.convert(doc, self._template)
+        except msgspec.ValidationError as cause:
+            raise InvalidValue(f"the stored working memory does not fit this template: {cause}") from cause
+
+
+def checked_template(template: type[V]) -> type[V]:
+    """The template, if it is a subclass of Working of which an empty document can be made."""
+    if not (isinstance(template, type) and issubclass(template, Working)):
+        raise UsageError("a template is a subclass of memorist.Working")
+    if any(field.required for field in msgspec.structs.fields(template)):
+        raise UsageError(f"{template.__name__} has a field without a default; an empty document must be possible")
+    return template
+
+
+def checked_fields(fields: dict[str, Any], template: type[Working]) -> dict[str, Any]:
+    """The fields as JSON, validated by the template; the error names a wrong one."""
+    names = template.__struct_fields__
+    unknown = [name for name in fields if name not in names]
+    if unknown:
+        raise InvalidValue(f"working memory has no field {unknown[0]!r}; it has {', '.join(names)}", field=unknown[0])
+    try:
+        made = msgspec.convert(fields, template)
+    except (msgspec.ValidationError, UnicodeEncodeError) as cause:
+        field = str(cause).rpartition("`$.")[2].rstrip("`") or None
+        raise InvalidValue(f"working memory: {cause}", field=field) from cause
+    whole = _plain(made)
+    return {name: whole[name] for name in fields}
+
+
+def fields_of(doc: Any) -> dict[str, Any]:
+    """The fields of a document as JSON: of a `Working`, or of a dict."""
+    if isinstance(doc, Working):
+        return _plain(doc)
+    if isinstance(doc, Mapping):
+        return _plain({str(name): value for name, value in doc.items()})
+    raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")
+
+
+def _newest(history: list[Any]) -> list[Any]:
+    """The newest messages, without leading tool results whose call was cut off."""
+    from ..context.units import carries_results
+
+    kept = history[-MAX_TURNS:]
+    while len(kept) < len(history) and kept and carries_results(Message(**_said(kept[0]))):
+        kept = kept[1:]
+    return kept
+
+
+def _said(turn: Mapping[str, Any]) -> dict[str, Any]:
+    return {"role": str(turn.get("role")), "content": turn.get("content")}
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    """Fields as dicts, lists, texts and numbers."""
+    try:
+        made: dict[str, Any] = msgspec.to_builtins(fields)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise InvalidValue(f"working memory cannot be kept as JSON: {type(cause).__name__}") from cause
+    return made

@@ -1,0 +1,24 @@
+"""Facts and learnings from what users say: by rule with no model, or through one (`memorist.extract.model`).
+
+The names are loaded on first use: reading the files of a language takes a few tenths of a second.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..dates import DateRange, parse_dates
+    from .extracted import Extracted
+    from .extractor import TRUSTED, extract
+    from .keys import KEYS, slug
+
+__all__ = ["KEYS", "TRUSTED", "DateRange", "Extracted", "extract", "parse_dates", "slug"]
+_HOMES = {"Extracted": ".extracted", "KEYS": ".keys", "slug": ".keys", "DateRange": "..dates", "parse_dates": "..dates"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, ".extractor"), __name__), name)

@@ -1,0 +1,205 @@
+"""Reads LangGraph's savers and stores, in SQLite files and Postgres databases.
+
+The messages of a thread are those of all its checkpoints, in the order they first appeared, each with the time of that
+checkpoint; the other channels of its newest checkpoint become the fact `state/<thread>`. Items of a store become facts
+in the namespaces that `MemoristStore` reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from .databases import Database, has, is_database, opened
+from .files import Given, decoded
+from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, moment_or_none, named
+from .langchain_values import as_messages, chat, loaded, plain
+
+INSIDE = ("__", "branch:", "start:", "to:")
+"""Prefixes of LangGraph's internal channels."""
+STORE = "workflow:store"
+
+
+def recognises(given: Given) -> bool:
+    """Whether it is a database with checkpoints or a store."""
+    if not is_database(given):
+        return False
+    with opened(given) as database:
+        return _has_checkpoints(database) or _has_store(database)
+
+
+def read(given: Given) -> Iterator[Item]:
+    """The threads of a saver, then the items of a store."""
+    with opened(given) as database:
+        if _has_checkpoints(database):
+            yield from _threads(database)
+        if _has_store(database):
+            yield from _store(database)
+
+
+def _has_checkpoints(database: Database) -> bool:
+    return has(database, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint", "metadata")
+
+
+def _has_store(database: Database) -> bool:
+    return has(database, "store", "prefix", "key", "value", "created_at", "updated_at")
+
+
+class _Thread:
+    """The state of reading one thread."""
+
+    def __init__(self, id: str, place: str) -> None:
+        self.id = id
+        self.place = place
+        self.seen: set[str] = set()
+        self.state: dict[str, Any] = {}
+        self.at: datetime | None = None
+        self.announced = False
+
+
+def _threads(database: Database) -> Iterator[Item]:
+    query = "SELECT thread_id, type, checkpoint, metadata FROM checkpoints WHERE checkpoint_ns = '' ORDER BY thread_id"
+    if has(database, "checkpoints", "checkpoint_id"):  # a shallow saver keeps one checkpoint per thread, without id
+        query += ", checkpoint_id"
+    thread: _Thread | None = None
+    for number, (id, kind, data, about) in enumerate(database.rows(query), 1):
+        if thread is None or thread.id != str(id):
+            if thread is not None:
+                yield from _ended(database, thread)
+            thread = _Thread(str(id), f"checkpoint {number}")
+        try:
+            checkpoint = _checkpoint(kind, data)
+        except ValueError as problem:
+            yield Problem(f"checkpoint {number}", str(problem))
+            continue
+        yield from _checkpointed(database, thread, checkpoint, about, f"checkpoint {number}")
+    if thread is not None:
+        yield from _ended(database, thread)
+
+
+def _checkpoint(kind: Any, data: Any) -> Mapping[str, Any]:
+    found = data if isinstance(data, Mapping) else loaded(kind, data)  # Postgres holds it as JSON
+    if not isinstance(found, Mapping):
+        raise ValueError("it is not a checkpoint")
+    return found
+
+
+def _checkpointed(
+    database: Database, thread: _Thread, checkpoint: Mapping[str, Any], about: Any, place: str
+) -> Iterator[Item]:
+    at = moment_or_none(checkpoint.get("ts"))
+    if not thread.announced:
+        thread.announced = True
+        yield ThreadItem(thread.id, None, _owner(about), {}, at, place)
+    thread.at = at
+    values, problems = _values(database, thread.id, checkpoint)
+    yield from (Problem(place, reason) for reason in problems)
+    thread.state = {}
+    for channel, value in values.items():
+        messages = as_messages(value)
+        for message in messages:
+            yield from _message(thread, message, at, place)
+        if not messages and value not in (None, [], {}) and not channel.startswith(INSIDE):
+            thread.state[channel] = value
+
+
+def _values(database: Database, thread: str, checkpoint: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The channel values of a checkpoint, stored inside it or in a table of blobs by version; and problems."""
+    inside = checkpoint.get("channel_values")
+    values = {str(name): value for name, value in inside.items()} if isinstance(inside, Mapping) else {}
+    problems: list[str] = []
+    versions = checkpoint.get("channel_versions")
+    if not has(database, "checkpoint_blobs", "channel", "type", "blob") or not isinstance(versions, Mapping):
+        return values, problems
+    query = "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = ? AND checkpoint_ns = '' AND channel = ?"
+    versioned = has(database, "checkpoint_blobs", "version")
+    query += " AND version = ?" if versioned else ""
+    for channel, version in versions.items():
+        if str(channel).startswith(INSIDE):
+            continue
+        wanted = (thread, str(channel), str(version)) if versioned else (thread, str(channel))
+        for kind, blob in database.rows(query, wanted):
+            try:
+                if kind != "empty":
+                    values[str(channel)] = loaded(kind, blob)
+            except ValueError as problem:
+                problems.append(str(problem))
+    return values, problems
+
+
+def _message(thread: _Thread, fields: dict[str, Any], at: datetime | None, place: str) -> Iterator[Item]:
+    original = plain(fields)
+    id = named(fields, "id") or hashlib.blake2b(msgspec.json.encode(original), digest_size=8).hexdigest()
+    if id in thread.seen:
+        return
+    thread.seen.add(id)
+    try:
+        message = chat(fields)
+    except ValueError as problem:
+        yield Problem(place, str(problem))
+    else:
+        yield MessageItem(thread.id, id, message, at, {"id": id}, place, original)
+
+
+def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
+    """The items of a thread that are known only after its last checkpoint."""
+    if not thread.seen:
+        yield from _written(database, thread)
+    if thread.state and thread.announced:
+        value = plain(thread.state)
+        versions = (Version(value, thread.at),)
+        yield FactItem(f"state/{thread.id}", versions, place=thread.place, space="workflow:langgraph")
+
+
+def _written(database: Database, thread: _Thread) -> Iterator[Item]:
+    """The messages of a thread without any in its checkpoints, from the table of writes."""
+    table = next((name for name in ("writes", "checkpoint_writes") if name in database.tables), None)
+    if table is None:
+        return
+    blob = "value" if table == "writes" else "blob"
+    query = f"SELECT channel, type, {blob} FROM {table} WHERE thread_id = ? AND checkpoint_ns = '' "
+    for channel, kind, data in database.rows(f"{query} ORDER BY checkpoint_id, task_id, idx", (thread.id,)):
+        if str(channel).startswith(INSIDE):
+            continue
+        try:
+            messages = as_messages(loaded(kind, data))
+        except ValueError as problem:
+            yield Problem(f"{thread.place}, a write", str(problem))
+            continue
+        for message in messages:
+            yield from _message(thread, message, thread.at, f"{thread.place}, a write")
+
+
+def _json(value: Any) -> Any:
+    """A JSON column: a value from Postgres, text or bytes from SQLite."""
+    if isinstance(value, str):
+        return decoded(value.encode("utf-8", "surrogateescape"))
+    return decoded(value) if isinstance(value, bytes) else value
+
+
+def _owner(about: Any) -> str | None:
+    """The user of a thread, if its metadata names one."""
+    try:
+        found = _json(about)
+    except ValueError:
+        return None
+    return named(found, "user_id") if isinstance(found, Mapping) else None
+
+
+def _store(database: Database) -> Iterator[Item]:
+    expires = "expires_at" if has(database, "store", "expires_at") else "NULL"
+    query = f"SELECT prefix, key, value, created_at, updated_at, {expires} FROM store ORDER BY prefix, key"
+    for number, (prefix, key, value, made, changed, ends) in enumerate(database.rows(query), 1):
+        place = f"item {number} of the store"
+        try:
+            found = _json(value)
+            versions = (Version(found, moment(changed) or moment(made)),)
+            yield FactItem(
+                str(key), versions, str(prefix), expires_at=moment(ends), place=place, space=f"{STORE}/{prefix}"
+            )
+        except ValueError as problem:
+            yield Problem(place, str(problem))

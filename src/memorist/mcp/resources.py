@@ -1,0 +1,318 @@
+"""MCP resources: profiles, facts, threads and summaries under URIs that a client can list, read and watch.
+
+`memorist://profile/<user>`, `memorist://fact/<namespace>/<key>`, `memorist://thread/<id>` and
+`memorist://summary/<thread>`. Parts of a URI are percent-encoded. Contents are fenced and cut like the answers of
+tools.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from urllib.parse import parse_qsl, quote, unquote
+
+import mcp_types as types
+import msgspec
+
+from ..context.fence import attribute
+from ..errors import MemoristError, NotFound, UsageError
+from ..graph_keys import ENTITY, RELATION
+from . import graph, shown
+from .answers import Answer, fitted
+from .callers import Caller
+from .calls import profile_answer
+from .graph_tools import RESOURCE as GRAPH
+from .shown import Shown, shown_fact
+
+SCHEME = "memorist://"
+PAGE = 100
+THREAD_MESSAGES = 50
+MIME = "text/plain"
+TEMPLATES = (
+    types.ResourceTemplate(
+        name="profile", title="Profile", uri_template="memorist://profile/{user}", mime_type=MIME,
+        description="What is known of a user.",
+    ),
+    types.ResourceTemplate(
+        name="fact", title="Fact", uri_template="memorist://fact/{namespace}/{key}", mime_type=MIME,
+        description="One fact, with its earlier versions.",
+    ),
+    types.ResourceTemplate(
+        name="thread", title="Conversation", uri_template="memorist://thread/{id}{?before}", mime_type=MIME,
+        description="The newest messages of a conversation, or those before a number.",
+    ),
+    types.ResourceTemplate(
+        name="summary", title="Summaries", uri_template="memorist://summary/{thread}", mime_type=MIME,
+        description="What stands for the older messages of a conversation.",
+    ),
+)  # fmt: skip
+
+
+class ShownMessage(Shown, frozen=True, kw_only=True):
+    """A message of a conversation."""
+
+    id: str
+    seq: int
+    role: str
+    text: str
+    trust: str
+
+
+class ShownThread(Shown, frozen=True, kw_only=True):
+    """A conversation: its newest messages, or those before a number."""
+
+    id: str
+    namespace: str
+    title: str | None = None
+    messages: list[ShownMessage] = []
+    earlier: str | None = None
+    """The URI of the messages before these."""
+    note: str = ""
+
+
+class ShownSummary(Shown, frozen=True, kw_only=True):
+    """A summary of the messages from `first` to `last`."""
+
+    id: str
+    first: int
+    last: int
+    text: str
+
+
+class ShownSummaries(Shown, frozen=True, kw_only=True):
+    """The summaries of a conversation."""
+
+    thread: str
+    summaries: list[ShownSummary] = []
+    left_out: int = 0
+    note: str = ""
+
+
+class FactWithHistory(Shown, frozen=True, kw_only=True):
+    """A fact, with its earlier versions."""
+
+    fact: shown.ShownFact
+    history: list[shown.ShownFact] = []
+    left_out: int = 0
+    note: str = ""
+
+
+def address(kind: str, *parts: str) -> str:
+    """The URI of a resource, with its parts percent-encoded."""
+    return f"{SCHEME}{kind}/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def parsed(uri: str) -> tuple[str, list[str], dict[str, str]]:
+    """The kind, the parts and the query of a URI."""
+    if not uri.startswith(SCHEME):
+        raise NotFound("no such resource; addresses here begin with memorist://")
+    path, _, query = uri.removeprefix(SCHEME).partition("?")
+    kind, _, rest = path.partition("/")
+    return kind, [unquote(part) for part in rest.split("/")], dict(parse_qsl(query))
+
+
+async def read(caller: Caller, uri: str, max_tokens: int) -> types.ReadResourceResult:
+    """The content of a resource; NotFound where there is none, or none for this caller."""
+    if uri == GRAPH:
+        whole = msgspec.json.format(
+            msgspec.json.encode((await graph.load(caller.memory, caller.own)).shown()), indent=2
+        )
+        return _content(uri, whole.decode(), "application/json")
+    kind, parts, query = parsed(uri)
+    reader = _READERS.get(kind)
+    if reader is None or not all(parts):
+        raise NotFound("no such resource")
+    return _content(uri, fitted(await reader(caller, parts, query), max_tokens).text, MIME)
+
+
+def _content(uri: str, text: str, mime: str) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)])
+
+
+async def _profile(caller: Caller, parts: list[str], query: Mapping[str, str]) -> Answer:
+    return await profile_answer(caller, parts[0])
+
+
+async def _fact(caller: Caller, parts: list[str], query: Mapping[str, str]) -> Answer:
+    space, key = parts[0], "/".join(parts[1:])
+    if not key:
+        raise NotFound("no such resource")
+    fact = await caller.memory.facts.get(space, key)
+    if fact is None:
+        raise NotFound("no such fact")
+    past = await caller.memory.facts.history(space, key)
+    told = FactWithHistory(fact=shown_fact(fact), history=[shown_fact(one) for one in reversed(past[:-1])])
+    return Answer(told, stored=True, listed="history")
+
+
+async def _thread(caller: Caller, parts: list[str], query: Mapping[str, str]) -> Answer:
+    id = "/".join(parts)
+    thread = await caller.memory.threads.get(id)
+    if thread is None:
+        raise NotFound("no such conversation")
+    before = query.get("before", "")
+    if before.isdecimal() and before.isascii():
+        start = max(0, int(before) - THREAD_MESSAGES - 1)
+        messages = await caller.memory.threads.messages(id, after=start, before=int(before))
+    else:
+        messages = await caller.memory.threads.recent(id, THREAD_MESSAGES)
+    first = messages[0].seq if messages else 0
+    told = ShownThread(
+        id=id, namespace=thread.ns, title=thread.title,
+        messages=[
+            ShownMessage(id=one.id, seq=one.seq, role=one.role, text=one.text, trust=one.trust_level)
+            for one in messages
+        ],
+        earlier=f"{address('thread', id)}?before={first}" if first > 1 else None,
+    )  # fmt: skip
+    return Answer(told, stored=True)
+
+
+async def _summary(caller: Caller, parts: list[str], query: Mapping[str, str]) -> Answer:
+    id = "/".join(parts)
+    if await caller.memory.threads.get(id) is None:
+        raise NotFound("no such conversation")
+    found = await caller.memory.threads.summaries(id)
+    told = [ShownSummary(id=one.id, first=one.first, last=one.last, text=one.text) for one in found]
+    return Answer(ShownSummaries(thread=id, summaries=told), stored=True, listed="summaries")
+
+
+_READERS: Mapping[str, Callable[[Caller, list[str], Mapping[str, str]], Awaitable[Answer]]] = {
+    "profile": _profile,
+    "fact": _fact,
+    "thread": _thread,
+    "summary": _summary,
+}
+
+
+# Listing
+
+
+class Place(msgspec.Struct, array_like=True, frozen=True):
+    """The decoded cursor of a listing: the namespace, the kind, and the name after which it continues."""
+
+    space: str = ""
+    kind: str = "profile"
+    after: str | None = None
+
+
+async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+    """A page of resources, and the cursor of the next one."""
+    found: list[types.Resource] = []
+    async for resource, place in _walk(caller, _decoded(cursor)):
+        found.append(resource)
+        if len(found) == PAGE:
+            return found, _encoded(place)
+    return found, None
+
+
+async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resource, Place]]:
+    """All resources after a cursor: by namespace, and in each the profile, the threads, the facts."""
+    spaces = await caller.memory.namespaces()
+    for space in (one for one in spaces if one >= start.space):
+        place = start if space == start.space else Place(space)
+        if place.kind == "profile":
+            user = space.removeprefix("user:")
+            if user != space:
+                yield _resource("profile", user, user), Place(space, "thread")
+            place = Place(space, "thread")
+        if place.kind == "thread":
+            async for resource, id in _threads(caller, space, place.after):
+                yield resource, Place(space, "thread", id)
+            place = Place(space, "fact")
+        async for resource, key in _facts(caller, space, place.after):
+            yield resource, Place(space, "fact", key)
+
+
+async def _threads(caller: Caller, space: str, after: str | None) -> AsyncIterator[tuple[types.Resource, str]]:
+    while page := await caller.memory.threads.list(space, limit=PAGE, after=after):
+        for thread in page:
+            yield _resource("thread", thread.title or thread.id, thread.id), thread.id
+        after = page[-1].id
+
+
+async def _facts(caller: Caller, space: str, after: str | None) -> AsyncIterator[tuple[types.Resource, str]]:
+    while page := await caller.memory.facts.list(space, limit=PAGE, after=after):
+        for fact in page:
+            yield _resource("fact", fact.key, space, fact.key), fact.key
+        after = page[-1].key
+
+
+def _resource(kind: str, name: str, *parts: str) -> types.Resource:
+    # A name may be shown to a model: it is escaped so that it cannot close a fence, and kept on one line.
+    return types.Resource(uri=address(kind, *parts), name=attribute(name), mime_type=MIME)
+
+
+def graph_resource() -> types.Resource:
+    """The whole knowledge graph, as `server-memory` offers it."""
+    return types.Resource(
+        uri=GRAPH, name="knowledge-graph", title="Knowledge Graph", mime_type="application/json",
+        description="All entities and relations.",
+    )  # fmt: skip
+
+
+def _encoded(place: Place) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def _decoded(cursor: str | None) -> Place:
+    if cursor is None:
+        return Place()
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=Place)
+    except (msgspec.DecodeError, binascii.Error, ValueError):
+        raise UsageError("this is not a cursor of the list of resources; pass `nextCursor` unchanged") from None
+
+
+# Completion
+
+MOST_OFFERED = 100
+
+
+async def completed(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> types.Completion:
+    """Completions of an argument that begin with what was typed."""
+    try:
+        found = await _candidates(caller, name, value, known)
+    except MemoristError:
+        # The text typed so far is not a valid name, or not one that the caller may see: offer nothing.
+        found = []
+    return types.Completion(values=found[:MOST_OFFERED], total=len(found), has_more=len(found) > MOST_OFFERED)
+
+
+async def _candidates(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> list[str]:
+    memory = caller.memory
+    if name == "user":
+        spaces = await memory.namespaces("user", prefix=value or None, limit=MOST_OFFERED + 1)
+        return [space.removeprefix("user:") for space in spaces]
+    if name == "namespace":
+        return await memory.namespaces(prefix=value or None, limit=MOST_OFFERED + 1)
+    if name == "key":
+        space = known.get("namespace", caller.own)
+        return [one.key for one in await memory.facts.list(space, prefix=value or None, limit=MOST_OFFERED + 1)]
+    if name in ("id", "thread"):
+        return await _thread_ids(caller, value)
+    return []
+
+
+async def _thread_ids(caller: Caller, value: str) -> list[str]:
+    found: list[str] = []
+    for space in await caller.memory.namespaces():
+        threads = await caller.memory.threads.list(space, by="updated_at", reverse=True, limit=MOST_OFFERED)
+        found += [thread.id for thread in threads if thread.id.startswith(value)]
+        if len(found) > MOST_OFFERED:
+            break
+    return found
+
+
+def touched(kind: str, id: str) -> list[str]:
+    """The URIs whose content changes with a fact (`namespace/key`), a learning or a thread."""
+    if kind == "thread":
+        return [address("thread", id), address("summary", id)]
+    space, _, key = id.partition("/")
+    stale = [address("profile", space.removeprefix("user:"))] if space.startswith("user:") else []
+    if kind == "fact":
+        stale.append(address("fact", space, key))
+        if key.startswith((ENTITY, RELATION)):
+            stale.append(GRAPH)
+    return stale

@@ -1,0 +1,124 @@
+"""Verifies OAuth access tokens (JWT) of an external authorization server; we issue none.
+
+If an issuer is configured, a client without a token is told where to get one (RFC 9728). A token must be signed by a
+key that the issuer publishes, name the issuer, have our URL as its audience, and not have expired.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import anyio.to_thread
+import jwt
+import msgspec
+
+from ..server.auth import ApiKey, Unauthorized
+from ..server.operations import Role
+
+SCOPES: Mapping[str, Role] = {"memory:read": "reader", "memory:write": "writer", "memory:forget": "forget"}
+"""The roles that the scopes of a token grant."""
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+_DOCUMENTS = ("oauth-authorization-server", "openid-configuration")
+_SECONDS = 5.0
+_WORDS = "a valid token is needed"
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """Our identity as an OAuth protected resource."""
+
+    issuer: str
+    url: str
+    """Our own URL, which a token must have as its audience: `https://memory.example/mcp`."""
+    org: str = "default"
+    """The org of all token bearers; a token cannot choose it."""
+
+    @property
+    def metadata_path(self) -> str:
+        """The path of our metadata (RFC 9728)."""
+        return f"/.well-known/oauth-protected-resource{urlsplit(self.url).path.rstrip('/')}"
+
+    @property
+    def metadata_url(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
+
+    def metadata(self) -> dict[str, Any]:
+        """The protected resource metadata: issuer and scopes."""
+        return {
+            "resource": self.url,
+            "authorization_servers": [self.issuer],
+            "scopes_supported": list(SCOPES),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Memorist",
+        }
+
+    @property
+    def challenge(self) -> str:
+        """The `WWW-Authenticate` header for a client without a valid token."""
+        return f'Bearer resource_metadata="{self.metadata_url}", scope="{" ".join(SCOPES)}"'
+
+
+class Tokens:
+    """Verifies tokens of one issuer."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self._keys: jwt.PyJWKClient | None = None
+
+    async def check(self, token: str) -> ApiKey:
+        """The bearer of a token as an `ApiKey`; raises Unauthorized with the same message whatever is wrong."""
+        try:
+            claims = await anyio.to_thread.run_sync(self._claims, token)
+        except (jwt.PyJWTError, OSError, ValueError) as wrong:
+            raise Unauthorized(_WORDS) from wrong
+        user = claims.get("sub")
+        roles: tuple[Role, ...] = tuple(role for scope, role in SCOPES.items() if scope in _scopes(claims))
+        if not isinstance(user, str) or not user or not roles:
+            raise Unauthorized(_WORDS)
+        expires = datetime.fromtimestamp(claims["exp"], UTC)
+        return ApiKey(
+            id=f"oauth-{user[:32]}", digest=b"", org=self.resource.org, user=user, actor="assistant", roles=roles,
+            created_at=expires, expires_at=expires,
+        )  # fmt: skip
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        if self._keys is None:
+            self._keys = jwt.PyJWKClient(self._keys_url(), timeout=_SECONDS)
+        key = self._keys.get_signing_key_from_jwt(token)
+        claims: dict[str, Any] = jwt.decode(
+            token, key.key, algorithms=ALGORITHMS, audience=self.resource.url, issuer=self.resource.issuer,
+            options={"require": ["exp", "iss", "aud", "sub"]},
+        )  # fmt: skip
+        return claims
+
+    def _keys_url(self) -> str:
+        """The URL of the issuer's signing keys (JWKS), from its metadata document at one of the well-known paths."""
+        parts = urlsplit(self.resource.issuer)
+        path = parts.path.rstrip("/")
+        base = f"{parts.scheme}://{parts.netloc}"
+        places = [f"{base}/.well-known/{name}{path}" for name in _DOCUMENTS]
+        places.append(f"{base}{path}/.well-known/openid-configuration")
+        for place in dict.fromkeys(places):
+            found = _fetched(place)
+            if found.get("issuer") == self.resource.issuer and isinstance(found.get("jwks_uri"), str):
+                return str(found["jwks_uri"])
+        raise ValueError("the issuer publishes no keys")
+
+
+def _fetched(url: str) -> dict[str, Any]:
+    try:
+        with urlopen(Request(url, headers={"accept": "application/json"}), timeout=_SECONDS) as answer:
+            found = json.loads(answer.read(1 << 20))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _scopes(claims: Mapping[str, Any]) -> set[str]:
+    given = claims.get("scope", claims.get("scp", ""))
+    return set(given.split() if isinstance(given, str) else map(str, given))

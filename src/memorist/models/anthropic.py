@@ -1,0 +1,133 @@
+"""Anthropic's Messages API, through the official SDK (extra `anthropic`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..ports import Completion, Messages, Usage
+from .remote import CLOSE, RemoteModel, decode, model_error
+from .retry import Retry, Sleep
+
+try:
+    import anthropic
+except ImportError as missing:
+    from ..errors import UsageError
+    from ..extras import install_command
+
+    raise UsageError(f"Anthropic models need their SDK; run: {install_command('anthropic')}") from missing
+
+ANSWER_TOOL = "answer"
+_STOPS = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
+
+
+def open_anthropic(
+    model: str,
+    *,
+    blocking: bool,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    timeout: float | None = None,
+    retry: Retry = Retry(),  # noqa: B008  # frozen
+    sleep: Sleep | None = None,
+) -> RemoteModel:
+    """A Claude model; the key comes from ANTHROPIC_API_KEY unless given."""
+    kind: Any = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
+    client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
+    create = client.messages.with_streaming_response.create
+    wire = AnthropicWire(model)
+    return RemoteModel(
+        wire,
+        model=model,
+        sdk=anthropic,
+        client=client,
+        create=create,
+        blocking=blocking,
+        timeout=timeout,
+        retry=retry,
+        sleep=sleep,
+    )
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str = ""
+    input: Any = None
+
+
+class _Tokens(msgspec.Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_creation_input_tokens: int | None = 0
+    cache_read_input_tokens: int | None = 0
+
+
+class _Answer(msgspec.Struct):
+    content: list[_Block]
+    model: str = ""
+    stop_reason: str | None = None
+    usage: _Tokens = msgspec.field(default_factory=_Tokens)
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Event(msgspec.Struct):
+    type: str
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+    error: Any = None
+
+
+class AnthropicWire:
+    """Encodes requests and decodes answers of the Messages API; structured output is a forced tool call."""
+
+    provider = "anthropic"
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+
+    def request(
+        self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
+    ) -> dict[str, Any]:
+        """Keyword arguments for `messages.create`."""
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [dict(item) for item in messages],
+            "max_tokens": max_tokens,
+        }
+        if system is not None:
+            body["system"] = system
+        if schema is not None:
+            body["tools"] = [{"name": ANSWER_TOOL, "description": "Give the answer.", "input_schema": schema}]
+            body["tool_choice"] = {"type": "tool", "name": ANSWER_TOOL}
+        if stream:
+            body["stream"] = True
+        return body
+
+    def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion:
+        """The answer in a response body."""
+        answer: _Answer = decode(self._name, body, _Answer)
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        data = next((block.input for block in answer.content if block.type == "tool_use"), None) if schema else None
+        used = answer.usage
+        read = used.input_tokens + (used.cache_creation_input_tokens or 0) + (used.cache_read_input_tokens or 0)
+        stop = _STOPS.get(answer.stop_reason or "", "end")
+        if stop == "length" and schema is not None:
+            data = None  # a truncated tool call may still parse as JSON
+        return Completion(text, data, Usage(read, used.output_tokens), answer.model or self._model, stop)
+
+    def piece(self, event: bytes) -> str:
+        """The text in one event of a stream."""
+        item: _Event = decode(self._name, event, _Event)
+        if item.type == "error":
+            kind = item.error.get("type", "error") if isinstance(item.error, dict) else "error"
+            retryable = kind in ("overloaded_error", "api_error", "rate_limit_error")
+            raise model_error(self._name, "broke off its stream", reason=str(kind)[:40], retryable=retryable)
+        return item.delta.text if item.type == "content_block_delta" and item.delta.type == "text_delta" else ""
+
+    @property
+    def _name(self) -> str:
+        return f"{self.provider}:{self._model}"

@@ -1,0 +1,145 @@
+"""OpenAI's chat API and compatible servers (vLLM, Ollama), through the SDK (extra `openai`)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+
+from ..ports import Completion, Messages, Usage
+from .base import parse_json
+from .remote import CLOSE, RemoteModel, decode, model_error
+from .retry import Retry, Sleep
+
+try:
+    import openai
+except ImportError as missing:
+    from ..errors import UsageError
+    from ..extras import install_command
+
+    raise UsageError(f"OpenAI-compatible models need the SDK; run: {install_command('openai')}") from missing
+
+
+def open_openai(
+    model: str,
+    *,
+    blocking: bool,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    timeout: float | None = None,
+    retry: Retry = Retry(),  # noqa: B008  # frozen
+    sleep: Sleep | None = None,
+) -> RemoteModel:
+    """A chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
+    if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
+        api_key = "unused"
+    kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI
+    try:
+        client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
+    except openai.OpenAIError:
+        from ..errors import UsageError
+
+        raise UsageError("no OpenAI key: set OPENAI_API_KEY, or name a server with openai:MODEL@URL") from None
+    create = client.chat.completions.with_streaming_response.create
+    wire = OpenAIWire(model, local=base_url is not None)
+    return RemoteModel(
+        wire,
+        model=model,
+        sdk=openai,
+        client=client,
+        create=create,
+        blocking=blocking,
+        timeout=timeout,
+        retry=retry,
+        sleep=sleep,
+    )
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message = msgspec.field(default_factory=_Message)
+    delta: _Message = msgspec.field(default_factory=_Message)
+    finish_reason: str | None = None
+
+
+class _Tokens(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice]
+    model: str = ""
+    usage: _Tokens | None = None
+
+
+class _Event(msgspec.Struct):
+    choices: list[_Choice] = []
+    error: Any = None
+
+
+class OpenAIWire:
+    """Encodes requests and decodes answers of chat completions; structured output uses `response_format`."""
+
+    provider = "openai"
+
+    def __init__(self, model: str, *, local: bool = False) -> None:
+        self._model = model
+        # OpenAI's newer models reject `max_tokens`; older compatible servers know only that.
+        self._limit = "max_tokens" if local else "max_completion_tokens"
+
+    def request(
+        self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
+    ) -> dict[str, Any]:
+        """Keyword arguments for `chat.completions.create`."""
+        first = [{"role": "system", "content": system}] if system is not None else []
+        body: dict[str, Any] = {"model": self._model, "messages": [*first, *(dict(item) for item in messages)]}
+        body[self._limit] = max_tokens
+        if schema is not None:
+            named = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        if stream:
+            body["stream"] = True
+        return body
+
+    def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion:
+        """The answer in a response body."""
+        answer: _Answer = decode(self._name, body, _Answer)
+        choice = answer.choices[0] if answer.choices else _Choice()
+        text = choice.message.content or ""
+        stop = {"length": "length", "content_filter": "refusal"}.get(choice.finish_reason or "", "end")
+        if choice.message.refusal:
+            stop = "refusal"
+        used = answer.usage or _Tokens()
+        data = parse_json(text) if schema is not None else None
+        usage = Usage(used.prompt_tokens, used.completion_tokens)
+        return Completion(text, data, usage, answer.model or self._model, stop)
+
+    def piece(self, event: bytes) -> str:
+        """The text in one event of a stream."""
+        item: _Event = decode(self._name, event, _Event)
+        if item.error is not None:
+            raise model_error(self._name, "broke off its stream", reason="stream", retryable=True)
+        return (item.choices[0].delta.content or "") if item.choices else ""
+
+    @property
+    def _name(self) -> str:
+        return f"{self.provider}:{self._model}"
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether a schema is in OpenAI's strict subset: closed objects with every property required."""
+    if isinstance(schema, list):
+        return all(is_strict(item) for item in schema)
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object":
+        names = set(schema.get("properties", {}))
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != names:
+            return False
+    return all(is_strict(value) for value in schema.values())

@@ -1,0 +1,273 @@
+"""A model behind HTTP, over a provider's SDK: one set of coroutine methods for the blocking and the async client.
+
+The SDK does addresses, headers and credentials. Its own retries are off: ours share one deadline, limit the wait a
+server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and size, so that
+a server which sends slowly or without end cannot block a caller. Each call opens its own connection, so a client
+survives a fork and works in a new event loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager
+from contextvars import ContextVar
+from email.utils import parsedate_to_datetime
+from time import monotonic, sleep, time
+from typing import Any, Protocol
+
+import msgspec
+
+from ..errors import ModelError
+from ..ports import Completion, Messages
+from ..typed import ready
+from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES
+from .retry import Retry, Sleep, retrying
+
+CLOSE = {"Connection": "close"}
+RETRY_STATUS = frozenset({408, 409, 425, 429})
+_quiet: ContextVar[bool] = ContextVar("memorist_quiet", default=False)
+
+
+class Wire(Protocol):
+    """The wire format of a provider: encodes requests, decodes answers and stream events."""
+
+    provider: str
+
+    def request(
+        self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
+    ) -> dict[str, Any]: ...
+
+    def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion: ...
+
+    def piece(self, event: bytes) -> str: ...
+
+
+class RemoteModel:
+    """A language model over an SDK client; `create` is its streaming-response call."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        model: str,
+        sdk: Any,
+        client: Any,
+        create: Callable[..., Any],
+        blocking: bool,
+        timeout: float | None = None,
+        retry: Retry = Retry(),  # noqa: B008  # frozen
+        sleep: Sleep | None = None,
+    ) -> None:
+        self.blocking = blocking
+        self.model = model
+        self.timeout = timeout
+        """The most seconds for an answer, retries included; a call may ask for fewer."""
+        self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
+        self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
+        _hush(sdk.__name__)
+
+    @property
+    def name(self) -> str:
+        return f"{self._wire.provider}:{self.model}"
+
+    async def complete(
+        self,
+        messages: Messages,
+        *,
+        system: str | None = None,
+        max_tokens: int,
+        schema: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Completion:
+        """One answer; transient errors are retried until the deadline."""
+        request = self._wire.request(messages, system, max_tokens, schema, False)
+
+        async def attempt(left: float) -> Completion:
+            body = b"".join([chunk async for chunk in self._chunks(request, left)])
+            return self._checked(self._wire.completion(body, schema), schema)
+
+        return await retrying(attempt, policy=self._retry, timeout=self._seconds(timeout), sleep=self._sleep)
+
+    async def stream(
+        self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
+    ) -> AsyncIterator[str]:
+        """Stream the answer's text; a stream is not retried once it has begun."""
+        request = self._wire.request(messages, system, max_tokens, None, True)
+        async with aclosing(self._chunks(request, self._seconds(timeout))) as chunks:
+            pending = b""
+            async for chunk in chunks:
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    piece = self._event(line)
+                    if piece:
+                        yield piece
+        piece = self._event(pending)
+        if piece:
+            yield piece
+
+    async def close(self) -> None:
+        """Close the SDK's client."""
+        if self.blocking:
+            self._client.close()
+        else:
+            await self._client.close()
+
+    def _seconds(self, asked: float | None) -> float:
+        return min(asked or DEFAULT_TIMEOUT, self.timeout or asked or DEFAULT_TIMEOUT)
+
+    def _event(self, line: bytes) -> str:
+        line = line.strip()
+        if not line.startswith(b"data:") or line == b"data: [DONE]":
+            return ""
+        return self._wire.piece(line[5:].strip())
+
+    def _checked(self, answer: Completion, schema: dict[str, Any] | None) -> Completion:
+        if answer.stop == "refusal":
+            raise self._error("refused to answer", reason="refusal")
+        if schema is not None and answer.stop == "length" and answer.data is None:
+            raise self._error("was cut off at max_tokens before its JSON ended", reason="length")
+        if not answer.text.strip() and answer.data is None:
+            raise self._error("returned an empty answer", reason="empty", retryable=True)
+        return answer
+
+    async def _chunks(self, request: dict[str, Any], left: float) -> AsyncGenerator[bytes, None]:
+        """The raw bytes of an answer, within the limits of time and size."""
+        deadline, size = monotonic() + left, 0
+        with self._errors():
+            async with aclosing(self._read(request, left)) as chunks:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > MAX_ANSWER_BYTES:
+                        raise self._error(f"answered more than {MAX_ANSWER_BYTES} bytes", reason="too_long")
+                    if monotonic() > deadline:
+                        raise self._error(f"took longer than {left:.1f} s", reason="timeout", retryable=True)
+                    yield chunk
+
+    async def _read(self, request: dict[str, Any], left: float) -> AsyncGenerator[bytes, None]:
+        if self.blocking:
+            with ExitStack() as open_now:
+                with _silence():
+                    response = open_now.enter_context(self._create(**request, timeout=left))
+                for chunk in response.iter_bytes():
+                    yield chunk
+        else:
+            async with AsyncExitStack() as open_later:
+                with _silence():
+                    response = await open_later.enter_async_context(self._create(**request, timeout=left))
+                async for chunk in response.iter_bytes():
+                    yield chunk
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Convert SDK errors to ModelError, without `__cause__`: they hold the request, which must not be logged."""
+        try:
+            yield
+        except self._sdk.APIStatusError as error:
+            raise self._status_error(error) from None
+        except self._sdk.APITimeoutError:
+            raise self._error("did not answer in time", reason="timeout", retryable=True) from None
+        except self._sdk.APIConnectionError:
+            raise self._error("could not be reached", reason="connection", retryable=True) from None
+        except (ModelError, GeneratorExit):
+            raise
+        except Exception as error:
+            # The SDK does not wrap transport errors while a body is read, and raises TypeError for bad credentials.
+            kind = type(error).__name__
+            lost = any(word in kind for word in ("Timeout", "Read", "Protocol", "Connect", "Stream"))
+            raise self._error(f"failed ({kind})", reason=kind, retryable=lost) from None
+
+    def _status_error(self, error: Any) -> ModelError:
+        status = int(error.status_code)
+        retryable = status in RETRY_STATUS or status >= 500
+        hint = _HINTS.get(status, "")
+        facts = {"reason": f"http_{status}", "retryable": retryable, "status": status}
+        wait = _retry_after(error.response.headers)
+        return self._error(f"answered HTTP {status}{hint}", **facts, **({} if wait is None else {"retry_after": wait}))
+
+    def _error(self, what: str, **facts: Any) -> ModelError:
+        return model_error(self.name, what, **facts)
+
+
+_HINTS = {
+    400: ": the request was refused; check the model id and its limits",
+    401: ": check the API key",
+    403: ": this key may not use the model",
+    404: ": no such model or address",
+    413: ": the request is too large",
+    429: ": rate limited",
+    529: ": overloaded",
+}
+
+
+def model_error(name: str, what: str, **facts: Any) -> ModelError:
+    """A ModelError that names the model, with the facts `reason`, `status` and `retryable`."""
+    facts.setdefault("reason", what)
+    facts.setdefault("status", None)
+    facts.setdefault("retryable", False)
+    return ModelError(f"{name} {what}", model=name, **facts)
+
+
+def decode(name: str, body: bytes, kind: Any) -> Any:
+    """Decode a provider's JSON into a struct, or raise ModelError."""
+    ready(kind)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise model_error(
+            name, "sent an answer that does not follow its protocol", reason="malformed", retryable=True
+        ) from None
+
+
+def _retry_after(headers: Any) -> float | None:
+    said = headers.get("retry-after-ms")
+    try:
+        if said is not None:
+            return max(0.0, float(said) / 1000)
+        said = headers.get("retry-after")
+        return None if said is None else max(0.0, float(said))
+    except ValueError:
+        return _retry_date(str(said))
+
+
+def _retry_date(said: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(said).timestamp() - time())
+    except (ValueError, TypeError):
+        return None
+
+
+async def _sleep_here(seconds: float) -> None:
+    sleep(seconds)  # noqa: ASYNC251  # the blocking flavour has no loop to stall
+
+
+async def _sleep_async(seconds: float) -> None:
+    import anyio  # comes with both SDKs
+
+    await anyio.sleep(seconds)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+class _Quiet(logging.Filter):
+    """Drops an SDK's log records during our calls: at DEBUG it logs whole requests, and content must not be logged."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not _quiet.get()
+
+
+_QUIET = _Quiet()
+
+
+def _hush(package: str) -> None:
+    for name in (f"{package}._base_client", f"{package}._response", f"{package}._legacy_response", package):
+        logger = logging.getLogger(name)
+        if _QUIET not in logger.filters:
+            logger.addFilter(_QUIET)

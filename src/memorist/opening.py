@@ -1,0 +1,171 @@
+"""Turns the options of a memory into its core: checks them, opens the store, and makes the scope."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Literal
+
+import msgspec
+
+from .engine.core import Core, Shared
+from .engine.entities import cache_state
+from .engine.outbox import InProcess
+from .errors import Unsupported, UsageError
+from .part_checks import check_counter, check_embedder, check_model, check_reranker
+from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
+from .runtime import BlockingRuntime, Runtime
+from .scope import Ns, Scope, grants
+from .stores.base import Store
+from .stores.opening import open_beside, open_store
+
+Url = str | os.PathLike[str] | Store | None
+"""Where a memory is stored: a path, a URL, a store object, or None (MEMORIST_URL, else RAM)."""
+
+Durability = Literal["full", "normal"]
+"""`full` survives power loss, `normal` a killed process."""
+
+Extract = Literal["auto", "rules"]
+"""How facts are taken from messages: by the model where there is one, or by local rules always."""
+
+
+def server_url(url: Url) -> str | None:
+    """The URL of a Memorist server, if one was given or is in the environment; else None."""
+    given = os.environ.get("MEMORIST_URL") if url is None else url
+    return given if isinstance(given, str) and given.startswith(("http://", "https://")) else None
+
+
+def runtime_for(blocking: bool) -> Runtime:
+    """A runtime for callers that block, or for those that await; only the second loads asyncio."""
+    if blocking:
+        return BlockingRuntime()
+    from .loop_runtime import AsyncRuntime
+
+    return AsyncRuntime()
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """The options that a memory was opened with; see `AsyncMemory`."""
+
+    url: Url
+    hot: Url
+    read_url: str | None
+    api_key: str | None
+    org: str
+    user: str | None
+    read: Sequence[Ns]
+    write: Sequence[Ns]
+    shared: str | None
+    all_orgs: bool
+    actor: str
+    durability: Durability
+    embedder: EmbedderSpec
+    reranker: RerankerSpec
+    model: ModelSpec
+    counter: CounterSpec
+    clock: Clock | None
+    extract: Extract | None
+    worker: bool
+    record_bytes: int | None
+
+    def core(self, *, blocking: bool) -> Core:
+        """Check the options, open the store, and make the core of the caller's handle."""
+        runtime = runtime_for(blocking)
+        server = server_url(self.url)
+        if server is not None:
+            return self._remote(server, runtime)
+        self._check(runtime)
+        scope = self._scope()
+        store = open_store(self.url, self.hot, runtime, self.durability, self.read_url)
+        return Core(self._shared(store, runtime), scope)
+
+    def _scope(self) -> Scope:
+        read, write = grants(self.read), grants(self.write)
+        return Scope(self.org, self.user, self.actor, self.all_orgs, read, write, self.shared)
+
+    def _remote(self, url: str, runtime: Runtime) -> Core:
+        """A handle on a server, narrowed to `user` if one is named; options that the server decides are refused."""
+        # Imported by name to avoid an upward import: the client is made from the table of all operations.
+        remote = import_module("memorist.remote.core")
+        usual = {
+            "hot": None,
+            "embedder": "default",
+            "reranker": None,
+            "model": None,
+            "durability": "full",
+            "clock": None,
+            "counter": None,
+            "extract": "auto",
+            "shared": None,
+            "read_url": None,
+            "record_bytes": None,
+        }
+        chosen = [name for name, value in usual.items() if getattr(self, name) != value]
+        if chosen or self.all_orgs:
+            name = chosen[0] if chosen else "all_orgs"
+            raise UsageError(f"{name}= is the server's to decide; leave it out where the URL is a server's")
+        core: Core = remote.open_remote(url, runtime, self.api_key, self._scope())
+        return core
+
+    def _check(self, runtime: Runtime) -> None:
+        if self.api_key is not None:
+            raise Unsupported("api_key= is for the URL of a server; this memory is opened here")
+        if self.extract not in (None, "auto", "rules"):
+            raise UsageError("extract= is 'auto', 'rules', or None to take no facts from messages")
+        if self.clock is not None and not callable(self.clock):
+            raise UsageError("clock= is a function without arguments that returns an aware datetime")
+        check_counter(self.counter)
+        check_embedder(self.embedder, blocking=runtime.blocking)
+        check_model(self.model, blocking=runtime.blocking)
+        check_reranker(self.reranker, self.model, blocking=runtime.blocking)
+
+    def _shared(self, store: Store, runtime: Runtime) -> Shared:
+        parts = {
+            "embedder": self.embedder, "reranker": self.reranker, "model": self.model, "counter": self.counter,
+            "extract": self.extract, "worker": self.worker, "record_bytes": self.record_bytes,
+        }  # fmt: skip
+        shared = Shared(store, runtime, self.clock, **parts)
+        if self.worker:
+            # A worker of one org must not process another org's messages, which would be sent to this one's model.
+            shared.worker = InProcess(shared, None if self.all_orgs else self.org)
+            shared.wrote = shared.worker.wake
+        shared.twin = Twin(self, shared)
+        return shared
+
+
+class Twin:
+    """Makes, on first use, the shared parts of the other flavour over the same store: async for blocking ones, and
+    the other way round."""
+
+    def __init__(self, opening: Opening, shared: Shared) -> None:
+        self._opening = opening
+        self._first = shared
+        self._other: Shared | None = None
+        self._lock = threading.Lock()
+
+    def of(self, *, blocking: bool) -> Shared:
+        """The shared parts for callers that block, or for those that await."""
+        if self._first.runtime.blocking == blocking:
+            return self._first
+        with self._lock:
+            if self._other is None:
+                self._other = self._made(blocking)
+            return self._other
+
+    def beside(self, shared: Shared) -> Shared | None:
+        """The parts of the other flavour, if they were made, so that closing one closes both."""
+        return self._first if shared is self._other else self._other
+
+    def _made(self, blocking: bool) -> Shared:
+        runtime = runtime_for(blocking)
+        check_embedder(self._opening.embedder, blocking=blocking)
+        check_model(self._opening.model, blocking=blocking)
+        check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
+        given, first = self._opening, self._first
+        store = open_beside(first.store, given.url, given.hot, runtime, given.durability, given.read_url)
+        other = given._shared(store, runtime)
+        other.twin, other.events, other.closed = self, first.events, first.closed
+        other.parts["entities"] = first.parts.setdefault("entities", cache_state())
+        return other

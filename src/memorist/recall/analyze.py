@@ -1,0 +1,238 @@
+"""Turns text into index terms, the same way for every store, so that all text indexes hold the same tokens.
+
+Text is normalised (NFKC, case folded), split into words, stripped of stop words and stemmed; scripts written without
+spaces become overlapping bigrams. A term never holds a space, a quote or an operator, so a list of terms
+joined by spaces can be given to any engine that splits on white space.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from memorist.languages import UNSPACED, languages
+from memorist.languages import language_of as language_code
+from memorist.languages.stemmed import STOP_WORDS
+
+_NORDIC = ("danish", "norwegian", "swedish")
+_SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
+"""The unstressed e before l that Nordic plurals drop, with the doubling before it: sykkel, sykler; nøkkel, nøkler."""
+SHORT = 8
+"""A text of at most so many words may be in any language that it has a word of."""
+NEARLY = 0.6
+"""A language may be the one of a text if it fits at least this well in relation to the one that fits best."""
+LONGEST_WORD = 40
+"""Longer words (keys, hashes, base64) are neither stemmed nor cached."""
+MAX_TERM = 64
+"""Terms are cut to this length: the start of a hash or of base64 is enough to find it."""
+
+# Combining marks are part of a word in many scripts, but `\w` does not match them.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983"
+_MARKS += "\u09bc-\u09d7\u0a01-\u0a51\u0abc-\u0acd\u0b3c-\u0b57\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d4d"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
+)
+_LETTER = rf"(?![{_UNSPACED}])[^\W_]"
+_WORD = re.compile(rf"[{_UNSPACED}]+|{_LETTER}(?:{_LETTER}|[{_MARKS}])*(?:'(?:{_LETTER}|[{_MARKS}])+)*")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_SCRIPTS = (
+    (re.compile("[\u0400-\u04ff]"), "russian"),
+    (re.compile("[\u0370-\u03ff]"), "greek"),
+    (re.compile("[\u0600-\u06ff]"), "arabic"),
+    (re.compile("[\u0900-\u097f]"), "hindi"),
+)
+_LOCK = Lock()
+_SPELLING = (
+    (re.compile("ñ"), ("spanish",)),
+    (re.compile("[ãõ]|ç[ãõ]"), ("portuguese",)),
+    (re.compile("[áíóú]"), ("spanish", "portuguese")),
+    (re.compile("[øæ]"), ("danish", "norwegian")),
+    (re.compile("å"), ("swedish", "danish", "norwegian")),
+    (re.compile("[äö]"), ("swedish", "finnish", "german")),
+    (re.compile("ää|öö|yy|yö|öy|äy|äi|öi|iö|[äö].*(?:aa|ii|uu)|(?:aa|ii|uu).*[äö]"), ("finnish",)),
+    (re.compile("ü"), ("german",)),
+    (re.compile("[èòù]"), ("italian", "french")),
+    (re.compile("[êîœëï]"), ("french",)),
+)
+"""Letters that only a few languages use, and those languages."""
+_LATIN = tuple(name for name in STOP_WORDS if name not in ("english", "russian"))
+_SHARED = STOP_WORDS["english"].intersection(frozenset().union(*(STOP_WORDS[name] for name in _LATIN)))
+"""English stop words that are also stop words of another language, so they say little about the language."""
+_SURE = STOP_WORDS["english"] - _SHARED
+_OWN = {name: STOP_WORDS[name] - STOP_WORDS["english"] for name in _LATIN}
+_CODES = {
+    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
+    "nl": "dutch", "sv": "swedish", "ru": "russian", "el": "greek", "ar": "arabic", "hi": "hindi", "da": "danish",
+    "no": "norwegian", "fi": "finnish", "hu": "hungarian", "ro": "romanian", "tr": "turkish",
+}  # fmt: skip
+
+
+_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
+"""Cache of the terms of each word seen, by language."""
+MOST_KNOWN = 65_536
+"""The cache of a language is cleared when it is larger than this."""
+
+
+def normalise(text: str) -> str:
+    """NFKC, case folded, with one kind of apostrophe."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ʼ", "'")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, normalised, stop words included, nothing stemmed."""
+    plain = normalise(text)
+    return (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
+
+
+def language_of(found: list[str], usual: str | None = None) -> str | None:
+    """Guess the Snowball language of normalised words; None where there are too few to tell.
+
+    It counts stop words that are not also English ("a", "i" and "in" tell little) and words with letters of the
+    language. Where two languages score the same, `usual` wins.
+    """
+    english = STOP_WORDS["english"]
+    sure = plain = 0
+    for word in found:
+        if word in english:
+            plain += 1
+            sure += word not in _SHARED
+    if sure * 5 >= len(found) > 0:
+        return "english"
+    spelled = _spelled(found)
+    score = {name: sum(word in own for word in found) + spelled.get(name, 0.0) for name, own in _OWN.items()}
+    best = max(score, key=lambda name: (score[name], name == usual))
+    if score[best] >= (1 if usual == best and not plain else 2) and score[best] > max(2 * sure, plain - 1):
+        return best
+    return "english" if plain and (sure or usual is None) else None
+
+
+@lru_cache(64)
+def likely_codes(text: str) -> tuple[str, ...]:
+    """The ISO codes of the languages a text may be in, English first: only the guessed one, or all with topics."""
+    plain = normalise(text)
+    if not plain.isascii() and _IS_UNSPACED.search(plain):
+        code = language_code(plain)
+        return languages() if code is None else ("en",) if code == "en" else ("en", code)
+    found = words(plain)
+    return _any_of(found) if len(found) <= SHORT or language_of(found) != "english" else ("en",)
+
+
+def _any_of(found: list[str]) -> tuple[str, ...]:
+    """English and the languages with topics that fit words nearly best, by stop words and letters.
+
+    All of them for a few words that fit none; more words without any stop word are in no language.
+    """
+    spelled, names = _spelled(found), {code: _CODES[code] for code in languages() if _CODES.get(code) in _OWN}
+    score = {code: sum(word in _OWN[name] for word in found) + spelled.get(name, 0.0) for code, name in names.items()}
+    best = max(score.values())
+    if not best and len(found) <= SHORT and _SURE.isdisjoint(found):
+        return tuple(code for code in languages() if code not in UNSPACED)
+    return ("en", *(code for code, value in score.items() if value > 0 and value >= NEARLY * best))
+
+
+def _spelled(found: list[str]) -> dict[str, float]:
+    """How many words have letters typical of each language; a word counts half where several languages share them."""
+    out: dict[str, float] = {}
+    for word in found:
+        if word.isascii():
+            continue
+        for letters, names in _SPELLING:
+            if letters.search(word):
+                for name in names:
+                    out[name] = out.get(name, 0.0) + (1.0 if len(names) == 1 else 0.5)
+    return out
+
+
+def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
+    """The index terms of a text, in order, with repeats.
+
+    `language` is an ISO code or a Snowball name; without it the language is guessed. Where the text is too short for a
+    guess, `usual` (a Snowball name) is used, or else English.
+    """
+    found = words(text)
+    chosen = _CODES.get(language, language) if language else language_of(found, usual) or usual or "english"
+    known = _KNOWN.get(chosen, {})
+    if len(known) > MOST_KNOWN:
+        known.clear()
+    out: list[str] = []
+    for word in found:
+        terms = known.get(word)
+        if terms is None:
+            terms = _terms(word, chosen)
+            if len(word) <= LONGEST_WORD:
+                known[word] = terms
+        out += terms
+    return out
+
+
+def _terms(word: str, language: str) -> tuple[str, ...]:
+    """The index terms of one word: its stem, its bigrams in an unspaced script, or none for a stop word."""
+    if word in STOP_WORDS.get(language, STOP_WORDS["english"]):
+        return ()
+    if word.isascii():
+        return (_stem(word, language),)
+    if _IS_UNSPACED.match(word):
+        return tuple(_pairs(word))
+    return (_stem(word, _by_script(word) or language),)
+
+
+def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
+    """The index terms joined by spaces, as a store's text index takes them."""
+    return " ".join(tokens(text, language, usual))
+
+
+def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
+    """The distinct terms of a question, stemmed by the guessed language, the usual one and English.
+
+    A short question is too little text to guess its language from, so the terms of all three are searched.
+    """
+    terms = dict.fromkeys(tokens(text, language, usual))
+    if language is None:
+        guessed = language_of(words(text), usual) or usual or "english"
+        for other in dict.fromkeys((usual or "english", "english")):
+            if other != guessed:
+                terms.update(dict.fromkeys(tokens(text, other)))
+    return list(terms)
+
+
+def _pairs(run: str) -> list[str]:
+    """The overlapping bigrams of a run of characters."""
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _by_script(word: str) -> str | None:
+    for pattern, name in _SCRIPTS:
+        if pattern.search(word):
+            return name
+    return None
+
+
+def _stem(word: str, language: str) -> str:
+    word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
+    if len(word) <= LONGEST_WORD and not word.isdigit():
+        stemmer = _stemmer(language)
+        with _LOCK:  # a stemmer holds the current word as state, so it is not thread-safe
+            word = (stemmer.stemWord(word) if stemmer is not None else word) or word
+        if language in _NORDIC:
+            word = _SYNCOPE.sub(r"\1\2l", word)
+    return word if word.isascii() else _fold(word) or word
+
+
+def _fold(word: str) -> str:
+    """The word without accents, so that `cafe` finds `café`; vowel marks of other scripts are kept."""
+    plain = unicodedata.normalize("NFD", word)
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not "\u0300" <= c <= "\u036f"))
+
+
+@lru_cache(maxsize=32)
+def _stemmer(language: str) -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer(language) if language in snowballstemmer.algorithms() else None

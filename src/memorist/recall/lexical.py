@@ -1,0 +1,169 @@
+"""An in-memory inverted index with BM25 ranking, for stores that have no text index of their own."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorist.recall.features import CONTEXT_SHARE, K1, B, idf
+
+Key = TypeVar("Key", bound=Hashable)
+
+FREQUENT, FREQUENT_MOST = 0.02, 5_000
+"""In a large scope, terms that more than this share (or number) of entries have are skipped if two rarer remain."""
+SMALL_SCOPE = 2_000
+"""Up to this many entries all terms are searched."""
+
+
+def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
+    """The terms worth searching: those that exist, without the frequent ones where two rarer ones remain."""
+    known = [term for term in terms if frequency.get(term, 0) > 0]
+    if entries <= SMALL_SCOPE:
+        return known
+    rare = [term for term in known if frequency[term] <= min(FREQUENT * entries, FREQUENT_MOST)]
+    if len(rare) >= 2:
+        return rare
+    return sorted(known, key=lambda term: frequency[term])[: max(2, len(rare))]
+
+
+class _Postings:
+    """The posting list of a term: ascending slots (entry numbers), with its counts in the text and in its context."""
+
+    __slots__ = ("context", "live", "own", "slots")
+
+    def __init__(self) -> None:
+        self.slots = array("I")
+        self.own = array("B")
+        self.context = array("B")
+        self.live = 0
+        """Entries, not counting removed ones, that have the term in their own text: its document frequency."""
+
+
+class LexicalIndex(Generic[Key]):
+    """Terms to entries. A removed entry leaves its slot empty; slots are compacted when a quarter are empty."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, _Postings] = {}
+        self._keys: list[Key | None] = []
+        self._slot: dict[Key, int] = {}
+        self._terms: list[str] = []
+        self._lengths = array("H")
+        self._total = 0
+
+    def __len__(self) -> int:
+        return len(self._slot)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._slot
+
+    @property
+    def mean_terms(self) -> float:
+        """Index terms per entry, on average."""
+        return self._total / len(self._slot) if self._slot else 0.0
+
+    def add(self, key: Key, terms: str, context_terms: str = "") -> None:
+        """Index an entry by its space-joined terms; one with the same key is replaced."""
+        self.remove(key)
+        slot = len(self._keys)
+        counts: dict[str, int] = {}
+        split = terms.split()
+        for term in split:
+            counts[term] = counts.get(term, 0) + 1
+        self._append(slot, counts, _count(context_terms.split()))
+        self._keys.append(key)
+        self._slot[key] = slot
+        self._terms.append(terms)
+        self._lengths.append(min(len(split), 65535))
+        self._total += len(split)
+
+    def remove(self, key: Key) -> bool:
+        """Remove an entry; false where there is none."""
+        slot = self._slot.pop(key, None)
+        if slot is None:
+            return False
+        for term in set(self._terms[slot].split()):
+            self._postings[term].live -= 1
+        self._total -= self._lengths[slot]
+        self._keys[slot] = None
+        self._terms[slot] = ""
+        if len(self._keys) > 64 and len(self._slot) < 0.75 * len(self._keys):
+            self._sweep()
+        return True
+
+    def frequency(self, terms: Iterable[str]) -> dict[str, int]:
+        """The document frequency of each term that is indexed."""
+        return {term: posting.live for term in terms if (posting := self._postings.get(term)) is not None}
+
+    def search(self, terms: Sequence[str], limit: int, *, allowed: set[Key] | None = None) -> list[tuple[Key, float]]:
+        """The best entries by BM25 over text and context, best first; `allowed` is applied before the cut."""
+        frequency = self.frequency(terms)
+        chosen = select_terms(terms, frequency, len(self))
+        context_only = [t for t in terms if t in self._postings and not frequency.get(t)]
+        if not chosen and not context_only:
+            return []
+        scores = np.zeros(len(self._keys))
+        lengths = np.frombuffer(self._lengths, np.uint16).astype(np.float64)
+        norm = K1 * (1 - B + B * lengths / max(self.mean_terms, 1.0))
+        for term in [*chosen, *context_only]:
+            posting = self._postings[term]
+            slots = np.frombuffer(posting.slots, np.uint32)
+            count = np.frombuffer(posting.own, np.uint8) + CONTEXT_SHARE * np.frombuffer(posting.context, np.uint8)
+            weight = idf(len(self), min(posting.live, len(self)))
+            scores[slots] += weight * count * (K1 + 1) / (count + norm[slots])
+        return self._top(scores, limit, allowed)
+
+    def _top(self, scores: NDArray[np.float64], limit: int, allowed: set[Key] | None) -> list[tuple[Key, float]]:
+        found = np.nonzero(scores)[0]
+        found = found[np.argsort(-scores[found], kind="stable")]
+        out: list[tuple[Key, float]] = []
+        for slot in found.tolist():
+            key = self._keys[slot]
+            if key is not None and (allowed is None or key in allowed):
+                out.append((key, float(scores[slot])))
+                if len(out) == limit:
+                    break
+        return out
+
+    def _append(self, slot: int, own: Mapping[str, int], context: Mapping[str, int]) -> None:
+        for term in {**own, **context}:
+            posting = self._postings.get(term)
+            if posting is None:
+                posting = self._postings[term] = _Postings()
+            posting.slots.append(slot)
+            posting.own.append(min(own.get(term, 0), 255))
+            posting.context.append(min(context.get(term, 0), 255))
+            posting.live += term in own
+
+    def _sweep(self) -> None:
+        """Compact the index: renumber the slots in use and drop the postings of removed entries."""
+        alive = np.array([key is not None for key in self._keys])
+        renumber = np.cumsum(alive) - 1
+        for term in list(self._postings):
+            posting = self._postings[term]
+            slots = np.frombuffer(posting.slots, np.uint32)
+            keep = alive[slots]
+            if not keep.any():
+                del self._postings[term]
+                continue
+            own = np.frombuffer(posting.own, np.uint8)[keep].tobytes()
+            context = np.frombuffer(posting.context, np.uint8)[keep].tobytes()
+            renumbered = renumber[slots[keep]].astype(np.uint32).tobytes()
+            posting.slots, posting.own, posting.context = array("I"), array("B"), array("B")
+            posting.slots.frombytes(renumbered)
+            posting.own.frombytes(own)
+            posting.context.frombytes(context)
+        self._terms = [terms for terms, living in zip(self._terms, alive, strict=True) if living]
+        self._lengths = array("H", [n for n, living in zip(self._lengths, alive, strict=True) if living])
+        self._keys = [key for key in self._keys if key is not None]
+        self._slot = {key: slot for slot, key in enumerate(self._keys) if key is not None}
+
+
+def _count(terms: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for term in terms:
+        counts[term] = counts.get(term, 0) + 1
+    return counts

@@ -1,0 +1,197 @@
+"""Cuts a long text to the run of sentences or lines that best matches a question.
+
+Code and tables are cut between lines, never inside one; a passage is given the heading above it, and a table row the
+head of its table. The result depends only on text, terms and room.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from memorist.recall.analyze import language_of, tokens, words
+
+CUT = "…"
+"""Marks where text was left out."""
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
+ROW = re.compile(r"\s*\|.*\|\s*$")
+_RULE = re.compile(r"\s*\|[\s:|-]+\|\s*$")
+_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+")
+ABBREVIATION = re.compile(
+    r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
+)
+"""Matches where a full stop ends an abbreviation; look for it in the eight characters before a sentence's end."""
+HEAD = 8
+"""How many pieces the language of a text is guessed from."""
+_LONGEST = 400
+"""A sentence of more characters is cut at a comma, or at a space."""
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """A sentence or line, with its offsets in the text."""
+
+    text: str
+    start: int
+    stop: int
+    heading: int = -1
+    """Index of the heading above it; -1 where there is none."""
+    table: int = -1
+    """Index of the first row of its table; -1 outside of tables."""
+
+
+Read = tuple[list[_Piece], list[float], list[int]]
+"""The pieces of a text, with the relevance and the tokens of each."""
+
+
+def passage(
+    text: str,
+    terms: Sequence[str],
+    max_tokens: int,
+    count: Callable[[str], int],
+    known: dict[str, Read] | None = None,
+) -> str:
+    """The text if it fits; else its best passage in at most `max_tokens`, or "" where none fits.
+
+    `known` caches how texts were split and scored, for a caller that asks for several lengths with the same terms.
+    """
+    if count(text) <= max_tokens:
+        return text
+    read = known.get(text) if known is not None else None
+    pieces, worth, costs = read or _read(text, terms, count)
+    if known is not None:
+        known[text] = pieces, worth, costs
+    if not pieces:
+        return ""
+    room = max_tokens - 2 * count(CUT) - 1
+    order = sorted(range(len(pieces)), key=lambda place: (-worth[place], place))
+    for place in order[:8]:
+        first, last = _grown(place, worth, costs, room)
+        while last >= first:
+            made = _written(text, pieces, first, last, max_tokens, count)
+            if made:
+                return made
+            first, last = (first + 1, last) if place > first and worth[first] <= worth[last] else (first, last - 1)
+    return _letters(pieces[order[0]].text, room, count)
+
+
+def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
+    pieces = _pieces(text)
+    return pieces, _worth(pieces, terms), [count(piece.text) + 1 for piece in pieces]
+
+
+def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
+    """(first, last) of the run grown from a piece while it fits: by the better neighbour, the next one on a tie."""
+    first = last = place
+    spent = costs[place]
+    while True:
+        after = worth[last + 1] if last + 1 < len(costs) and spent + costs[last + 1] <= room else -1.0
+        before = worth[first - 1] if first > 0 and spent + costs[first - 1] <= room else -1.0
+        if after < 0 and before < 0:
+            return first, last
+        if after >= before:
+            last += 1
+            spent += costs[last]
+        else:
+            first -= 1
+            spent += costs[first]
+
+
+def _written(
+    text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
+) -> str:
+    """The text of a run, with its heading and table head if they fit; "" where the run alone does not fit."""
+    body = text[pieces[first].start : pieces[last].stop].strip("\n")
+    opened = first > 0 and not body.startswith(CUT)
+    closed = last + 1 < len(pieces)
+    bare = f"{CUT + ' ' if opened else ''}{body}{' ' + CUT if closed else ''}"
+    lead = [p for p in (pieces[first].heading, pieces[first].table) if 0 <= p < first]
+    heads: list[str] = []
+    for head in lead:
+        heads.append(pieces[head].text.strip("\n"))
+        rule = head + 1
+        if rule < first and _RULE.match(pieces[rule].text):
+            heads.append(pieces[rule].text.strip("\n"))
+    if heads:
+        full = "\n".join([*heads, CUT, f"{body}{' ' + CUT if closed else ''}"])
+        if count(full) <= max_tokens:
+            return full
+    return bare if count(bare) <= max_tokens else ""
+
+
+def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
+    """The start of a piece that is too long itself, cut by characters."""
+    if room < 1:
+        return ""
+    size = min(len(text), 4 * room)
+    while size > 0 and count(text[:size] + " " + CUT) > room:
+        size = size * 3 // 4
+    return f"{text[:size].rstrip()} {CUT}" if size >= 8 else ""
+
+
+def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
+    """The relevance of each piece: the sum of the weights of the question's terms in it, rare terms weighing more."""
+    wanted = set(terms)
+    language = language_of(words(" ".join(piece.text for piece in pieces[:HEAD]))) or "english"
+    has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
+    spread = {term: sum(term in found for found in has) for term in wanted}
+    weight = {term: math.log(1 + len(pieces) / n) for term, n in spread.items() if n}
+    return [sum(weight[term] for term in found) for found in has]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of prose and the lines of code and tables, in order."""
+    return [piece.text for piece in _pieces(text)]
+
+
+def alone(text: str, number: int) -> str:
+    """One of the `sentences` of a text, by its index, with its heading and table head and marks of what is left out."""
+    return _written(text, _pieces(text), number, number, len(text) + 1, len)
+
+
+def _pieces(text: str) -> list[_Piece]:
+    """The pieces of a text: sentences of prose, lines of code and tables."""
+    out: list[_Piece] = []
+    at, fenced = 0, False
+    heading = table = -1
+    for line in text.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        row = bool(ROW.match(line))
+        table = (table if table >= 0 else len(out)) if row else -1
+        if _FENCE.match(line):
+            fenced = not fenced
+        if not line.strip():
+            continue
+        if not fenced and _HEADING.match(line):
+            heading = len(out)
+        for begin, end in [(0, len(line))] if fenced or row else _sentences(line):
+            out.append(_Piece(line[begin:end], start + begin, start + end, heading, table))
+    return out
+
+
+def _sentences(line: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for end in [*_ends(line), len(line)]:
+        if not line[begin:end].strip():
+            continue
+        while end - begin > _LONGEST:
+            cut = max(line.rfind(", ", begin, begin + _LONGEST), begin)
+            cut = cut if cut > begin + _LONGEST // 4 else line.rfind(" ", begin, begin + _LONGEST)
+            cut = cut + 1 if cut > begin else begin + _LONGEST
+            spans.append((begin, cut))
+            begin = cut
+        spans.append((begin, end))
+        begin = end
+    return spans
+
+
+def _ends(line: str) -> Iterator[int]:
+    """Where sentences of a line end."""
+    for found in _END.finditer(line):
+        end = found.end()
+        if found[0] != "." or not ABBREVIATION.search(line, max(0, end - 8), end):
+            yield end

@@ -1,0 +1,257 @@
+"""Scores passages of documents by their best sentence: how well it answers a question, by words of like meaning.
+
+The first ranking compares a question with a whole passage. One sentence of it answers, often in other words, and the
+mean of a passage's word vectors hides that. Here each word of the question is compared with each word of a sentence,
+and the best match of each counts (rare words more). A sentence also gains if it has what the question asks for: a sum
+of money, a time, a name. English only: the patterns of questions and answers are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memorist.languages import rules
+from memorist.recall.alike import content_words, words_alike
+from memorist.recall.analyze import tokens, words
+from memorist.recall.passage import ROW, sentences
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Words → one vector each, whose length says how much the word weighs in a sum."""
+
+_RULES = rules("en", "answers", "talk")
+_ASKED = _RULES.each("asked")
+_GIVEN = dict(_RULES.each("given"))
+COSINE_NUMBERS = 128
+"""How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
+ALIKE = 0.8
+"""The likeness of two words that are listed as of like meaning; a word vector of 256 numbers knows few of them."""
+NUMERIC = frozenset({"phone", "money", "duration", "date"})
+"""Kinds of answers that have a number in them."""
+_HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A passage with its heading, and its raw score in the first ranking."""
+
+    text: str
+    heading: str
+    score: float
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The sentences of several passages as arrays."""
+
+    texts: list[str]
+    numbers: list[int]
+    """The index of each sentence among those of its passage."""
+    owner: Ints
+    """The index of each sentence's passage."""
+    flat: Ints
+    """The words of all sentences, as indices into the vocabulary, one sentence after the other."""
+    starts: Ints
+    """Where each sentence begins in `flat`."""
+    headed: Ints
+    """The same words, those of each sentence followed by those of its passage's heading."""
+    headed_starts: Ints
+    vocabulary: list[str]
+
+
+def split(passages: Sequence[Passage]) -> Split:
+    """Split passages into sentences and words, without stop words; sentences without words are left out.
+
+    The words of a table's head count as words of each of its rows.
+    """
+    known: dict[str, int] = {}
+    texts: list[str] = []
+    numbers: list[int] = []
+    owner: list[int] = []
+    flat: list[int] = []
+    starts: list[int] = []
+    headed: list[int] = []
+    headed_starts: list[int] = []
+    for place, passage in enumerate(passages):
+        above = [known.setdefault(word, len(known)) for word in content_words(passage.heading)]
+        head: list[int] | None = None
+        for number, text in enumerate(sentences(passage.text)):
+            found = [known.setdefault(word, len(known)) for word in content_words(text)]
+            head = (found if head is None else head) if ROW.match(text) else None
+            if not found:
+                continue
+            found = found + head if head else found
+            texts.append(text)
+            numbers.append(number)
+            owner.append(place)
+            starts.append(len(flat))
+            headed_starts.append(len(headed))
+            flat += found
+            headed += found + above
+    return Split(
+        texts, numbers, _ints(owner), _ints(flat), _ints(starts), _ints(headed), _ints(headed_starts), list(known)
+    )
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, np.int64)
+
+
+def features(question: str, found: Split, passages: Sequence[Passage], vectors: WordVectors) -> dict[str, Floats]:
+    """The features of each sentence by name, those of meaning standardised; none if there are no words to compare."""
+    asked = list(dict.fromkeys(content_words(question) or words(question)))
+    if not asked or not found.texts:
+        return {}
+    every = vectors([*found.vocabulary, *asked])
+    size = len(found.vocabulary)
+    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every, words_alike(question))
+    length = np.linalg.norm(every[size:], axis=1)
+    weight = np.minimum(rarity[size:], math.log(1 + len(passages) / 3)) * length
+    weight = weight / (weight.sum() or 1.0)
+    own, whole = _matched(likeness, found.flat, found.starts), _of_passages(found, likeness)
+    score = np.array([passage.score for passage in passages])[found.owner]
+    out = {
+        "match": weight @ own,
+        "match_square": weight @ np.square(np.maximum(own, 0.0)),
+        "match_passage": weight @ whole,
+        "match_passage_square": weight @ np.square(np.maximum(whole, 0.0)),
+        "cosine": _cosine(found, every, rarity, size),
+    }
+    out = {name: (value - value.mean()) / (value.std() + 1e-6) for name, value in out.items()}
+    return {**out, "first": score, **_form(question, found)}
+
+
+def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
+    """BM25's inverse document frequency of each word of the vocabulary and of the question, among the passages."""
+    size = len(found.vocabulary)
+    lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
+    pairs = np.unique(np.repeat(found.owner, lengths) * size + found.headed)
+    frequency = np.bincount(pairs % size, minlength=size)
+    place = {word: i for i, word in enumerate(found.vocabulary)}
+    sought = [frequency[place[word]] if word in place else 0 for word in asked]
+    both = np.append(frequency, sought)
+    result: Floats = np.log(1.0 + (count - both + 0.5) / (both + 0.5))
+    return result
+
+
+def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32], alike: Mapping[str, set[str]]) -> Floats:
+    """The cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
+
+    It is at least `ALIKE` for words that are listed as `alike`.
+
+    The mean of all words is taken out first: it is what any two words have in common.
+    """
+    size = len(found.vocabulary)
+    centred = every - every[found.flat].mean(axis=0)
+    centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+    out: Floats = (centred[size:] @ centred[:size].T).astype(np.float64)
+    begins: dict[str, list[int]] = {}
+    for place, word in enumerate(found.vocabulary):
+        begins.setdefault(word[:2], []).append(place)
+    for row, word in enumerate(asked):
+        for other in alike.get(word, ()):
+            near = _of_stem(other, begins, found.vocabulary)
+            out[row, near] = np.maximum(out[row, near], ALIKE)
+        out[row, _of_stem(word, begins, found.vocabulary)] = 1.0
+    return out
+
+
+def _of_stem(word: str, begins: Mapping[str, Sequence[int]], vocabulary: Sequence[str]) -> list[int]:
+    """The places of the words of the vocabulary with the stem of a word."""
+    stem = tokens(word, "english")
+    return [at for at in begins.get(word[:2], ()) if tokens(vocabulary[at], "english") == stem]
+
+
+def _matched(likeness: Floats, words: Ints, starts: Ints) -> Floats:
+    """For each word of the question (row) its best likeness in each group of words."""
+    result: Floats = np.maximum.reduceat(likeness[:, words], starts, axis=1)
+    return result
+
+
+def _of_passages(found: Split, likeness: Floats) -> Floats:
+    """For each word of the question (row) and sentence, the best likeness in the sentence's passage and heading."""
+    begins = np.nonzero(np.diff(found.owner, prepend=-1))[0]
+    best = _matched(likeness, found.headed, found.headed_starts[begins])
+    result: Floats = best[:, np.cumsum(np.isin(np.arange(len(found.owner)), begins)) - 1]
+    return result
+
+
+def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
+    """The cosine of the question to each sentence with its heading, rare words weighing more."""
+    weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
+    lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
+    counts = np.zeros((len(found.texts), size), np.float32)
+    np.add.at(counts, (np.repeat(np.arange(len(found.texts)), lengths), found.headed), 1.0)
+    sums = counts @ weighted[:size]
+    question = weighted[size:].sum(axis=0)
+    norms = np.linalg.norm(sums, axis=1) * np.linalg.norm(question)
+    result: Floats = ((sums @ question) / np.maximum(norms, 1e-9)).astype(np.float64)
+    return result
+
+
+def _form(question: str, found: Split) -> dict[str, Floats]:
+    """Whether each sentence has what the question asks for, and what it is: a heading, short or long."""
+    asked = [name for name, pattern in _ASKED if pattern.search(question)]
+    if NUMERIC.intersection(asked):
+        asked.append("number")
+    zero = np.zeros(len(found.texts))
+    out = {f"gives_{name}": _has(_GIVEN[name], found.texts) if name in asked else zero for name in _GIVEN}
+    lengths = np.diff(np.append(found.starts, len(found.flat)))
+    return {
+        **out,
+        "heading": _has(_HEADING, found.texts),
+        "length": np.log(lengths),
+    }
+
+
+def _has(pattern: re.Pattern[str], texts: Sequence[str]) -> Floats:
+    return np.array([float(pattern.search(text) is not None) for text in texts])
+
+
+WEIGHTS: Mapping[str, float] = {
+    "match": 1.53,
+    "match_square": -0.71,
+    "match_passage": 1.51,
+    "match_passage_square": -0.88,
+    "cosine": 0.32,
+    "first": 0.36,
+    "gives_phone": 1.16,
+    "gives_money": 1.32,
+    "gives_duration": 1.59,
+    "gives_date": 1.36,
+    "gives_name": 1.03,
+    "gives_number": 1.64,
+    "gives_permission": 0.69,
+    "gives_place": 0.89,
+    "gives_way": 0.41,
+    "gives_reason": 0.66,
+    "heading": -1.29,
+    "length": -0.09,
+}
+"""Learned by `python bench/recall/learn_documents.py`."""
+
+
+class Best(msgspec.Struct, frozen=True):
+    """The best sentence of a passage and its score."""
+
+    score: float
+    number: int
+    """Its index among the passage's sentences; -1 for a passage without words."""
+
+
+def best_sentences(question: str, passages: Sequence[Passage], vectors: WordVectors) -> list[Best]:
+    """For each passage the sentence that answers best; a passage without words has the lowest score."""
+    found = split(passages)
+    out = [Best(-math.inf, -1)] * len(passages)
+    values = features(question, found, passages, vectors)
+    if values:
+        total = np.sum([WEIGHTS[name] * value for name, value in values.items()], axis=0)
+        for owner, number, score in zip(found.owner.tolist(), found.numbers, total.tolist(), strict=True):
+            if score > out[owner].score:
+                out[owner] = Best(score, number)
+    return out

@@ -1,0 +1,453 @@
+"""The stored records: frozen structs that declare their table and key, org first.
+
+From this one declaration SQL stores take their columns, Redis its keys and the in-memory store its sort order.
+Times are aware UTC datetimes here and integer microseconds in stores; JSON fields are kept as exact JSON text there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import msgspec
+
+Key = tuple[str | int, ...]
+
+
+class Table(msgspec.Struct, frozen=True):
+    """How stores keep a kind of record: the table's name, its primary key, its indexes and options."""
+
+    name: str
+    key: tuple[str, ...]
+    indexes: dict[str, tuple[str, ...]] = {}
+    """Columns of each index that a scan may follow; each ends with enough of the key to be unique."""
+    history: str | None = None
+    """The table into which the version that a Put replaces is copied."""
+    checksum: bool = False
+    """Whether each row carries a CRC of all its columns, checked on read: for what cannot be derived again."""
+
+    def order(self, index: str | None) -> tuple[str, ...]:
+        """The columns of an index, or those of the key for None."""
+        return self.key if index is None else self.indexes[index]
+
+
+@cache
+def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
+    return attrgetter(*kind.table.key)
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all stored records."""
+
+    table: ClassVar[Table]
+    org: str = "default"
+
+    @property
+    def row_key(self) -> Key:
+        """The primary key of this row."""
+        return _key_of(type(self))(self)
+
+
+class Thread(Record, frozen=True, kw_only=True):
+    """An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
+
+    A thread created again under the id of a deleted one continues its numbers: they begin after `start`.
+    """
+
+    table = Table("threads", ("org", "id"), indexes={"by_ns": ("org", "ns", "id")})
+    id: str
+    ns: str
+    title: str | None = None
+    metadata: dict[str, Any] = {}
+    length: int = 0
+    start: int = 0
+    tokens: int = 0
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Receipt(Record, frozen=True, kw_only=True):
+    """Records an append done under an idempotency key: the numbers of its messages."""
+
+    table = Table("receipts", ("org", "thread", "key"))
+    thread: str
+    key: str
+    first: int
+    count: int
+    created_at: datetime
+
+
+class Summary(Record, frozen=True, kw_only=True):
+    """Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes."""
+
+    table = Table("summaries", ("org", "thread", "last"))
+    thread: str
+    last: int
+    first: int = 1
+    text: str
+    tokens: int
+    ns: str
+    sources: tuple[str, ...] = ()
+    method: str = "extractive"
+    actor: str = "processor"
+    created_at: datetime
+    version: int = 0
+
+    @property
+    def id(self) -> str:
+        """The thread and the range of messages: `talk#1-40`."""
+        return f"{self.thread}#{self.first}-{self.last}"
+
+
+class Fact(Record, frozen=True, kw_only=True):
+    """A namespaced JSON value under a key, with its sources and confidence."""
+
+    table = Table("facts", ("org", "ns", "key"), history="fact_versions", checksum=True)
+    ns: str
+    key: str
+    value: Any
+    confidence: float = 1.0
+    sources: tuple[str, ...] = ()
+    actor: str = "user"
+    trust: str = "user"
+    status: str = "active"
+    reason: str | None = None
+    indexed: list[str] | None = None
+    """The fields of the value that are indexed for recall; None means the whole value, an empty list nothing."""
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+    @property
+    def source(self) -> str | None:
+        """The newest message this was taken from."""
+        return self.sources[-1] if self.sources else None
+
+    @property
+    def source_message_id(self) -> str | None:
+        """The same as `source`."""
+        return self.source
+
+    @property
+    def namespace(self) -> str:
+        """Where it belongs, such as `user:ada`."""
+        return self.ns
+
+    @property
+    def id(self) -> str:
+        """The namespace and the key: `user:ada/city`."""
+        return f"{self.ns}/{self.key}"
+
+
+class FactVersion(Fact, frozen=True, kw_only=True):
+    """A version of a fact that a later one replaced."""
+
+    table = Table("fact_versions", ("org", "ns", "key", "version"), checksum=True)
+
+
+class StateEntry(Record, frozen=True, kw_only=True):
+    """A small key-value or counter."""
+
+    table = Table("state", ("org", "ns", "key"))
+    ns: str
+    key: str
+    value: Any
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class StoredRecord(Record, frozen=True, kw_only=True):
+    """Opaque bytes or JSON under an ordered key, as stores keep it; users see `memorist.OpaqueRecord`.
+
+    A long value is not in `data` but in the `pieces` of an `upload`, which are invisible until this row refers to them.
+    """
+
+    table = Table("records", ("org", "ns", "key"), checksum=True)
+    ns: str
+    key: str
+    """The key as text that sorts as its elements do; see `memorist.ordered_keys`."""
+    data: bytes | None = None
+    form: str = "bytes"
+    """`bytes`, or `json` where the data is JSON text."""
+    size: int = 0
+    """Bytes of the whole value."""
+    upload: str | None = None
+    pieces: int = 0
+    metadata: dict[str, Any] = {}
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class RecordPiece(Record, frozen=True, kw_only=True):
+    """A part of a long record's data."""
+
+    table = Table("record_pieces", ("org", "ns", "key", "upload", "number"), checksum=True)
+    ns: str
+    key: str
+    upload: str
+    number: int
+    data: bytes
+    created_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Learning(Record, frozen=True, kw_only=True):
+    """Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row."""
+
+    table = Table("learnings", ("org", "ns", "id"))
+    ns: str
+    id: str
+    content: str
+    type: str = "preference"
+    confidence: float = 0.5
+    usage_count: int = 0
+    last_used: datetime | None = None
+    sources: tuple[str, ...] = ()
+    actor: str = "user"
+    trust: str = "user"
+    status: str = "active"
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class WorkingDocument(Record, frozen=True, kw_only=True):
+    """Working memory of one user (and session), as JSON; the typed view is `memorist.Working`."""
+
+    table = Table("working", ("org", "user", "session"))
+    user: str
+    session: str = ""
+    doc: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class CachedEntity(Record, frozen=True, kw_only=True):
+    """Someone else's record, cached: `found`, `missing` (a cached absence) or `loading` (nothing yet).
+
+    `owner` holds the lease on loading it until `leased_until`; after `fresh_until` it counts as stale.
+    """
+
+    table = Table("entities", ("org", "type", "id"))
+    type: str
+    id: str
+    value: Any = None
+    status: str = "found"
+    fresh_until: datetime
+    owner: str | None = None
+    leased_until: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Document(Record, frozen=True, kw_only=True):
+    """Long-form knowledge, cut into chunks for recall."""
+
+    table = Table("documents", ("org", "ns", "id"), checksum=True)
+    ns: str
+    id: str
+    title: str | None = None
+    source: str | None = None
+    metadata: dict[str, Any] = {}
+    text: str
+    chunks: int = 0
+    digest: str = ""
+    actor: str = "user"
+    trust: str = "document"
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Chunk(Record, frozen=True, kw_only=True):
+    """A piece of a document, cut at a sentence or heading.
+
+    `part` is derived from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+    """
+
+    table = Table("chunks", ("org", "ns", "document", "part"))
+    ns: str
+    document: str
+    part: str
+    position: int
+    text: str
+    heading: str | None = None
+    start: int = 0
+    stop: int = 0
+    tokens: int = 0
+    created_at: datetime
+
+    @property
+    def id(self) -> str:
+        """The document and the part of it: `handbook#3`."""
+        return f"{self.document}#{self.part}"
+
+
+class Task(Record, frozen=True, kw_only=True):
+    """A task's progress and lease; its state is in its CheckpointSteps, from the snapshot at `base` on."""
+
+    table = Table("tasks", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
+    task_id: str
+    ns: str = "global"
+    step: int = 0
+    status: str = "running"
+    saved: int = 0
+    """The number of the newest saved step."""
+    base: int = 0
+    """The number of the newest saved step that is a snapshot."""
+    keep: int | None = None
+    """How many saved steps stay readable; None is all."""
+    completed: int = 0
+    """How many subtasks are complete."""
+    size: int = 0
+    """Bytes of the state as JSON."""
+    owner: str | None = None
+    fence: int = 0
+    leased_until: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class CheckpointStep(Record, frozen=True, kw_only=True):
+    """One saved step of a task: its whole state (`snapshot`), or the change since the step before.
+
+    `body` is the JSON text of the state, or of the edits that turn the text before into this one; `completed` holds
+    all completed subtasks on a snapshot, and the new ones otherwise.
+    """
+
+    table = Table("checkpoint_steps", ("org", "task_id", "number"), checksum=True)
+    task_id: str
+    number: int
+    step: int = 0
+    snapshot: bool
+    body: str
+    completed: tuple[str, ...] = ()
+    status: str = "running"
+    actor: str = "user"
+    created_at: datetime
+
+
+class Job(Record, frozen=True, kw_only=True):
+    """A row of the durable outbox: work to do on one thing, such as indexing a thread."""
+
+    table = Table(
+        "jobs",
+        ("org", "queue", "ns", "item"),
+        indexes={"ready": ("queue", "status", "run_at", "org", "ns", "item")},
+    )
+    queue: str
+    ns: str
+    item: str
+    status: str = "ready"
+    attempts: int = 0
+    run_at: datetime
+    owner: str | None = None
+    leased_until: datetime | None = None
+    payload: Any = None
+    error: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    version: int = 0
+
+
+class Mark(Record, frozen=True, kw_only=True):
+    """A watermark: how far a processor or an index has come with one thing (for a thread, the last number seen)."""
+
+    table = Table("marks", ("org", "name", "item"))
+    name: str
+    item: str
+    position: int = 0
+    detail: Any = None
+    updated_at: datetime
+    version: int = 0
+
+
+class Link(Record, frozen=True, kw_only=True):
+    """An edge of lineage: `target` was derived from `source`. why() follows it back, forget() forward."""
+
+    table = Table(
+        "links", ("org", "source", "kind", "target"), indexes={"by_target": ("org", "target", "source", "kind")}
+    )
+    source: str
+    kind: str
+    target: str
+    created_at: datetime
+
+
+class Tombstone(Record, frozen=True, kw_only=True):
+    """A fingerprint of something that must not be derived again: a rejected value or a forgotten source."""
+
+    table = Table("tombstones", ("org", "kind", "fingerprint"))
+    kind: str
+    fingerprint: str
+    actor: str = "user"
+    created_at: datetime
+
+
+class AuditEvent(Record, frozen=True, kw_only=True):
+    """An entry of the audit trail: who did what to which thing, when, from which source; never content."""
+
+    table = Table("audit", ("org", "id"), indexes={"by_subject": ("org", "subject", "id")})
+    id: str
+    action: str
+    kind: str
+    subject: str
+    actor: str
+    user: str | None = None
+    source: str | None = None
+    detail: Any = None
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+class Entry(Record, frozen=True, kw_only=True):
+    """An index entry of recall: the analysed terms and the vector of one findable thing, never its text.
+
+    `parent` is its thread or document. `stamp` numbers the index batches of a namespace, so that a process that has
+    some of them in RAM reads only newer ones.
+    """
+
+    table = Table(
+        "entries",
+        ("org", "ns", "kind", "parent", "id"),
+        indexes={"by_stamp": ("org", "ns", "stamp", "kind", "parent", "id")},
+    )
+    ns: str
+    kind: str
+    parent: str = ""
+    id: str
+    seq: int = 0
+    stamp: int = 0
+    terms: str
+    context_terms: str = ""
+    signals: bytes = b""
+    role: str | None = None
+    speaker: str | None = None
+    trust: str = "user"
+    confidence: float = 1.0
+    uses: int = 0
+    metadata: dict[str, Any] = {}
+    source: str | None = None
+    embedder: str | None = None
+    vector: bytes | None = None
+    created_at: datetime
+    expires_at: datetime | None = None

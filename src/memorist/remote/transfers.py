@@ -1,0 +1,124 @@
+"""Export and import over HTTP, streamed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from ..blocking.memory import Memory
+from ..engine.portable import Transfer, new_file
+from ..errors import CorruptRecord, Unsupported, UsageError
+from ..importing.mapping import _read as read_mapping
+from ..importing.report import ImportReport
+from ..memory import AsyncMemory
+from ..server.operations import BY_NAME
+from .nouns import plain, result_of
+
+PIECE = 256 * 1024
+
+
+class RemotePortable:
+    """Moves an org between a server and a local file."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    async def export(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
+        """Write every row of the key's org to a file; the file appears only when it is complete."""
+        self._check()
+        counts, last = Counter[str](), b""
+        with new_file(Path(path)) as file:
+            async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
+                file.write(line + b"\n")
+                last = line
+                if line.startswith(b'{"table":'):
+                    counts[msgspec.json.decode(line, type=_Tabled).table] += 1
+            if not last.startswith(b'{"rows":'):
+                raise CorruptRecord("the server's export ended early; nothing was written, try again")
+        if progress is not None:
+            progress(counts.total(), counts.total())
+        return Transfer(counts.total(), dict(sorted(counts.items())))
+
+    async def rows(self) -> AsyncIterator[bytes]:
+        """Stream the lines of an export."""
+        async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
+            yield line + b"\n"
+
+    async def import_(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
+        """Upload a file that `export` wrote; if a line is damaged the error names it and nothing is written."""
+        self._check()
+        operation = BY_NAME["transfers.import_"]
+        headers = {**self._core.headers(), "content-type": operation.upload}
+        answer = await self._core.shared.client.upload(operation.path, _pieces(Path(path)), headers)
+        made: Transfer = result_of(operation, answer)
+        if progress is not None:
+            progress(made.rows, made.rows)
+        return made
+
+    async def import_from(self, path: str | os.PathLike[str], *, progress: Any = None, **options: Any) -> ImportReport:
+        """Upload a file of another tool for import."""
+        self._check("import_from")
+        source = Path(path)
+        if await self._core.runtime.offload(source.is_dir):
+            raise Unsupported("a folder cannot be sent to a server; import it where the store is opened")
+        mapping = options.pop("mapping", None)
+        if mapping is not None and not isinstance(mapping, Mapping):
+            mapping = read_mapping(mapping)
+        given = {**options, "name": source.name, "mapping": mapping}
+        operation = BY_NAME["transfers.import_from"]
+        query = {
+            name: value if isinstance(value, str) else msgspec.json.encode(plain(value)).decode()
+            for name, value in given.items()
+            if value is not None
+        }
+        headers = {**self._core.headers(), "content-type": operation.upload}
+        answer = await self._core.shared.client.upload(operation.path, _pieces(source), headers, query)
+        made: ImportReport = result_of(operation, answer)
+        if progress is not None:
+            progress(sum(made.added.values()), sum(made.found.values()))
+        return made
+
+    def _check(self, what: str = "export and import") -> None:
+        self._core.scope.whole_org(what)
+        if self._core.batch is not None:
+            raise UsageError("export and import cannot be part of a batch")
+
+
+class RemoteExporting:
+    """Exports to formats of other tools: fetches the whole org into a temporary file and writes from that copy."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
+        """Write the same file or folder as a local export would; the copy is deleted at the end."""
+        whole = RemotePortable(self._core)
+        whole._check()
+        with TemporaryDirectory(prefix="memorist-export-") as folder:
+            lines = Path(folder) / "everything.jsonl"
+            await whole.export(lines)
+            settings: dict[str, Any] = {"embedder": None, "extract": None, "worker": False}
+            url = Path(folder) / "copy.db"
+            blocking = self._core.runtime.blocking
+            copy = Memory(url, **settings)._engine if blocking else AsyncMemory(url, **settings)
+            try:
+                await copy.import_(lines)
+                return await copy.export(path, **options)
+            finally:
+                await copy.close()
+
+
+class _Tabled(msgspec.Struct):
+    table: str
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece

@@ -1,0 +1,214 @@
+"""The Runtime protocol, which hides all that differs between blocking and async, and the blocking runtime.
+
+The async one is in `loop_runtime.py`, the only module that imports asyncio, which takes as long to load as all the
+rest.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, Union
+
+from .errors import SuspendedError, UsageError
+
+T = TypeVar("T")
+A = TypeVar("A")
+Outcome = Union[T, "Failed"]
+"""The outcome of one item of a batch: its result, or its error."""
+
+
+class Failed:
+    """The error of one item of a batch; wrapped, because a result may be an error object too."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends to its end, without an event loop."""
+    try:
+        coro.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coro.close()
+    name = getattr(coro, "__qualname__", "a coroutine")
+    raise SuspendedError(f"{name} needs an event loop and was reached from a blocking Memory; use AsyncMemory")
+
+
+class Runtime(Protocol):
+    """Runs functions, sleeps, waits and locks for stores and the engine: in place, or on an event loop."""
+
+    blocking: bool
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a store's blocking function: in place, or on the worker thread so that the loop is not blocked."""
+        ...
+
+    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a function of some microseconds in place, because a hop to the worker thread would cost more."""
+        ...
+
+    def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
+        """A function that processes items in batches: items that arrive while the worker thread is busy share one."""
+        ...
+
+    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a user's slow function: in place, or on another thread than the store's worker."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine with a time limit, or raise TimeoutError; a blocking function that is late keeps running in
+        its thread, and its result is dropped."""
+        ...
+
+    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
+
+    async def resolve(self, value: T | Awaitable[T]) -> T:
+        """The value that a user's function returned, awaited if it is awaitable."""
+        ...
+
+    def lock(self) -> AbstractAsyncContextManager[Any]: ...
+
+    def cancellable(self) -> AbstractContextManager[None]:
+        """A context for calls of a driver that may swallow a cancellation: it raises a swallowed one at the end."""
+        ...
+
+    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine that belongs to the other runtime to its end."""
+        ...
+
+    def home(self) -> object:
+        """The owner of connections made now: this process and, on the async side, the running loop."""
+        ...
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background: ...
+
+    async def close(self) -> None: ...
+
+
+class Background(Protocol):
+    """Work that runs in a background thread or task."""
+
+    async def join(self, timeout: float | None = None) -> bool:
+        """Wait until it ends; whether it has."""
+        ...
+
+    def alive(self) -> bool: ...
+
+
+class BlockingRuntime:
+    """Does everything in the calling thread."""
+
+    blocking = True
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
+        async def alone(item: A) -> T:
+            (outcome,) = function([item])
+            if isinstance(outcome, Failed):
+                raise outcome.error
+            return outcome
+
+        return alone
+
+    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251  # this runtime has no loop to stall
+
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        done: list[T | BaseException] = []
+
+        def run() -> None:
+            try:
+                done.append(run_blocking(work()))
+            except BaseException as problem:
+                done.append(problem)
+
+        # Only a separate thread lets the caller stop waiting for a function that blocks.
+        thread = threading.Thread(target=run, name="memorist-limited", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if not done:
+            raise TimeoutError
+        if isinstance(done[0], BaseException):
+            raise done[0]
+        return done[0]
+
+    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        waiting = list(coros)
+        try:
+            return [await coro for coro in waiting]
+        finally:
+            for coro in waiting:
+                coro.close()  # after a failure the remaining ones were never started
+
+    async def resolve(self, value: T | Awaitable[T]) -> T:
+        if inspect.isawaitable(value):
+            if inspect.iscoroutine(value):
+                stepped: T = run_blocking(value)
+                return stepped
+            raise UsageError("an async function was given to a blocking Memory; use AsyncMemory")
+        return value
+
+    def lock(self) -> AbstractAsyncContextManager[Any]:
+        return _ThreadLock()
+
+    def cancellable(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        # In another thread, because a loop may be running in this one.
+        from .loop_runtime import run_in_thread
+
+        return run_in_thread(work)
+
+    def home(self) -> object:
+        return os.getpid()
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
+        return _ThreadBackground(work, name)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class _ThreadLock:
+    """A thread lock with the shape of an async one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._lock.release()
+
+
+class _ThreadBackground:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+        self._thread = threading.Thread(target=lambda: run_blocking(work()), name=name, daemon=True)
+        self._thread.start()
+
+    async def join(self, timeout: float | None = None) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def alive(self) -> bool:
+        return self._thread.is_alive()

@@ -1,0 +1,77 @@
+"""Makes HTTP responses: JSON for results, `application/problem+json` (RFC 9457) for errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from ..errors import Forbidden, MemoristError, StoreUnavailable, UsageError
+from ..problems import Problem, problem_of
+from .api.transfers import DamagedUpload
+from .auth import Unauthorized
+from .replay import AnswerGone
+from .strict_json import Malformed
+
+JSON = "application/json"
+
+
+class Limited(StoreUnavailable):
+    """One key sent too many requests: 429."""
+
+
+class Unsuited(UsageError):
+    """The content type of the body is not supported: 415."""
+
+
+class WrongMethod(UsageError):
+    """The path does not support the method: 405; the fact `allow` lists the methods it supports."""
+
+
+_OURS: dict[type[MemoristError], int] = {
+    Unauthorized: 401, Forbidden: 403, Limited: 429, Malformed: 400, Unsuited: 415, DamagedUpload: 422,
+    WrongMethod: 405, AnswerGone: 409,
+}  # fmt: skip
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A response with a value as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type=JSON, headers=dict(headers or {}))
+
+
+def problem_response(error: MemoristError, request_id: str, scope: Mapping[str, Any]) -> Response:
+    """An error as problem+json, with its status and headers such as `Retry-After`."""
+    problem = problem_of(error, request_id=request_id)
+    status = next((_OURS[kind] for kind in type(error).__mro__ if kind in _OURS), problem.status)
+    if status == 409 and any(name in (b"if-match", b"if-none-match") for name, _ in scope["headers"]):
+        status = 412
+    headers: dict[str, str] = {}
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if isinstance(error, WrongMethod):
+        headers["allow"] = ", ".join(error.facts["allow"])
+    if status in (429, 503):
+        headers["retry-after"] = str(max(1, math.ceil(getattr(error, "retry_after", 1))))
+    return send_problem(msgspec.structs.replace(problem, status=status), headers)
+
+
+def send_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """A response with a problem, under the problem's own status."""
+    body = msgspec.json.encode(problem)
+    return Response(body, problem.status, media_type="application/problem+json", headers=dict(headers or {}))
+
+
+def forbidden(detail: str) -> Response:
+    """A 403 for a request that no key may send, such as one from another site."""
+    return send_problem(Problem(type="urn:memorist:forbidden", title="Forbidden", status=403, detail=detail))
+
+
+def not_found(request_id: str = "") -> Response:
+    """A 404 for a path without a route."""
+    detail = "there is nothing at this path"
+    return send_problem(
+        Problem(type="urn:memorist:not-found", title="NotFound", status=404, detail=detail, request_id=request_id)
+    )

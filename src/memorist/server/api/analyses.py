@@ -1,0 +1,54 @@
+"""Runs the analyser on the folders given to `memorist serve --analyze`."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...errors import NotFound
+from .asked import ServerNoun
+
+LIMIT_SECONDS = 120.0
+
+
+class Checkout(msgspec.Struct, frozen=True):
+    """A folder that can be analysed, and whether there is a report on it."""
+
+    name: str
+    analysed: bool
+
+
+class Analyses(ServerNoun):
+    """Runs the analyser, and stores its reports as records of the org."""
+
+    async def run(self, name: str) -> dict[str, Any]:
+        """Analyse one of the folders given to `memorist serve --analyze`, and store the report."""
+        from ...analyze import analyze, as_dict
+
+        self._core.scope.whole_org("the analyser")
+        path = self._folders.get(name)
+        if path is None:
+            raise NotFound("the server was not given this folder; start it with `memorist serve --analyze DIR`")
+        made = await self._core.runtime.offload(lambda: analyze(path, name=name, time_limit=LIMIT_SECONDS))
+        report = msgspec.to_builtins(as_dict(made), enc_hook=str)
+        await self._memory.records.put("global", ("analysis", name), report)
+        return dict(report)
+
+    async def get(self, name: str) -> dict[str, Any] | None:
+        """The last report on a folder."""
+        self._core.scope.whole_org("the analyser")
+        row = await self._memory.records.get("global", ("analysis", name)) if name else None
+        return dict(row.data) if row is not None and isinstance(row.data, dict) else None
+
+    @property
+    def _folders(self) -> dict[str, Path]:
+        return {path.name: path for path in self._server.options.analyze}
+
+    async def list(self) -> builtins.list[Checkout]:
+        """The folders that can be analysed, and whether there is a report on each."""
+        self._core.scope.whole_org("the analyser")
+        done = {row.key[1] for row in await self._memory.records.scan("global", ("analysis",), keys_only=True)}
+        return [Checkout(name, name in done) for name in sorted(self._folders)]

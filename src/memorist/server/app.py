@@ -1,0 +1,216 @@
+"""The HTTP application: one route per operation, one gate before them all.
+
+The gate checks the host, the key, the role and the rate, in this order, for API, MCP and inspector alike. A request
+then becomes one call of a noun through a handle that the key alone determines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from ..telemetry import NO_REQUEST_SPAN, RequestSpan, Telemetry
+from .answers import JSON, Limited
+from .api.events import Feed
+from .auth import ApiKey, Keys, Unauthorized
+from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie_of
+from .dispatch import Dispatch, read_body
+from .gate import Gate
+from .headers import headers_of
+from .health import Health
+from .inspect import inspect_routes
+from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused, rate_headers
+from .metrics import Metrics
+from .narrowing import narrow
+from .openapi import document
+from .parts import Gated, MakePart, Part
+from .room import Room
+from .static import FOLDER, inspector_route
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+
+MAX_HANDLES = 10_000
+_NOT_TRACED = nullcontext(NO_REQUEST_SPAN)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a server."""
+
+    hosts: tuple[str, ...] = LOOPBACK
+    """Accepted Host headers. Others are refused, which defeats DNS rebinding."""
+    inspector: Path = FOLDER
+    """The folder with the files of the inspector."""
+    root_path: str = ""
+    analyze: tuple[Path, ...] = ()
+    """Folders that an operator may run the analyser on."""
+    usual: Rate = USUAL
+    heavy: Rate = HEAVY
+    bad_keys: Rate = BAD_KEYS
+    trace: bool = False
+    """Whether requests and units of work are spans of OpenTelemetry."""
+
+
+class Server:
+    """State shared by all requests: the memory, keys, sessions, rate limits, metrics and handles."""
+
+    def __init__(self, memory: AsyncMemory, options: Options | None = None) -> None:
+        self.memory = memory
+        self.options = options or Options()
+        self.keys = Keys(memory)
+        self.sessions = Sessions(memory, self.keys)
+        self.metrics = Metrics()
+        self.buckets = Buckets()
+        self.health = Health(memory, self.metrics)
+        self.feed = Feed(memory)
+        self.room = Room()
+        self.draining = False
+        self._telemetry = Telemetry() if self.options.trace else None
+        self._orgs: dict[str, AsyncMemory] = {}
+        self._handles: dict[tuple[ApiKey, str | None], AsyncMemory] = {}
+
+    def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
+        """The memory narrowed to the grants of a key, cached. A request can narrow it further, never widen it."""
+        found = self._handles.get((key, narrowed))
+        if found is None:
+            if len(self._handles) >= MAX_HANDLES:
+                self._handles.clear()
+            grants = {"read": key.read, "write": key.write} if key.user is not None else {}
+            found = self.memory.scope(org=key.org, user=key.user, actor=key.actor, **grants)
+            if narrowed is not None:
+                found = narrow(found, key, narrowed)
+            self._handles[(key, narrowed)] = found
+        return found
+
+    def handle_of(self, org: str) -> AsyncMemory:
+        """A handle on a whole org, for rows that the server itself keeps there."""
+        found = self._orgs.get(org)
+        if found is None:
+            if len(self._orgs) >= MAX_HANDLES:
+                self._orgs.clear()
+            found = self._orgs[org] = self.memory.scope(org=org)
+        return found
+
+    def traced(self, scope: Any) -> AbstractContextManager[RequestSpan]:
+        """A tracing span around a request; does nothing unless tracing is on."""
+        if self._telemetry is None:
+            return _NOT_TRACED
+        return self._telemetry.request(Headers(scope=scope))
+
+    async def who(self, request: Request) -> ApiKey:
+        """Authenticates a request by its Authorization header, else by its cookie."""
+        header = headers_of(request.scope).get("authorization")
+        cookie = cookie_of(request) if header is None else None
+        if cookie is None:
+            return await self.key_of(request, header)
+        check_same_site(request)
+        try:
+            return await self.sessions.check(cookie)
+        except Unauthorized as wrong:
+            self.count_bad(request, wrong)
+            raise
+
+    async def key_of(self, request: Request, header: str | None) -> ApiKey:
+        """Authenticates by an Authorization header; failures are counted per address."""
+        try:
+            return await self.keys.check(header)
+        except Unauthorized as wrong:
+            self.count_bad(request, wrong)
+            raise
+
+    def count_bad(self, request: Request, wrong: Unauthorized) -> None:
+        """Rate-limits failed authentication per address, against guessing."""
+        address = request.client.host if request.client else "?"
+        if isinstance(self.buckets.take(f"bad:{address}", self.options.bad_keys), Refused):
+            raise Limited("too many requests with a wrong key; wait a minute") from wrong
+
+    async def admit(self, request: Request, *, heavy: bool = False) -> ApiKey:
+        """Authenticates a request and applies the rate limit of its key."""
+        key = await self.who(request)
+        return self.limited(request, key, heavy=heavy)
+
+    def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
+        """Applies the rate limit of a key; the response headers will say how much of it is left."""
+        rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
+        left = self.buckets.take(f"{name}:{key.id}", rate)
+        request.scope["memorist.key"] = key.id
+        request.scope["memorist.limits"] = rate_headers(name, rate, left)
+        if isinstance(left, Refused):
+            raise Limited("this key asks too often", retry_after=left.retry_after)
+        return key
+
+
+def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
+    """Builds the application over a memory opened with `all_orgs=True`; `parts` are mounted beside the API."""
+    server = Server(memory, options)
+    made = [make(server) for make in parts]
+
+    @asynccontextmanager
+    async def running(app: Starlette) -> AsyncIterator[None]:
+        async with memory, AsyncExitStack() as stack:
+            for part in made:
+                await stack.enter_async_context(part.running())
+            yield
+            server.draining = True
+
+    app = Application(routes=_routes(server, made), lifespan=running)
+    app.state.server = server
+    return app
+
+
+class Application(Starlette):
+    """Starlette with our gate in the place of its own outer layers: the gate answers every error itself."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The gate, then the operations, then the routes of all the rest."""
+        server: Server = self.state.server
+        return Gate(Dispatch(ExceptionMiddleware(self.router), server), server)
+
+
+def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:
+    # A part takes its path alone and what lies under it; a Mount would answer its bare path with a redirect.
+    mounted = [
+        Route(path, Gated(part.app, server) if part.gated else part.app, methods=None, name=part.path.strip("/"))
+        for part in parts
+        for path in (part.path, f"{part.path}/{{rest:path}}")
+    ]
+    return [
+        *_plain_routes(server), *browser_routes(server), *inspect_routes(server, read_body), *mounted,
+        inspector_route(server.options.inspector),
+    ]  # fmt: skip
+
+
+# Routes that are not operations: health, metrics and the document
+
+
+def _plain_routes(server: Server) -> list[Route]:
+    async def alive(request: Request) -> Response:
+        return Response(b'{"status":"ok"}', media_type=JSON)
+
+    async def ready(request: Request) -> Response:
+        report = await server.health.ready(draining=server.draining)
+        return Response(msgspec.json.encode(report), 200 if report.ready else 503, media_type=JSON)
+
+    async def metrics(request: Request) -> Response:
+        return Response(server.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def openapi(request: Request) -> Response:
+        return Response(msgspec.json.encode(document()), media_type=JSON)
+
+    return [
+        Route("/healthz", alive),
+        Route("/readyz", ready),
+        Route("/metrics", metrics),
+        Route("/openapi.json", openapi),
+    ]

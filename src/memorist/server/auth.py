@@ -1,0 +1,211 @@
+"""API keys: each stands for an org, perhaps a user, and roles. A key is shown once; its SHA-256 is stored.
+
+`rk_<id>_<secret>`: the id finds the row, the secret (256 random bits) is compared in constant time. Org, user, actor
+and grants come from the key and never from a request. Keys live as records of an org of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import Forbidden, MemoristError, NotFound, UsageError
+from ..scope import ACTORS, Actor
+from .operations import ROLES, Role
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+
+KEYS_ORG = "memorist.keys"
+"""The org that holds the keys as records. No key can be made for it."""
+CACHED_SECONDS = 30.0
+"""How long other processes may still accept a revoked key, because they cache keys."""
+KEPT = 10_000
+MAX_TTL_SECONDS = 100 * 366 * 86_400
+
+
+class Unauthorized(MemoristError):
+    """The request has no valid key."""
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored key: all its properties and the digest of its secret, not the secret."""
+
+    id: str
+    digest: bytes
+    org: str
+    user: str | None = None
+    actor: Actor = "user"
+    roles: tuple[Role, ...] = ("reader", "writer")
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    note: str = ""
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether the key has expired."""
+        return self.expires_at is not None and self.expires_at <= now
+
+    def check(self, role: Role) -> None:
+        """Raises Forbidden unless the key has a role; `admin` includes all roles."""
+        if role not in self.roles and "admin" not in self.roles:
+            raise Forbidden(f"this key lacks the role {role}; it has {', '.join(self.roles)}")
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A new key with its secret, which is shown only here."""
+
+    key: str
+    id: str
+    org: str
+    user: str | None = None
+    actor: Actor = "user"
+    roles: tuple[Role, ...] = ()
+    expires_at: datetime | None = None
+
+
+class Keys:
+    """Makes, lists, checks, rotates and revokes keys."""
+
+    def __init__(self, memory: AsyncMemory) -> None:
+        """`memory` must be able to reach every org."""
+        self._records = memory.scope(org=KEYS_ORG).records
+        self._cache: dict[str, tuple[float, ApiKey]] = {}
+        self._used: dict[str, float] = {}
+        self._secret: bytes | None = None
+
+    async def secret(self) -> bytes:
+        """A random secret shared by all servers on this store, to sign what one of them issues and another verifies."""
+        if self._secret is None:
+            row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
+            self._secret = bytes(row.data)
+        return self._secret
+
+    def used_at(self, id: str) -> datetime | None:
+        """When this process last saw a key used, to the minute."""
+        used = self._used.get(id)
+        return None if used is None else datetime.fromtimestamp(used // 60 * 60, UTC)
+
+    async def create(
+        self,
+        *,
+        org: str = "default",
+        user: str | None = None,
+        actor: Actor = "user",
+        roles: Iterable[str] = ("reader", "writer"),
+        read: Iterable[str] = (),
+        write: Iterable[str] = (),
+        note: str = "",
+        ttl: float | timedelta | None = None,
+    ) -> NewKey:
+        """Creates a key; its secret is in the returned record and nowhere else."""
+        checked = _roles(roles)
+        if org == KEYS_ORG:
+            raise UsageError("no key is made for the org that holds the keys")
+        if actor not in ACTORS:
+            raise UsageError(f"actor {actor!r} is not one of {', '.join(ACTORS)}")
+        id, secret = secrets.token_hex(6), _token()
+        seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
+        if seconds is not None and not 0 < seconds <= MAX_TTL_SECONDS:
+            raise UsageError("a key lasts more than nothing and at most a hundred years")
+        now = datetime.now(UTC)
+        key = ApiKey(
+            id=id, digest=_digest(secret), org=org, user=user, actor=actor, roles=checked, read=tuple(read),
+            write=tuple(write), note=note, created_at=now,
+            expires_at=None if seconds is None else now + timedelta(seconds=seconds),
+        )  # fmt: skip
+        await self._records.put("global", ("key", id), msgspec.to_builtins(key), absent=True)
+        return _shown(key, secret)
+
+    async def list(self) -> list[ApiKey]:
+        """Lists all keys, without their secrets."""
+        return [_read(row.data) for row in await self._records.scan("global", ("key",))]
+
+    async def rotate(self, id: str) -> NewKey:
+        """Replaces the secret of a key; the old one is invalid at once."""
+        row = await self._records.get("global", ("key", id))
+        if row is None:
+            raise NotFound(f"no key {id!r}")
+        secret = _token()
+        key = msgspec.structs.replace(_read(row.data), digest=_digest(secret))
+        await self._records.put("global", ("key", id), msgspec.to_builtins(key), expect=row.version)
+        self._cache.pop(id, None)
+        return _shown(key, secret)
+
+    async def revoke(self, id: str) -> bool:
+        """Deletes a key; returns whether it existed."""
+        self._cache.pop(id, None)
+        return await self._records.delete("global", ("key", id))
+
+    async def any(self) -> bool:
+        """Whether there is at least one key."""
+        return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
+
+    async def check(self, header: str | None) -> ApiKey:
+        """Verifies an Authorization header; raises Unauthorized with the same message whatever is wrong with it."""
+        scheme, _, text = (header or "").partition(" ")
+        prefix, _, rest = text.strip().partition("_")
+        id, _, secret = rest.partition("_")
+        if scheme.lower() != "bearer" or prefix != "rk" or not secret or not id.isalnum() or len(id) > 64:
+            raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
+        key = await self.known(id)
+        matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
+        if key is None or not matches:
+            raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
+        self._used[id] = time.time()
+        return key
+
+    async def known(self, id: str) -> ApiKey | None:
+        """The unexpired key with this id, or None; cached, so that a change elsewhere is seen within 30 seconds."""
+        found = await self._found(id)
+        return None if found is None or found.expired(datetime.now(UTC)) else found
+
+    async def _found(self, id: str) -> ApiKey | None:
+        now = time.monotonic()
+        cached = self._cache.get(id)
+        if cached is not None and cached[0] > now:
+            return cached[1]
+        row = await self._records.get("global", ("key", id))
+        if row is None:
+            self._cache.pop(id, None)
+            return None
+        if len(self._cache) >= KEPT:
+            self._cache.clear()
+        self._cache[id] = (now + CACHED_SECONDS, _read(row.data))
+        return self._cache[id][1]
+
+
+def _token() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=").replace("_", "~")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def _read(data: object) -> ApiKey:
+    return msgspec.convert(data, ApiKey)
+
+
+def _shown(key: ApiKey, secret: str) -> NewKey:
+    return NewKey(
+        key=f"rk_{key.id}_{secret}", id=key.id, org=key.org, user=key.user, actor=key.actor, roles=key.roles,
+        expires_at=key.expires_at,
+    )  # fmt: skip
+
+
+def _roles(given: Iterable[str]) -> tuple[Role, ...]:
+    listed = [given] if isinstance(given, str) else [*given]
+    unknown = [role for role in listed if role not in ROLES]
+    if unknown or not listed:
+        raise UsageError(f"roles are {', '.join(ROLES)}")
+    return tuple(role for role in ROLES if role in listed)

@@ -1,0 +1,109 @@
+"""The outermost ASGI layer: checks Host and Origin, gives a request id, turns errors into problem+json, adds security
+headers, counts and logs."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from ..errors import MemoristError, StoreError
+from ..problems import Problem
+from .answers import forbidden, problem_response, send_problem
+from .browser import host_name
+from .headers import headers_of
+from .logs import log, log_request, operation_name
+
+if TYPE_CHECKING:
+    from .app import Server
+
+_CSP = (
+    "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; form-action 'self'; img-src 'self' data:"
+)
+_SAFE_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", _CSP.encode()),
+]
+
+
+class Answering:
+    """The ASGI `send` of one request: adds our headers to the response and records its status."""
+
+    def __init__(self, scope: Any, send: Any) -> None:
+        self.id = scope["memorist.request"] = secrets.token_hex(8)
+        self.status = 500
+        self.started = False
+        self._scope = scope
+        self._send = send
+
+    async def __call__(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.started, self.status = True, message["status"]
+            limits = self._scope.get("memorist.limits", ())
+            own = (b"x-request-id", self.id.encode())
+            message["headers"] = [*message["headers"], *_SAFE_HEADERS, *limits, own]
+        await self._send(message)
+
+
+class Gate:
+    """Wraps every request, including those of mounted parts."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], server: Server) -> None:
+        self.app = app
+        self.server = server
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        answering, start = Answering(scope, send), time.perf_counter()
+        self.server.metrics.in_flight += 1
+        try:
+            with self.server.traced(scope) as span:
+                try:
+                    await self._answered(scope, receive, answering)
+                finally:
+                    span.done(operation_name(scope), answering.status)
+        finally:
+            self.server.metrics.in_flight -= 1
+            took = time.perf_counter() - start
+            self.server.metrics.done(operation_name(scope), answering.status, took)
+            log_request(scope, answering.status, took)
+
+    async def _answered(self, scope: Any, receive: Any, send: Answering) -> None:
+        try:
+            refused = self._refusal(headers_of(scope))
+            await (refused or self.app)(scope, receive, send)
+        except ClientDisconnect:
+            return
+        except MemoristError as error:
+            if send.started:
+                raise
+            if isinstance(error, StoreError):
+                self.server.metrics.failed(type(error).__name__)
+            await problem_response(error, send.id, scope)(scope, receive, send)
+        except Exception as error:
+            # A bug of ours: log the exception's type and the request id, never content.
+            log.error("%s in %s request=%s", type(error).__name__, operation_name(scope), send.id)
+            if send.started:
+                raise
+            detail = f"the server failed; its log has the request {send.id}"
+            await send_problem(Problem(type="urn:memorist:internal", title="Internal", status=500, detail=detail))(
+                scope, receive, send
+            )
+
+    def _refusal(self, headers: Mapping[str, str]) -> Response | None:
+        hosts = self.server.options.hosts
+        if host_name(headers) not in hosts and "*" not in hosts:
+            return forbidden("this server does not answer to that host name")
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != headers.get("host"):
+            return forbidden("requests of other origins are refused")
+        return None

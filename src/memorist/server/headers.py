@@ -1,0 +1,14 @@
+"""The headers of a request as one dict, made once: Starlette's own look through all of them for each name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def headers_of(scope: Any) -> dict[str, str]:
+    """Values by lower-case name; of a repeated name the first value, as in Starlette."""
+    found: dict[str, str] | None = scope.get("memorist.headers")
+    if found is None:
+        pairs = reversed(scope["headers"])
+        found = scope["memorist.headers"] = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+    return found

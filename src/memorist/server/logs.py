@@ -1,0 +1,75 @@
+"""Request logging: one line per request with ids, status and duration, as text or JSON; never content."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+LogFormat = Literal["none", "text", "json"]
+log = logging.getLogger("memorist.server")
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+
+
+def operation_name(scope: Mapping[str, Any]) -> str:
+    """The name of the operation, never the path: a path may hold what a user wrote."""
+    found: str | None = scope.get("memorist.operation")
+    return found or getattr(scope.get("route"), "name", None) or "unknown"
+
+
+def trace_of(scope: Mapping[str, Any]) -> str:
+    """The id of the trace that the caller's `traceparent` names (W3C Trace Context); empty without a valid one."""
+    header = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
+    found = _TRACEPARENT.fullmatch(header)
+    return found[1].decode() if found and found[1].strip(b"0") else ""
+
+
+def log_request(scope: Mapping[str, Any], status: int, seconds: float) -> None:
+    """Logs one finished request."""
+    if not log.isEnabledFor(logging.INFO):
+        return
+    fields = {
+        "method": scope["method"], "operation": operation_name(scope), "status": status, "ms": round(seconds * 1000, 1),
+        "key": scope.get("memorist.key", "-"), "request": scope.get("memorist.request", ""),
+    }  # fmt: skip
+    trace = trace_of(scope)
+    if trace:
+        fields["trace"] = trace
+    log.info(
+        "%s %s %d %.1f ms key=%s request=%s%s",
+        *list(fields.values())[:6], f" trace={trace}" if trace else "", extra={"fields": fields},
+    )  # fmt: skip
+
+
+class JsonLines(logging.Formatter):
+    """Formats a log record as one JSON object; of an exception only its type."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line of JSON."""
+        made: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(), "logger": record.name,
+        }  # fmt: skip
+        fields = getattr(record, "fields", None)
+        made |= fields if fields is not None else {"message": record.getMessage()}
+        if record.exc_info and record.exc_info[0] is not None:
+            made["error"] = record.exc_info[0].__name__
+        return msgspec.json.encode(made, enc_hook=str).decode()
+
+
+def log_to_stderr(form: LogFormat) -> None:
+    """Sends the log of `memorist` to standard error; `none` changes nothing, so Python shows only warnings."""
+    if form == "none":
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if form == "json" else text)
+    ours = logging.getLogger("memorist")
+    ours.addHandler(handler)
+    ours.setLevel(logging.INFO)
+    ours.propagate = False

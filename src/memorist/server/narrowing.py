@@ -1,0 +1,56 @@
+"""Narrows a request's rights by its `Memorist-Scope` header: to one user of the org, or to fewer grants; never wider.
+
+The remote client sends the header for `memory.scope(user="ada")`. The narrowing is the engine's (`Scope.narrow`), which
+refuses another org, another user, and grants that the key does not have; another actor than the key's is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import Forbidden, InvalidValue, UsageError
+from .auth import ApiKey
+from .strict_json import strict_json
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+
+NARROWED = "memorist-scope"
+"""The name of the header; its value is a JSON object."""
+MAX_CHARACTERS = 4000
+
+
+class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a handle on a server was narrowed to."""
+
+    org: str | None = None
+    user: str | None = None
+    actor: str | None = None
+    read: list[str] | None = None
+    write: list[str] | None = None
+
+    def header(self) -> dict[str, str]:
+        """The header to send, in ASCII; empty where nothing is narrowed."""
+        said = json.dumps(msgspec.to_builtins(self))
+        return {} if said == "{}" else {NARROWED: said}
+
+
+def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
+    """The memory narrowed as the header asks."""
+    if len(header) > MAX_CHARACTERS:
+        raise InvalidValue(f"the header {NARROWED} may have at most {MAX_CHARACTERS} characters")
+    try:
+        asked = msgspec.convert(strict_json(header.encode()), Narrowed)
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        raise InvalidValue(f"the header {NARROWED} is a JSON object with user, read and write: {wrong}") from None
+    if asked.actor is not None and asked.actor != key.actor:
+        raise Forbidden("a request cannot change the actor of its key; use a key made for that actor")
+    if asked.org is not None and asked.org != key.org:
+        raise Forbidden("a request cannot change the org of its key; use a key of that org")
+    try:
+        return memory.scope(user=asked.user, read=asked.read, write=asked.write)
+    except UsageError as wider:
+        raise Forbidden(str(wider)) from None

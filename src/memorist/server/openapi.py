@@ -1,0 +1,240 @@
+"""The OpenAPI 3.1 document, made from the table of operations."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from .. import __version__
+from ..problems import Problem, error_tree
+from .operations import (
+    OPERATIONS,
+    Operation,
+    Parameter,
+    answer_of,
+    declared_words,
+    is_list,
+    owner_of,
+    parameters_of,
+    takes_key,
+)
+
+_REF = "#/components/schemas/{name}"
+_ERRORS = {
+    "400": "The request cannot be read", "401": "No valid key", "403": "The key may not do this",
+    "404": "Not found", "405": "The path does not support this method",
+    "409": "The record was changed since it was read", "412": "The version does not match",
+    "413": "Too large", "415": "Unsupported content type", "422": "A value is invalid", "429": "Too many requests",
+    "500": "Stored data is damaged", "501": "This store cannot do it",
+    "502": "A model failed, or the outcome is lost",
+    "503": "The store or the server is busy", "504": "The store did not answer in time",
+}  # fmt: skip
+
+_NAMESPACE = {"pattern": "^(global|(workflow|agent|user):.+)$"}
+_VERSION_HEADERS = [
+    {
+        "name": "If-Match", "in": "header", "description": 'The version the record must have, as in its ETag: "3"',
+        "schema": {"type": "string", "pattern": '^"[0-9]{1,18}"$'},
+    },
+    {
+        "name": "If-None-Match", "in": "header", "description": "`*`: the record must not exist yet",
+        "schema": {"type": "string", "enum": ["*"]},
+    },
+]  # fmt: skip
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key", "in": "header", "description": "A write repeated with the same key is done only once",
+    "schema": {"type": "string", "pattern": "^[ -~]{1,200}$"},
+}  # fmt: skip
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole document, the same for every process of one version."""
+    schemas = _schemas()
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Memorist",
+            "version": __version__,
+            "description": "Memory and context for LLM agents.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "http://127.0.0.1:8377"}],
+        "security": [{"key": []}],
+        "tags": [_tag(noun) for noun in dict.fromkeys(operation.noun for operation in OPERATIONS)],
+        "x-errors": error_tree(),
+        "paths": paths,
+        "components": {
+            "schemas": schemas["components"],
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: rk_…"}},
+            "responses": {code: _problem(text) for code, text in _ERRORS.items()},
+        },
+    }
+
+
+def _tag(noun: str) -> dict[str, str]:
+    words = (inspect.getdoc(owner_of(noun)) or "").partition("\n")[0]
+    return {"name": noun or "memory", "description": words}
+
+
+def _problem(text: str) -> dict[str, Any]:
+    return {
+        "description": text,
+        "content": {"application/problem+json": {"schema": {"$ref": _REF.format(name="Problem")}}},
+    }
+
+
+@cache
+def _schemas() -> dict[str, Any]:
+    """The schemas of every parameter and answer; those of shared types under `components`."""
+    types: list[Any] = [Problem]
+    for operation in OPERATIONS:
+        types += [parameter.type for parameter in parameters_of(operation)]
+        types.append(_answer(operation))
+    made, components = msgspec.json.schema_components(types, schema_hook=_opaque, ref_template=_REF)
+    found = iter(made)
+    next(found)
+    by_operation = {
+        operation.name: ([next(found) for _ in parameters_of(operation)], next(found)) for operation in OPERATIONS
+    }
+    made_all: dict[str, Any] = _plain(_renamed({"components": components, "operations": by_operation}))
+    return made_all
+
+
+def _plain(schema: Any) -> Any:
+    """The schema without an `anyOf` that has an empty alternative, which accepts anything."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _plain(one) for name, one in schema.items()}
+    if {} in kept.get("anyOf", ()):
+        del kept["anyOf"]
+    return kept
+
+
+def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
+    """The schemas with short names: msgspec writes the module into the name where two types have the same one."""
+    dotted = [name for name in schemas["components"] if "." in name]
+    names = {name: _short(name, schemas["components"]) for name in dotted}
+    text = msgspec.json.encode(schemas).decode()
+    for long, short in names.items():
+        text = text.replace(f'"#/components/schemas/{long}"', f'"#/components/schemas/{short}"')
+        text = text.replace(f'"{long}":', f'"{short}":')
+    found: dict[str, Any] = msgspec.json.decode(text)
+    return found
+
+
+def _short(name: str, taken: dict[str, Any]) -> str:
+    """`Problem` of `memorist.problems` keeps its name; that of `memorist.importing.report` is `ReportProblem`."""
+    *_, module, last = name.split(".")
+    return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"
+
+
+def _opaque(kind: type) -> dict[str, Any]:
+    return {"type": "object", "description": (inspect.getdoc(kind) or "").partition("\n")[0]}
+
+
+def _answer(operation: Operation) -> Any:
+    kind = answer_of(operation)
+    return kind if _is_described(kind) else Any
+
+
+def _is_described(kind: Any) -> bool:
+    try:
+        msgspec.json.schema_components([kind], schema_hook=_opaque)
+    except (TypeError, NotImplementedError, NameError):
+        return False
+    return True
+
+
+def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    shapes, answer = schemas["operations"][operation.name]
+    doc = declared_words(operation)
+    pairs = list(zip(parameters_of(operation), shapes, strict=True))
+    made: dict[str, Any] = {
+        "operationId": operation.name.replace(".", "_"),
+        "tags": [operation.noun or "memory"],
+        "summary": doc.partition("\n")[0].rstrip("."),
+        "description": f"{doc}\n\nRole: `{operation.role}`.",
+        "x-call": operation.name,
+        "x-writes": operation.writes,
+        "x-found": operation.found,
+        "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.place == "query"],
+        "responses": {
+            "200": _success(operation, answer),
+            **{code: {"$ref": f"#/components/responses/{code}"} for code in _ERRORS},
+        },
+    }
+    if any(parameter.place == "header" for parameter in parameters_of(operation)):
+        made["parameters"] += _VERSION_HEADERS
+    if takes_key(operation):
+        made["parameters"].append(_IDEMPOTENCY_KEY)
+    if operation.upload:
+        sent = {operation.upload: {"schema": {"type": "string", "format": "binary"}}}
+        made["requestBody"] = {"content": sent, "required": True}
+    if operation.has_body:
+        content = {"application/json": {"schema": _body(pairs)}}
+        made["requestBody"] = {"content": content, "required": _needs_body(pairs)}
+    return made
+
+
+def _success(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+    if operation.streamed:
+        return {"description": "A stream", "content": {operation.streamed: {"schema": {"type": "string"}}}}
+    return {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}}
+
+
+def _needs_body(pairs: list[tuple[Parameter, Any]]) -> bool:
+    return any(parameter.place == "body" and parameter.required for parameter, _ in pairs)
+
+
+def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+    if is_list(operation):
+        properties = {"items": {"type": "array", "items": answer.get("items", {})}, "next": {}}
+        return {"type": "object", "required": ["items", "next"], "properties": properties}
+    if answer.get("$ref"):
+        return answer
+    choices = answer.get("anyOf", ())
+    if any("$ref" in one for one in choices):
+        some = [one for one in choices if one != {"type": "null"}]
+        if len(some) < len(choices) and not operation.found:
+            some.append({"type": "object", "required": ["result"], "properties": {"result": {"type": "null"}}})
+        return some[0] if len(some) == 1 else {"anyOf": some}
+    return {"type": "object", "required": ["result"], "properties": {"result": answer}}
+
+
+def _parameter(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
+    shape = _named(parameter, shape)
+    made: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
+    if _holds_more(shape):
+        made["content"] = {"application/json": {"schema": made.pop("schema")}}
+    return made
+
+
+def _holds_more(shape: dict[str, Any]) -> bool:
+    """Whether a parameter may be a list or an object, which is sent as JSON in the query."""
+    return any(one.get("type") in ("array", "object") for one in shape.get("anyOf", [shape]))
+
+
+def _named(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a required name: a namespace's pattern, or text that is not empty."""
+    if shape != {"type": "string"} or not parameter.required:
+        return shape
+    return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}
+
+
+def _body(pairs: list[tuple[Parameter, Any]]) -> dict[str, Any]:
+    fields = [(parameter, shape) for parameter, shape in pairs if parameter.place == "body"]
+    if any(parameter.kind == "fields" for parameter, _ in fields):
+        return {"type": "object"}
+    properties = {one.name: {"type": "array", "items": shape} if one.kind == "many" else shape for one, shape in fields}
+    required = [parameter.name for parameter, _ in fields if parameter.required]
+    made: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**made, "required": required} if required else made

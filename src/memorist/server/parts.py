@@ -1,0 +1,53 @@
+"""Mounts other ASGI applications, such as MCP, beside the API, behind the server's authentication.
+
+A part is made by a function that takes the `Server`. It has the path it is mounted at, an ASGI application, and a
+context manager to run it in. Before each request the server checks the host, the key or cookie and the rate limit, and
+puts into the ASGI scope:
+
+- `scope["memorist.caller"]`: the `ApiKey` (org, user, actor, roles, grants); `caller.check("writer")` may refuse;
+- `scope["memorist.memory"]`: an `AsyncMemory` narrowed to exactly what that key may access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Send
+
+from .narrowing import NARROWED
+
+if TYPE_CHECKING:
+    from .app import Server
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One mounted application."""
+
+    path: str
+    app: Any
+    running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
+    """Entered when the server starts, left when it stops."""
+    gated: bool = True
+    """False for an application that authenticates callers itself (with `server.admit`) or is public."""
+
+
+MakePart = Callable[["Server"], Part]
+
+
+class Gated:
+    """ASGI middleware that authenticates a request before the application gets it."""
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            key = await self._server.admit(Request(scope, receive))
+            scope["memorist.caller"] = key
+            scope["memorist.memory"] = self._server.handle(key, Request(scope).headers.get(NARROWED))
+        await self._app(scope, receive, send)

@@ -1,0 +1,49 @@
+"""Serves the inspector's files at `/`: plain ES modules and styles from `server/inspector/`, with no build step.
+
+A path without a known file ending is a page of the inspector and gets `index.html`, so that every view has a URL that
+can be opened and shared. The files hold no data: the page calls the API with the cookie of `browser.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .answers import not_found
+
+FOLDER = Path(__file__).parent / "inspector"
+TYPES = {
+    ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",
+    ".json": "application/json", ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2",
+}  # fmt: skip
+"""Media types by file ending; files with other endings are not served."""
+_NOT_PAGES = ("v1", "mcp")
+
+
+def inspector_route(folder: Path = FOLDER) -> Route:
+    """The catch-all route, to be added last."""
+    home = folder.resolve()
+
+    async def file(request: Request) -> Response:
+        path: str = request.path_params["path"]
+        found = _found(home, path)
+        if found is None:
+            return not_found(request.scope.get("memorist.request", ""))
+        return Response(found.read_bytes(), media_type=TYPES[found.suffix])
+
+    return Route("/{path:path}", file, methods=["GET"], name="inspector")
+
+
+def _found(home: Path, path: str) -> Path | None:
+    first = path.partition("/")[0]
+    last = path.rpartition("/")[2]
+    if first in _NOT_PAGES or "\0" in path:
+        return None
+    # A page's URL may end in a name with a dot: only known endings are looked up as files.
+    wanted = path if Path(last).suffix in TYPES else "index.html"
+    found = (home / wanted).resolve()
+    return found if found.is_relative_to(home) and found.suffix in TYPES and found.is_file() else None

@@ -1,0 +1,142 @@
+"""The page of a fact: its value, sources, history and uses, and a preview of what a correction would change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...engine.corrections import is_correction
+from ...engine.rehearsing import Reads, Supposed, supposing
+from ...errors import NotFound
+from ...messages import Message
+from ...records import Entry, Fact, Link
+from .people import profile
+from .shared import event_row, fact_row, message_row, standing
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+NEIGHBOURS = 1
+
+
+class FactAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """One fact by namespace and key."""
+
+    ns: str
+    key: str
+
+
+class Suppose(msgspec.Struct, forbid_unknown_fields=True):
+    """A correction to try without saving it."""
+
+    ns: str
+    key: str
+    value: Any = None
+
+
+async def fact(handle: AsyncMemory, asked: FactAsked) -> Any:
+    """The fact with its history as diffs, its sources back to the messages, its uses and its audit trail."""
+    versions = await handle.facts.history(asked.ns, asked.key)
+    if not versions:
+        raise NotFound("there is no such fact", namespace=asked.ns, key=asked.key)
+    now = versions[-1]
+    live = type(now) is Fact
+    core = handle._core
+    events = await handle.audit.list(subject=now.id, limit=50, reverse=True)
+    return {
+        "fact": {**fact_row(now), **(await standing(core, now) if live else {"corrected": False, "replaced": None})},
+        "live": live,
+        "history": [await _version(handle, versions, place) for place in range(len(versions) - 1, -1, -1)],
+        "why": [await _source(handle, id) for id in now.sources],
+        "used": await _used(handle, now),
+        "audit": [await event_row(handle, event) for event in events],
+    }
+
+
+async def _version(handle: AsyncMemory, versions: list[Fact], place: int) -> dict[str, Any]:
+    version = versions[place]
+    before = versions[place - 1] if place else None
+    quoted = await _message(handle, version.source)
+    return {
+        **fact_row(version),
+        "before": None if before is None else before.value,
+        "was": None if before is None else before.confidence,
+        "first": before is None,
+        "correction": is_correction(version, before),
+        "quote": quoted.text[:300] if quoted is not None else None,
+    }
+
+
+async def _message(handle: AsyncMemory, id: str | None) -> Message | None:
+    if id is None or "#" not in id:
+        return None
+    thread = await handle.threads.get(id.rpartition("#")[0])
+    return await handle.threads.message(id) if thread is not None else None
+
+
+async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
+    """A source: a message with its neighbours, or the kind of another record; `present` false if deleted."""
+    message = await _message(handle, id)
+    if message is None:
+        why = await _others(handle, id)
+        return {"id": id, "present": bool(why), "message": None, "near": [], "title": None, "kind": why}
+    thread = await handle.threads.get(message.thread)
+    first = max(0, message.seq - 1 - NEIGHBOURS)
+    near = await handle._core.scan(Message, message.thread, after=(first,), before=(message.seq + NEIGHBOURS + 1,))
+    return {
+        "id": id, "present": True, "kind": "message", "message": message_row(message),
+        "near": [message_row(one) for one in near], "title": thread.title if thread else None,
+        "who": thread.ns.removeprefix("user:") if thread else None,
+    }  # fmt: skip
+
+
+async def _others(handle: AsyncMemory, id: str) -> str | None:
+    """The kind of a source that is not a message, or None where it no longer exists."""
+    try:
+        found = await handle.why(id)
+    except NotFound:
+        return None
+    return found.kind
+
+
+async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
+    """Where a fact is used: its profile line, the messages it marks as superseded, and what was derived from it."""
+    core = handle._core
+    lines: list[Any] = []
+    if now.ns.startswith("user:"):
+        lines = (await profile(handle, now.ns.removeprefix("user:")))["lines"]
+    said = {
+        id for one in await handle.facts.history(now.ns, now.key) for id in one.sources
+        if one.value != now.value and "#" in id
+    }  # fmt: skip
+    keys = [(now.ns, "message", id.rpartition("#")[0], id) for id in sorted(said)]
+    entries = await core.get_many(Entry, keys) if keys else []
+    marked = [
+        entry.id for entry in entries if entry is not None and entry.metadata.get("memorist.superseded") == now.id
+    ]
+    derived = await core.scan(Link, now.id, limit=100)
+    return {
+        "profile": next((line for line in lines if line["source"] == now.id), None),
+        "supersedes": marked,
+        "derived": [{"kind": link.kind, "target": link.target} for link in derived],
+    }
+
+
+async def suppose(handle: AsyncMemory, asked: Suppose) -> Any:
+    """The profile lines that a correction would remove and add, and the profile's tokens before and after."""
+    if not asked.ns.startswith("user:"):
+        return {"gone": [], "new": [], "before": None, "after": None}
+    user = handle._core.scope.subject(asked.ns.removeprefix("user:"))
+    supposed = Supposed(facts=await supposing(handle._core, asked.ns, asked.key, asked.value))
+    before = await profile(handle, user)
+    other = handle.scope()
+    other._core.store = Reads(handle._core.store, supposed)  # type: ignore[assignment]  # reads are all it needs
+    after = await profile(other, user)
+    was, becomes = [line["text"] for line in before["lines"]], [line["text"] for line in after["lines"]]
+    return {
+        "gone": [text for text in was if text not in becomes],
+        "new": [text for text in becomes if text not in was],
+        "before": before["tokens"],
+        "after": after["tokens"],
+    }

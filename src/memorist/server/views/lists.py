@@ -1,0 +1,232 @@
+"""Paginated lists: learnings, working memory, documents, state, records, tasks, threads, audit trail, timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import NotFound, UsageError
+from ...records import Document, Learning, Record, StateEntry, StoredRecord, Task, Thread, WorkingDocument
+from .people import learning_row
+from .shared import event_row
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+PAGE = 100
+ANALYSES = ("analysis",)
+"""Key prefix of the analyser's reports in `global`, written by `memorist analyze --keep` and the server."""
+
+
+class Listing(msgspec.Struct, forbid_unknown_fields=True):
+    """A page of one kind, of one namespace or of all that the key may read."""
+
+    kind: str
+    ns: str | None = None
+    after: list[str | int] | None = None
+    limit: int = PAGE
+    reverse: bool = False
+
+
+class DocumentAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """One document."""
+
+    ns: str
+    id: str
+
+
+class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """A page of the audit trail."""
+
+    subject: str | None = None
+    kind: str | None = None
+    after: str | None = None
+    limit: int = PAGE
+
+
+class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """A page of the timeline of the org or of one user."""
+
+    user: str | None = None
+    after: str | None = None
+    limit: int = PAGE
+
+
+class Analyses(msgspec.Struct, forbid_unknown_fields=True):
+    """The list of the analyser's reports, or one report by name."""
+
+    name: str | None = None
+
+
+def _working(row: Any) -> dict[str, Any]:
+    return {
+        "user": row.user, "session": row.session, "doc": row.doc, "at": row.updated_at, "expires": row.expires_at,
+        "ns": f"user:{row.user}",
+    }  # fmt: skip
+
+
+def _document(row: Any) -> dict[str, Any]:
+    return {
+        "ns": row.ns, "id": row.id, "title": row.title, "source": row.source, "chunks": row.chunks,
+        "characters": len(row.text), "trust": row.trust, "at": row.updated_at, "expires": row.expires_at,
+    }  # fmt: skip
+
+
+def _state(row: Any) -> dict[str, Any]:
+    return {
+        "ns": row.ns, "key": row.key, "value": row.value, "version": row.version, "at": row.updated_at,
+        "expires": row.expires_at,
+    }  # fmt: skip
+
+
+def _record(row: Any) -> dict[str, Any]:
+    from ...ordered_keys import decode_record_key
+
+    return {
+        "ns": row.ns, "key": list(decode_record_key(row.key)), "size": row.size, "form": row.form,
+        "metadata": row.metadata, "value": _value(row), "version": row.version, "at": row.updated_at,
+        "expires": row.expires_at,
+    }  # fmt: skip
+
+
+def _value(row: Any) -> Any:
+    """The value of a JSON record stored in its row; None for bytes and large records."""
+    return msgspec.json.decode(row.data) if row.form == "json" and row.data is not None else None
+
+
+def _task(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "completed": row.completed,
+        "size": row.size, "owner": row.owner, "leased": row.leased_until, "at": row.updated_at,
+        "created": row.created_at, "fence": row.fence, "expires": row.expires_at,
+    }  # fmt: skip
+
+
+def _thread(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id, "ns": row.ns, "title": row.title, "length": row.length, "tokens": row.tokens,
+        "at": row.updated_at,
+    }  # fmt: skip
+
+
+KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None]] = {
+    "learnings": (Learning, learning_row, None),
+    "working": (WorkingDocument, _working, None),
+    "documents": (Document, _document, None),
+    "state": (StateEntry, _state, None),
+    "records": (StoredRecord, _record, None),
+    "tasks": (Task, _task, "by_ns"),
+    "threads": (Thread, _thread, "by_ns"),
+}
+"""For each kind: its record, the function that makes its row, and its index by namespace where its key has none."""
+
+
+async def listing(handle: AsyncMemory, asked: Listing) -> Any:
+    """Rows of a kind in the order of their keys, and the cursor of the next page."""
+    if asked.kind not in KINDS:
+        raise UsageError(f"kind must be one of {', '.join(KINDS)}")
+    record, shown, index = KINDS[asked.kind]
+    core = handle._core
+    limit = max(1, min(asked.limit, 500))
+    prefix: tuple[str, ...] = ()
+    if asked.ns is not None:
+        space = core.scope.readable(asked.ns)
+        prefix = (space.removeprefix("user:"),) if record is WorkingDocument else (space,)
+    columns = (record.table.indexes[index] if index else record.table.key)[1 + len(prefix) :]
+    bounds: dict[str, Any] = {"index": index, "limit": limit, "reverse": asked.reverse}
+    if asked.after is not None:
+        bounds["before" if asked.reverse else "after"] = tuple(asked.after)
+    rows = await core.scan(record, *prefix, **bounds)
+    items = [shown(row) for row in rows if core.scope.may_read(_space(row))]
+    following = [getattr(rows[-1], column) for column in columns] if len(rows) == limit else None
+    return {"items": items, "next": following}
+
+
+def _space(row: Any) -> str:
+    return f"user:{row.user}" if isinstance(row, WorkingDocument) else str(row.ns)
+
+
+async def document(handle: AsyncMemory, asked: DocumentAsked) -> Any:
+    """A document and its chunks, in the order of the text."""
+    found = await handle.documents.get(asked.ns, asked.id)
+    if found is None:
+        raise NotFound("there is no such document")
+    chunks = await handle.documents.chunks(asked.ns, asked.id)
+    return {
+        **_document(found),
+        "metadata": found.metadata,
+        "parts": [
+            {"id": one.id, "heading": one.heading, "text": one.text, "tokens": one.tokens, "start": one.start}
+            for one in sorted(chunks, key=lambda one: one.position)
+        ],
+    }
+
+
+async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
+    """The audit trail, newest first."""
+    limit = max(1, min(asked.limit, 500))
+    events = await handle.audit.list(
+        subject=asked.subject, kind=asked.kind, after=asked.after, limit=limit, reverse=True
+    )
+    items = [await event_row(handle, event) for event in events]
+    return {"items": items, "next": events[-1].id if len(events) == limit else None}
+
+
+async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Any:
+    """Audit events, newest first; the first page also has the threads, at the time of their last message."""
+    limit = max(1, min(asked.limit, 500))
+    space = None if asked.user is None else handle._core.scope.readable(f"user:{asked.user}")
+    items: list[dict[str, Any]] = []
+    after = asked.after
+    while len(items) < limit:
+        events = await handle.audit.list(after=after, limit=limit, reverse=True)
+        mine = [event for event in events if space is None or _concerns(event, space)]
+        items += [await event_row(handle, event) for event in mine]
+        after = events[-1].id if len(events) == limit else None
+        if after is None or asked.user is None:
+            break
+    if asked.after is None:
+        items += await _said(handle, space)
+        items.sort(key=lambda item: item["at"], reverse=True)
+    return {"items": items, "next": after}
+
+
+def _concerns(event: Any, space: str) -> bool:
+    return event.subject == space or str(event.subject).startswith(f"{space}/") or event.user == space[5:]
+
+
+async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
+    """One timeline row per thread with messages, at the time of its last one."""
+    core = handle._core
+    found = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
+    return [
+        {
+            "id": f"said:{one.id}", "at": one.updated_at, "actor": one.ns.removeprefix("user:"), "action": "said",
+            "kind": "thread", "subject": one.id, "thread": one.id, "title": one.title, "count": one.length,
+            "source": None, "detail": None, "rows": None, "user": None,
+        }
+        for one in found if one.length and core.scope.may_read(one.ns)
+    ]  # fmt: skip
+
+
+async def analyses(handle: AsyncMemory, asked: Analyses) -> Any:
+    """The analyser's reports stored in this memory."""
+    if asked.name is not None:
+        found = await handle.records.get("global", (*ANALYSES, asked.name))
+        if found is None:
+            raise NotFound("there is no such report")
+        return {"name": asked.name, "at": found.updated_at, "report": found.data}
+    rows = await handle.records.scan("global", ANALYSES, limit=PAGE)
+    return {"items": [{"name": row.key[-1], "at": row.updated_at, **_summary(row.data)} for row in rows]}
+
+
+def _summary(report: Any) -> dict[str, Any]:
+    checks = report.get("checks", ()) if isinstance(report, dict) else ()
+    return {
+        "files": report.get("files") if isinstance(report, dict) else None,
+        "languages": report.get("languages") if isinstance(report, dict) else None,
+        "passed": sum(check.get("status") == "holds" for check in checks),
+        "checks": len(checks),
+    }

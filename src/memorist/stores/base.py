@@ -1,0 +1,428 @@
+"""The Store protocol, the changes it applies, and optional protocols beside it (jobs, search, scrub and more).
+
+A change is data. `apply` takes a sequence of them and does all or nothing: one transaction on SQL, one script on Redis.
+Reads take `now` (microseconds), because an expired row is gone whether or not a collector has run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from ..errors import Unsupported
+from ..filters import Filter, matches
+from ..messages import Message
+from ..ports import to_datetime, to_micros
+from ..records import Entry, Job, Key, Record, StateEntry
+
+R = TypeVar("R", bound=Record)
+
+
+class Put(msgspec.Struct, frozen=True):
+    """Write a row whole. The store keeps `created_at` of the row it replaces, and gives the next version on tables with
+    one; on tables with a history the replaced row is kept there. With `absent`, an existing row stays as it is."""
+
+    record: Record
+    absent: bool = False
+
+
+class Load(msgspec.Struct, frozen=True):
+    """Write a row exactly as given, version, sequence number and times included, over any that is there; no history
+    is kept. For imports, where what was exported comes back to the byte, and where a row made anew has a new time."""
+
+    record: Record
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Add messages at the end of a thread; the store gives the sequence numbers under its lock.
+    With an idempotency key that this thread has seen before, nothing is added and the earlier numbers come back; the
+    other changes of the `apply` are done all the same."""
+
+    org: str
+    thread: str
+    messages: tuple[Message, ...]
+    at: datetime
+    key: str | None = None
+    ns: str | None = None
+    """If given, a thread in another namespace counts as not found. The store checks this inside the write, so that a
+    grant cannot go stale between the check and the write."""
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Remove one row, if it is there; its history stays unless deleted too."""
+
+    kind: type[Record]
+    key: Key
+
+
+class DeleteRange(msgspec.Struct, frozen=True):
+    """Remove every row whose key starts with `prefix` and whose next columns lie between `after` and `before`."""
+
+    kind: type[Record]
+    prefix: Key
+    after: Key | None = None
+    before: Key | None = None
+
+
+class Increment(msgspec.Struct, frozen=True):
+    """Add `record.value` to an integer entry; a missing one is created with the record's expiry."""
+
+    record: StateEntry
+
+
+class Expect(msgspec.Struct, frozen=True):
+    """Refuse the whole `apply` with Conflict unless the live row has this version; 0 means there is none."""
+
+    kind: type[Record]
+    key: Key
+    version: int
+
+
+class Scan(msgspec.Struct, Generic[R], frozen=True):
+    """Asks for rows whose key (or index) starts with `prefix`, in the order of the key (or index)."""
+
+    kind: type[R]
+    prefix: Key = ()
+    index: str | None = None
+    """The index to follow; None is the key."""
+    after: Key | None = None
+    """Exclusive lower bound, compared with the columns that follow the prefix, as many of them as the bound has."""
+    before: Key | None = None
+    """Exclusive upper bound, compared in the same way."""
+    starts: str | None = None
+    """Only rows whose first column after the prefix is a text that starts with this."""
+    reverse: bool = False
+    limit: int | None = None
+    """The most rows to return, counted after `where`."""
+    where: Filter | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose order the scan follows: those of the key, or of the index."""
+        return self.kind.table.order(self.index)
+
+    @property
+    def starts_bounds(self) -> tuple[str, ...]:
+        """`starts` as an inclusive lower bound and, where there is one, an exclusive upper bound."""
+        if not self.starts:
+            return ()
+        top = _successor(self.starts)
+        return (self.starts,) if top is None else (self.starts, top)
+
+
+def _successor(text: str) -> str | None:
+    """The smallest text above every text that starts with this one; None if there is none."""
+    while text:
+        last = ord(text[-1])
+        if last < 0x10FFFF:
+            # Surrogates cannot be stored: step over them.
+            return text[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
+        text = text[:-1]
+    return None
+
+
+Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """The result of a Put: the version given and when the row was first made. `None` in its place means that the Put
+    was `absent` and the row was there."""
+
+    version: int
+    created_at: datetime | None
+
+
+class Appended(msgspec.Struct, frozen=True):
+    """The sequence numbers an Append gave: first..first+count-1, and the thread's expiry that its messages took."""
+
+    first: int
+    count: int
+    replayed: bool = False
+    expires_at: datetime | None = None
+
+
+class Store(Protocol):
+    """Keeps records in a database. Coroutines of stores made for a blocking runtime never suspend."""
+
+    name: str
+
+    async def open(self) -> None:
+        """Connect, check, migrate. Called once before anything else; cheap when called again."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what this store opened itself."""
+        ...
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        ...
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        ...
+
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """The live rows that a scan asks for, in its order."""
+        ...
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Do all of the changes or none; one result per change (Put: Stored; Append: Appended; Delete: bool;
+        DeleteRange and Increment: int; Load and Expect: None)."""
+        ...
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove up to `limit` expired rows per table for good; counts by table."""
+        ...
+
+
+@runtime_checkable
+class Claims(Protocol):
+    """Leases jobs to workers, each job to one worker at a time."""
+
+    async def claim(
+        self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
+    ) -> list[Job]:
+        """Up to `limit` ready (or lease-expired) jobs, now leased to `owner` for `lease` microseconds, attempts + 1."""
+        ...
+
+    async def orgs(self) -> list[str]:
+        """Every org that has rows."""
+        ...
+
+
+class EntryFilter(msgspec.Struct, frozen=True):
+    """Which entries a search returns; by default all."""
+
+    kinds: tuple[str, ...] | None = None
+    after: int | None = None
+    """Only entries made after this time (microseconds)."""
+    before: int | None = None
+    where: Filter | None = None
+    """A filter over the entry's FILTERED fields, overlaid with its metadata."""
+
+    @property
+    def beyond_kinds(self) -> bool:
+        """Whether it tests more than the kind."""
+        return self.after is not None or self.before is not None or self.where is not None
+
+    def allows(self, entry: Entry) -> bool:
+        """Whether an entry passes. This defines what a filter means; stores that translate it must agree."""
+        if self.kinds is not None and entry.kind not in self.kinds:
+            return False
+        if self.after is not None or self.before is not None:
+            created = to_micros(entry.created_at)
+            if (self.after is not None and created <= self.after) or (
+                self.before is not None and created >= self.before
+            ):
+                return False
+        return self.where is None or matches(self.where, _filtered(entry))
+
+
+FILTERED = {
+    name: name
+    for name in ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
+} | {"metadata": "metadata", "value": "metadata"}
+"""What a filter of recall sees, by name: fields of an entry. `value` is a fact's, which its entry has as metadata."""
+ALL_ENTRIES = EntryFilter()
+
+
+def _filtered(entry: Entry) -> dict[str, Any]:
+    return {**{name: getattr(entry, field) for name, field in FILTERED.items()}, **entry.metadata}
+
+
+@runtime_checkable
+class SearchesText(Protocol):
+    """Has a text index over the terms of entries. Terms are analysed by the engine and are never query syntax.
+
+    For a store without one the engine keeps an index in the process, fed by `scan(Entry, index="by_stamp")`.
+    """
+
+    async def search_text(
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
+    ) -> list[Entry]:
+        """Live entries of a namespace that hold any of the terms (own or context), best first as the engine ranks.
+
+        `only` filters before `limit` counts: the result is that of a search of its kinds without a limit, filtered and
+        cut."""
+        ...
+
+    async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """The document frequency of each term: how many entries hold it in their own text (not in their context)."""
+        ...
+
+
+@runtime_checkable
+class SearchesVectors(Protocol):
+    """Finds near vectors by itself. For a store that cannot, the engine keeps a matrix of vectors in the process."""
+
+    async def search_vector(
+        self,
+        org: str,
+        ns: str,
+        embedder: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        now: int,
+        only: EntryFilter = ALL_ENTRIES,
+    ) -> list[tuple[Entry, float]]:
+        """Live entries of a namespace made by this embedder, nearest first, with their cosine; `only` filters before
+        `limit` counts."""
+        ...
+
+
+class Scrubbed(msgspec.Struct, frozen=True):
+    """The report of a scrub: names of files, tables and servers, never content."""
+
+    done: list[str] = []
+    """Files and tables that were rewritten without deleted bytes."""
+    left: list[str] = []
+    """Places that may still hold deleted bytes, each with the reason why it was not rewritten."""
+
+    def __add__(self, other: Scrubbed) -> Scrubbed:
+        return Scrubbed(self.done + other.done, self.left + other.left)
+
+    def under(self, name: str) -> Scrubbed:
+        """The report with the store's name in front of each place."""
+        return Scrubbed([f"{name}: {place}" for place in self.done], [f"{name}: {place}" for place in self.left])
+
+
+@runtime_checkable
+class Scrubs(Protocol):
+    """Rewrites its files without the bytes of deleted rows."""
+
+    @property
+    def owns_files(self) -> bool:
+        """Whether its files are this memory's alone. False on a server, where a scrub locks or slows other tenants."""
+        ...
+
+    async def scrub(self) -> Scrubbed:
+        """Rewrite every file of the store without deleted content, and tell what was done and what was not."""
+        ...
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """The result of searching a store for bytes that should be gone; names of places only, never content."""
+
+    found: list[str] = []
+    """Files and tables in which a piece still is."""
+    checked: list[str] = []
+    """Files and tables that were searched."""
+    unchecked: list[str] = []
+    """Places that could not be searched, each with the reason."""
+
+    @property
+    def verified(self) -> bool | None:
+        """False where a piece was found, True where all was searched and none was, None where not all was searched."""
+        if self.found:
+            return False
+        return True if self.checked and not self.unchecked else None
+
+
+@runtime_checkable
+class Verifies(Protocol):
+    """Looks for bytes in everything the store keeps, after a scrub."""
+
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """Search the live rows of an org and the store's files for any of these bytes."""
+        ...
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The report on one table that was split."""
+
+    table: str
+    parts: int
+    rows: int
+    """Rows copied by this run; those written meanwhile, and those of a run before, are not counted."""
+    locked_seconds: float
+    """No reader or writer waited longer than this for a lock of the split."""
+
+
+@runtime_checkable
+class Partitions(Protocol):
+    """Can split its tables by org while they are in use."""
+
+    async def partition(
+        self, parts: int, *, table: str | None = None, progress: Callable[[int], Any] | None = None
+    ) -> list[Split]:
+        """Split one table, or all that are not split yet; also goes on with what was interrupted."""
+        ...
+
+    async def undo_partition(self) -> list[str]:
+        """Give up splits that have not ended; the names of their tables, which stay as they were."""
+        ...
+
+
+@runtime_checkable
+class Diagnoses(Protocol):
+    """Reports on its database for `memorist doctor`."""
+
+    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+        """Versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
+        ...
+
+
+def repeatable(changes: Sequence[Change]) -> bool:
+    """Whether an `apply` whose answer was lost may be sent again, because its changes are idempotent."""
+    keyed = any(isinstance(change, Append) for change in changes)
+    return keyed and all(
+        change.key is not None if isinstance(change, Append) else isinstance(change, Put) and change.absent
+        for change in changes
+    )
+
+
+def org_of(change: Change) -> str:
+    """The org whose rows a change is about."""
+    if isinstance(change, Put | Load | Increment):
+        return change.record.org
+    if isinstance(change, Append):
+        return change.org
+    key = change.prefix if isinstance(change, DeleteRange) else change.key
+    if not key:
+        raise Unsupported("a DeleteRange must name its org first")
+    return str(key[0])
+
+
+def leased(job: Job, owner: str, now: int, lease: int) -> Job:
+    """A job as it is once leased to a worker for `lease` microseconds."""
+    return msgspec.structs.replace(
+        job,
+        status="running",
+        attempts=job.attempts + 1,
+        owner=owner,
+        leased_until=to_datetime(now + lease),
+        updated_at=to_datetime(now),
+        version=job.version + 1,
+    )
+
+
+_FROM_REPLICAS: ContextVar[bool] = ContextVar("memorist_from_replicas", default=False)
+
+
+@contextmanager
+def replica_reads() -> Iterator[None]:
+    """Allow the reads inside to be answered by a read-only replica that has replayed all that this process has seen.
+
+    For reads whose result is only shown to a caller. A read that decides a write must come from the primary."""
+    token = _FROM_REPLICAS.set(True)
+    try:
+        yield
+    finally:
+        _FROM_REPLICAS.reset(token)
+
+
+def may_read_replicas() -> bool:
+    """Whether the caller is inside `replica_reads`."""
+    return _FROM_REPLICAS.get()
+
+
+def live(expires_at: int | None, now: int) -> bool:
+    """Whether a row with this expiry (microseconds) is still there."""
+    return expires_at is None or expires_at > now

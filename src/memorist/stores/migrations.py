@@ -1,0 +1,44 @@
+"""Reads numbered SQL migrations, and decides whether this version of the program may use a schema newer than its own.
+
+Each file says on its first line `-- needs: N`: a program that knows the schema up to migration N can go on using the
+store after this one. A migration that only adds (a table, an index, a column that may be empty or has a default) keeps
+the number of the one before, so that old and new programs work side by side. One that takes away or changes the meaning
+of something says its own number.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import SchemaError
+
+
+class Migration(NamedTuple):
+    """One numbered SQL file; `needs` is the oldest schema that a program must know to work with the result."""
+
+    number: int
+    name: str
+    needs: int
+    sql: str
+
+
+def migrations_in(folder: Path) -> list[Migration]:
+    """Every migration of a folder, in order."""
+    found = []
+    for item in folder.iterdir():
+        if item.name.endswith(".sql") and item.name[0].isdigit():
+            number, _, name = item.name.removesuffix(".sql").partition("_")
+            sql = item.read_text(encoding="utf-8")
+            found.append(Migration(int(number), name, int(sql.splitlines()[0].removeprefix("-- needs:")), sql))
+    return sorted(found)
+
+
+def refuse_newer(schema: int, needs: int, known: int) -> None:
+    """Raise SchemaError where the store was changed by a newer version in a way that this one cannot work with."""
+    if needs > known:
+        raise SchemaError(
+            f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {known}; "
+            "upgrade memorist",
+            version=schema,
+        )

@@ -1,0 +1,143 @@
+"""Makes the store that a URL names. Drivers are imported here, when a URL needs one, and nowhere earlier."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import Unsupported, UsageError
+from ..extras import install_command
+from ..runtime import Runtime
+from .base import Store
+
+IN_RAM = ("memory://", ":memory:")
+"""`:memory:` is SQLite's spelling of the same wish; nobody who writes it wants a file of that name."""
+
+
+_POSTGRES = ("postgresql", "postgres")
+_REDIS = (
+    "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel", "valkey",
+)  # fmt: skip
+
+
+class NothingLasts(UserWarning):
+    """Warns that a memory is in RAM, because no file or server was named: it ends with the process."""
+
+
+def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
+    """The store that a URL names, behind a hot one where `hot` names one."""
+    if durability not in ("full", "normal"):
+        raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
+    if url is None:
+        url = os.environ.get("MEMORIST_URL") or None
+        hot = hot or os.environ.get("MEMORIST_HOT_URL") or None
+        read_url = read_url or os.environ.get("MEMORIST_READ_URL") or None
+    if url is None or url in IN_RAM:
+        # The frames between here and the user's line: this, the opening, the facade's constructor.
+        said = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
+        warnings.warn(said, NothingLasts, stacklevel=4)
+    store = _one(url, runtime, durability, read_url)
+    if hot is None:
+        return store
+    from .tiered import TieredStore
+
+    return TieredStore(store, _one(hot, runtime, durability))
+
+
+def open_beside(
+    store: Store, url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None
+) -> Store:
+    """A second store over the same data for another runtime (blocking or async); a store in RAM is shared itself."""
+    from .memory import MemoryStore
+    from .tiered import TieredStore
+
+    if isinstance(store, MemoryStore):
+        return store
+    if isinstance(store, TieredStore):
+        durable = open_beside(store.durable, url, None, runtime, durability, read_url)
+        return TieredStore(
+            durable, open_beside(store.hot, hot or os.environ.get("MEMORIST_HOT_URL"), None, runtime, durability)
+        )
+    if url is None:
+        read_url = read_url or os.environ.get("MEMORIST_READ_URL") or None
+    url = url or os.environ.get("MEMORIST_URL")
+    if not isinstance(url, str | os.PathLike):
+        raise Unsupported("a store object serves one kind of caller; open the memory with a URL to have both")
+    return _one(url, runtime, durability, read_url)
+
+
+def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
+    if read_url is not None and _scheme(str(url)) not in _POSTGRES:
+        raise Unsupported("read_url= names a replica of a Postgres database; this memory is not on one")
+    if url is None or url in IN_RAM:
+        from .memory import MemoryStore
+
+        return MemoryStore()
+    if not isinstance(url, str | os.PathLike):
+        if hasattr(url, "apply") and hasattr(url, "scan"):
+            store: Store = url
+            return store
+        raise UsageError(f"a memory is opened with a path or a URL, not {type(url).__name__}")
+    text = os.fspath(url)
+    scheme = _scheme(text)
+    if scheme in ("", "sqlite", "file"):
+        return _sqlite(text, scheme, runtime, durability)
+    if scheme in _POSTGRES:
+        return _load("postgres", "PostgresStore")(text, runtime=runtime, durability=durability, read_url=read_url)
+    if scheme in _REDIS:
+        return _load("redis", "RedisStore")(text, runtime=runtime, durability=durability)
+    raise UsageError(
+        f"no store for {scheme}:// URLs; use a path, sqlite:///path, postgresql://…, redis://…, redis+cluster://…, "
+        "redis+sentinel://… or memory://"
+    )
+
+
+def _scheme(text: str) -> str:
+    """The scheme of a URL, "" for a path. Errors do not repeat the text, which may hold a password."""
+    if "://" not in text:
+        return ""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        if "," not in parts.netloc:  # a cluster may be named by several hosts
+            _ = parts.port
+    except ValueError:
+        raise UsageError("this URL cannot be read; an IPv6 host stands in brackets, a port is a number") from None
+    if parts.scheme in ("sqlite", "file") and parts.netloc:
+        raise UsageError(f"a file has no host; write {parts.scheme}:///path with three slashes, or the path alone")
+    return parts.scheme
+
+
+def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
+    from .sqlite import SqliteStore
+
+    if scheme:
+        from urllib.parse import unquote
+
+        # sqlite:///relative.db and sqlite:////absolute.db, as elsewhere.
+        text = unquote(text.partition("://")[2])
+        text = text.removeprefix("/") if text.startswith("/") else text
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise UsageError("the path of the memory file holds a lone surrogate, which no file system takes") from None
+    if not text or "\x00" in text:
+        raise UsageError("the path of the memory file is empty or holds a NUL")
+    return SqliteStore(text, runtime=runtime, durability=durability)
+
+
+def _load(module: str, name: str) -> Callable[..., Store]:
+    import importlib
+
+    try:
+        found: Callable[..., Store] = getattr(importlib.import_module(f"memorist.stores.{module}"), name)
+        return found
+    except ModuleNotFoundError as cause:
+        if cause.name and cause.name.startswith("memorist"):
+            raise
+        raise UsageError(
+            f"the {module} store needs a driver that is not installed; run: {install_command(module)}"
+        ) from cause

@@ -1,0 +1,240 @@
+"""Translates the changes of an `apply` into SQL statements, and the server's replies into results; sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from ...errors import StoreError, Unsupported
+from ...messages import Message
+from ...ports import to_datetime, to_micros
+from ...records import Key, Record, StateEntry
+from ...values import INT_MAX, INT_MIN
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
+from ..codec import Row, codec
+from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
+from .rows import bare
+from .statements import (
+    APPEND_CELLS,
+    BEGIN_APPEND,
+    INCREMENT,
+    LOADING,
+    Shape,
+    append_first_sql,
+    append_next_sql,
+    delete_range_sql,
+    put_cells,
+    writes,
+)
+from .wire import Cell, Failed, Reply, Step, cell
+
+Read = Callable[[Reply], Any]
+
+
+class Statements(NamedTuple):
+    """The statements of one `apply`; which change each belongs to; and which reply holds each change's result."""
+
+    steps: list[Step]
+    owners: list[int | None]
+    answers: dict[int, tuple[int, Read]]
+
+    def results(self, replies: Sequence[Reply]) -> list[Any]:
+        """One result per change."""
+        found = (self.answers[n] for n in range(len(self.answers)))
+        return [read(replies[place]) for place, read in found]
+
+
+def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
+    """Statements for the changes; `enter` makes the step that switches row-level security to an org."""
+    made = _Planner(now, enter)
+    for place in _lock_order(changes):
+        made.add(place, changes[place])
+    return Statements(made.steps, made.owners, made.answers)
+
+
+class _Planner:
+    def __init__(self, now: int, enter: Callable[[str], Step]) -> None:
+        self.steps: list[Step] = []
+        self.owners: list[int | None] = []
+        self.answers: dict[int, tuple[int, Read]] = {}
+        self._now = b"%d" % now
+        self._enter = enter
+        self._org: str | None = None
+        self._absent: set[tuple[type[Record], Key]] = set()
+        """Rows that an earlier Expect of this batch requires not to exist; a Put of one is a plain insert."""
+
+    def add(self, place: int, change: Change) -> None:
+        self._enter_org(org_of(change))
+        if isinstance(change, Append):
+            self._append(place, change)
+        elif isinstance(change, Put):
+            self._put(place, change)
+        elif isinstance(change, Load):
+            self._load(place, change.record)
+        elif isinstance(change, Delete):
+            step = Step(writes(change.kind).delete, [cell(value) for value in change.key])
+            self._answer(place, step, lambda reply: reply.count > 0)
+        elif isinstance(change, DeleteRange):
+            self._delete_range(place, change)
+        elif isinstance(change, Increment):
+            self._increment(place, change.record)
+        else:
+            self._expect(place, change)
+
+    def _enter_org(self, org: str) -> None:
+        if org != self._org:
+            self._org = org
+            self._step(None, self._enter(org))
+
+    def _step(self, owner: int | None, step: Step) -> None:
+        self.steps.append(step)
+        self.owners.append(owner)
+
+    def _answer(self, owner: int, step: Step, read: Read) -> None:
+        self.answers[owner] = (len(self.steps), read)
+        self._step(owner, step)
+
+    def _put(self, place: int, change: Put) -> None:
+        kind = type(change.record)
+        sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
+        fresh = (kind, change.record.row_key) in self._absent
+        self._absent.discard((kind, change.record.row_key))
+        text = sql.put
+        if change.absent or fresh:
+            text = sql.ensure if change.absent else sql.fresh
+            if sql.ensure_takes_now:
+                cells.append(self._now)
+        self._answer(place, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
+
+    def _load(self, place: int, record: Record) -> None:
+        kind = type(record)
+        row = codec(kind).encode(record)
+        sql, cells = writes(kind), row_cells(kind, row, range(len(row)))
+        if kind.table.history:
+            self._step(place, Step(LOADING, [b"on"]))
+        self._answer(place, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
+        if kind.table.history:
+            self._step(place, Step(LOADING, [b"off"]))
+
+    def _delete_range(self, place: int, change: DeleteRange) -> None:
+        after, before = change.after or (), change.before or ()
+        sql = delete_range_sql(change.kind, Shape(None, len(change.prefix), len(after), len(before)))
+        cells = [cell(value) for value in (*change.prefix, *after, *before)]
+        self._answer(place, Step(sql, cells), lambda reply: reply.count)
+
+    def _append(self, place: int, change: Append) -> None:
+        count = len(change.messages)
+        tokens = sum(message.tokens or 0 for message in change.messages)
+        numbers = (change.key, change.ns, count, tokens, to_micros(change.at))
+        begin = [*map(cell, numbers), self._now]
+        if not count:
+            step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
+            self._answer(place, step, lambda reply: _appended(reply, count))
+            return
+        rows = [_message_cells(change, message) for message in change.messages]
+        self._answer(place, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
+        for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
+            self._step(place, Step(append_next_sql(), [*cells, b"%d" % back]))
+
+    def _increment(self, place: int, record: StateEntry) -> None:
+        by = int(record.value)
+        if not INT_MIN <= by <= INT_MAX:
+            raise counter_overflow(record)
+        at = codec(StateEntry).place
+        row = codec(StateEntry).encode(record)
+        times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
+        cells = [cell(record.org), cell(record.ns), cell(record.key), b"%d" % by, *times, self._now]
+        self._answer(place, Step(INCREMENT, cells), lambda reply: reply.rows()[0][0])
+
+    def _expect(self, place: int, change: Expect) -> None:
+        sql = writes(change.kind).expect
+        if not sql:
+            raise Unsupported(f"rows of {change.kind.table.name} have no version to expect")
+        cells: list[Cell] = [*map(cell, change.key), b"%d" % change.version]
+        if "expires_at" in codec(change.kind).place:
+            cells.append(self._now)
+        if change.version == 0:
+            self._absent.add((change.kind, change.key))
+        self._answer(place, Step(sql, cells), lambda reply: None)
+
+
+def _lock_order(changes: Sequence[Change]) -> list[int]:
+    """The order in which to do the changes, as indexes: consecutive changes of different rows are sorted by row.
+
+    Two batches that write the same rows then take their row locks in the same order, which avoids deadlocks."""
+    order: list[int] = []
+    run: dict[tuple[str, str], int] = {}
+    for place, change in enumerate(changes):
+        if isinstance(change, Put | Increment):
+            row = (change.record.table.name, repr(change.record.row_key))
+        elif isinstance(change, Delete):
+            row = (change.kind.table.name, repr(change.key))
+        else:
+            order += [run[row] for row in sorted(run)]
+            order.append(place)
+            run = {}
+            continue
+        if row in run:
+            order += [run[row] for row in sorted(run)]
+            run = {}
+        run[row] = place
+    return order + [run[row] for row in sorted(run)]
+
+
+def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | None:
+    return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
+
+
+def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
+    """The cells of a row at these places as parameters, then the row's checksum where the table has one."""
+    cells = [cell(row[place]) for place in places]
+    if kind.table.checksum:
+        cells.append(b"%d" % codec(kind).sum(bare(kind)(row)))
+    return cells
+
+
+def _message_cells(change: Append, message: Message) -> list[Cell]:
+    # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
+    if message.org != change.org or message.thread != change.thread:
+        message = replace(message, org=change.org, thread=change.thread)
+    row = codec(Message).encode(message)
+    total = codec(Message).sum(bare(Message)(row))
+    return [*[cell(row[place]) for place in APPEND_CELLS], b"%d" % total]
+
+
+def stored_reader(kind: type[Record]) -> Read:
+    """A function that reads the reply to a Put."""
+    created_there = "created_at" in codec(kind).place
+
+    def read(reply: Reply) -> Stored | None:
+        rows = reply.rows()
+        if not rows:
+            return None
+        version, created = rows[0]
+        return Stored(version, to_datetime(created) if created_there and created is not None else None)
+
+    return read
+
+
+def _appended(reply: Reply, count: int) -> Appended:
+    first, expires = reply.rows()[0]
+    return Appended(first, count, expires_at=None if expires is None else to_datetime(expires))
+
+
+def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> Appended:
+    """Turn a refusal of our SQL functions (SQLSTATE MM001 to MM005) into the result of a replayed append, or raise."""
+    change = None if owner is None else changes[owner]
+    if failed.state == "MM003":
+        first, count = failed.detail.split(",")
+        return Appended(int(first), int(count), replayed=True)
+    if failed.state == "MM001" and isinstance(change, Expect):
+        raise wrong_version(change, int(failed.detail))
+    if failed.state == "MM002" and isinstance(change, Append):
+        raise no_thread(change)
+    if isinstance(change, Increment) and failed.state == "MM004":
+        raise not_an_integer(change.record)
+    if isinstance(change, Increment) and failed.state == "MM005":
+        raise counter_overflow(change.record)
+    raise StoreError(f"Postgres refused a change ({failed.state})")

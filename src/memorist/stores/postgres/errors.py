@@ -1,0 +1,67 @@
+"""Translates errors of Postgres, by SQLSTATE, into ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...errors import (
+    CorruptRecord,
+    MemoristError,
+    SchemaError,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+    TooLarge,
+    UnknownOutcome,
+)
+from .options import Options
+from .wire import Failed, Lost
+
+_NO_WRITES = ("53100", "25006")
+"""The disk is full; the server is a standby or read-only."""
+
+
+def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
+    """The error for a connection that broke; `unsure` if a write may have been committed."""
+    place = options.place
+    if unsure:
+        return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
+    if lost.slow:
+        return StoreTimeout(f"Postgres at {place} gave no answer in time")
+    return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
+
+
+def moved_to(detail: str) -> str | None:
+    """The database that an org was moved to, read from the detail of MM006; None while the move is under way."""
+    found: dict[str, str | None] = msgspec.json.decode(detail) if detail else {}
+    return found.get("to")
+
+
+def refused(failed: Failed, options: Options) -> MemoristError:
+    """The error for a statement that failed, by its SQLSTATE."""
+    state, place = failed.state, options.place
+    if state == "MM006":
+        place_now = moved_to(failed.detail)
+        said = f"has moved to {place_now}; open it there" if place_now else "is being moved; try again in a while"
+        return StoreUnavailable(f"this org {said}. Nothing was done", place=place)
+    if state == "57014":
+        return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")
+    if state == "55P03":
+        return StoreTimeout(f"a row stayed locked for {options.lock_timeout:g} s; another writer holds it")
+    if state in ("54000", "22001"):
+        return TooLarge("a key is too long for an index of Postgres; use shorter ids")
+    if state in ("26000", "42P05"):
+        return StoreError("a pooler mixes up prepared statements; add memorist_prepare=off to the URL")
+    if state in ("3F000", "42P01", "42883", "42703"):
+        return SchemaError("tables are missing or of another version; run: memorist migrate")
+    if state == "42501":
+        return SchemaError("the database user lacks rights; grant it memorist_app, and memorist_worker to workers")
+    if state.startswith(("XX001", "XX002")):
+        return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
+    if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
+        facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
+        said = f"Postgres at {place} cannot serve now ({state}: {failed.message})"
+        return StoreUnavailable(said, place=place, **facts)
+    return StoreError(f"Postgres failed ({state})")

@@ -1,0 +1,285 @@
+"""Translates a filter into a condition that Postgres evaluates; every name and value in it is a bound parameter.
+
+JSON columns hold exact text and are cast to `jsonb` for the comparison, once per row (`source`). The condition accepts
+at least the rows that `matches` accepts, and the store checks each returned row with `matches`; so a filter means the
+same here as on every other store, even where SQL differs:
+
+- A number beyond 2**53 is compared as decimal by Postgres and as a binary float by Python: such a test accepts all
+  rows.
+- `jsonb` cannot hold `\\u0000`: a row whose JSON contains it is accepted.
+- Tests of raw bytes, and operands that are not JSON, accept all rows.
+
+A part that accepts too much is not `exact`, and its negation accepts all rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ...errors import MemoristError
+from ...filters import All, Filter, Not, Test, is_place
+from ...ports import to_micros
+from ...records import Record
+from ...values import MAX_DEPTH
+from ..codec import codec
+from .wire import Cell, Failed, array_cell, text_cell
+
+SAFE = 2**53
+"""Integers up to this are exact both as binary floats and as decimals."""
+_OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_NUL = r"'\u0000'"
+_PARAMETER = re.compile(r"\$(\d+)")
+
+
+class Condition(NamedTuple):
+    """A translated filter."""
+
+    source: str
+    """What to join to the table: the JSON columns that the condition reads, as `jsonb`."""
+    sql: str
+    cells: list[Cell]
+    exact: bool
+    """Whether it accepts exactly the rows that `matches` accepts, apart from those with `\\u0000`."""
+
+
+class _Part(NamedTuple):
+    sql: str
+    exact: bool
+
+
+_PASSES = _Part("true", False)
+
+
+class _Inexact(Exception):
+    """SQL would not compare this as Python does."""
+
+
+def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[str, str] | None = None) -> Condition:
+    """A filter over the rows of a kind, with parameters numbered from `first` on. It sees the record's metadata and the
+    fields given here under their names, or all."""
+    translation = _Translation(kind, first, fields)
+    part = translation.part(filter)
+    return translation.whole(part)
+
+
+class _Translation:
+    """Collects the parameters and the JSON columns of one condition."""
+
+    def __init__(self, kind: type[Record], first: int, fields: Mapping[str, str] | None) -> None:
+        columns = {column.name: column for column in codec(kind).columns}
+        self._columns = columns if fields is None else {name: columns[field] for name, field in fields.items()}
+        self._fields = {field.name: field for field in msgspec.structs.fields(kind)}
+        self._missing = dict(zip(codec(kind).names, codec(kind).missing, strict=True))
+        self._inner = next((name for name in ("metadata", "value") if name in columns), None)
+        self._first = first
+        self._cells: list[Cell] = []
+        self._used: dict[str, None] = {}
+
+    def whole(self, part: _Part) -> Condition:
+        """The condition with the columns it needs."""
+        sql, cells = self._numbered(part.sql)
+        if not self._used:
+            return Condition("", sql, cells, part.exact)
+        read = ", ".join(
+            f'CASE WHEN strpos(t."{c}", {_NUL}) = 0 THEN t."{c}"::jsonb END AS "f_{c}"' for c in self._used
+        )
+        # OFFSET 0 keeps the planner from writing the cast into each place that uses it.
+        source = f" CROSS JOIN LATERAL (SELECT {read} OFFSET 0) AS f"
+        odd = " OR ".join(f'coalesce(strpos(t."{c}", {_NUL}), 0) > 0' for c in self._used)
+        return Condition(source, f"({odd} OR {sql})", cells, part.exact)
+
+    def _numbered(self, sql: str) -> tuple[str, list[Cell]]:
+        """The SQL with its parameters renumbered; parameters of parts that were not used are left out."""
+        used = sorted({int(number) for number in _PARAMETER.findall(sql)})
+        place = {number: self._first + n for n, number in enumerate(used)}
+        return _PARAMETER.sub(lambda found: f"${place[int(found[1])]}", sql), [self._cells[n] for n in used]
+
+    def part(self, filter: Filter) -> _Part:
+        """A part of the filter; its SQL is never NULL."""
+        if isinstance(filter, Not):
+            inner = self.part(filter.part)
+            return _Part(f"NOT {inner.sql}", True) if inner.exact else _PASSES
+        if isinstance(filter, Test):
+            try:
+                return self._test(filter)
+            except _Inexact:
+                return _PASSES
+        parts = [self.part(one) for one in filter.parts]
+        word = " AND " if isinstance(filter, All) else " OR "
+        empty = "true" if isinstance(filter, All) else "false"
+        return _Part(f"({word.join(part.sql for part in parts) or empty})", all(part.exact for part in parts))
+
+    # -- one test
+
+    def _test(self, test: Test) -> _Part:
+        name, *rest = test.path
+        column = self._columns.get(name)
+        if column is not None and column.kind == "bytes" and not rest:
+            return _PASSES
+        if column is not None and column.kind == "time" and not rest:
+            timed = self._of_time(test, name)
+            inner = self._in(self._inner, [name])
+            sql = timed if inner is None else f"CASE WHEN {inner} IS NULL THEN {timed} ELSE {self._of(test, inner)} END"
+            return _Part(sql, True)
+        return _Part(self._of(test, self._value(test.path)), True)
+
+    def _value(self, path: Sequence[str]) -> str:
+        """The value at a path, as `matches` looks it up: NULL where it is missing."""
+        name, *rest = path
+        found = self._field(name)
+        walked = "NULL::jsonb" if found is None else self._walk(found, rest)
+        inner = self._in(self._inner, [name])
+        if inner is not None:
+            # A name in the metadata hides the field of that name, even if the rest of the path is not in it.
+            walked = f"CASE WHEN {inner} IS NULL THEN {walked} ELSE {self._walk(inner, rest)} END"
+        if not rest:
+            return walked
+        dotted = self._in(self._inner, [".".join(path)])
+        return walked if dotted is None else f"coalesce({dotted}, {walked})"
+
+    def _in(self, column: str | None, names: Sequence[str]) -> str | None:
+        """The value under a name in the JSON object of a column; None if there is no such column."""
+        return None if column is None else self._walk(self._json(column), names, top=True)
+
+    def _walk(self, value: str, names: Sequence[str], *, top: bool = False) -> str:
+        for name in names:
+            if not _sendable(name):
+                return "NULL::jsonb"
+            key = f"{value} -> {self._bind(text_cell(name))}::text"
+            if is_place(name) and not top:
+                # A scalar counts as an array of one to `->`.
+                item = f"CASE WHEN jsonb_typeof({value}) = 'array' THEN {value} -> {int(name)} END"
+                key = f"coalesce({key}, {item})"
+            value = f"({key})"
+        return value
+
+    def _field(self, name: str) -> str | None:
+        """A field of the record as `jsonb`, its default if the cell is empty; None if there is no such field."""
+        column = self._columns.get(name)
+        if column is None or column.kind in ("time", "bytes"):
+            return None
+        if column.kind == "json":
+            default = self._bind(msgspec.json.encode(self._default(column.name)))
+            return f"coalesce({self._json(column.name)}, {default}::jsonb)"
+        missing = self._missing[column.name]
+        if column.kind == "bool" and missing is not None:
+            missing = bool(missing)
+        return f'coalesce(to_jsonb(t."{column.name}"), {self._bind(msgspec.json.encode(missing))}::jsonb)'
+
+    def _default(self, name: str) -> Any:
+        field = self._fields[name]
+        if field.default_factory is not msgspec.NODEFAULT:
+            return field.default_factory()
+        return None if field.default is msgspec.NODEFAULT else field.default
+
+    def _json(self, column: str) -> str:
+        self._used[column] = None
+        return f'f."f_{column}"'
+
+    def _bind(self, cell: Cell) -> str:
+        self._cells.append(cell)
+        return f"${len(self._cells) - 1}"
+
+    # -- comparisons
+
+    def _of(self, test: Test, value: str) -> str:
+        """The test of a JSON value."""
+        op, operand = test.op, test.operand
+        if op == "$exists":
+            return f"({value} IS {'NOT ' if operand else ''}NULL)"
+        if op in ("$eq", "$ne"):
+            return self._one_of(value, [operand], negated=op == "$ne")
+        if op in ("$in", "$nin"):
+            return self._one_of(value, list(operand), negated=op == "$nin")
+        if op == "$contains":
+            return self._contains(value, operand)
+        return self._ordered(op, value, operand)
+
+    def _one_of(self, value: str, options: Sequence[Any], *, negated: bool) -> str:
+        # JSON has no times, so that no value equals one.
+        cells = [_json_text(option) for option in options if not isinstance(option, datetime)]
+        word = "NOT " if negated else ""
+        return f"{word}coalesce({value} = ANY ({self._bind(array_cell(cells))}::jsonb[]), false)"
+
+    def _contains(self, value: str, operand: Any) -> str:
+        if isinstance(operand, datetime):
+            return "false"
+        item = f"{self._bind(_json_text(operand).encode())}::jsonb"
+        array = f"CASE WHEN jsonb_typeof({value}) = 'array' THEN {value} END"
+        branches = f"WHEN 'array' THEN EXISTS (SELECT FROM jsonb_array_elements({array}) AS i(one) WHERE one = {item})"
+        if isinstance(operand, str):
+            text = f"{self._bind(text_cell(operand))}::text"
+            branches += f" WHEN 'string' THEN strpos({value} #>> '{{}}', {text}) > 0"
+            branches += f" WHEN 'object' THEN {value} ? {text}"
+        return f"CASE jsonb_typeof({value}) {branches} ELSE false END"
+
+    def _ordered(self, op: str, value: str, operand: Any) -> str:
+        if isinstance(operand, datetime) or operand != operand:
+            return "false"  # not-a-number is neither above nor below
+        if isinstance(operand, str):
+            typed = f"({value} #>> '{{}}') COLLATE \"C\" {_OPERATORS[op]} {self._bind(_text(operand))}::text"
+            return f"CASE jsonb_typeof({value}) WHEN 'string' THEN {typed} ELSE false END"
+        typed = f"{value}::numeric {_OPERATORS[op]} {self._bind(_json_text(operand).encode())}::numeric"
+        return f"CASE jsonb_typeof({value}) WHEN 'number' THEN {typed} ELSE false END"
+
+    def _of_time(self, test: Test, name: str) -> str:
+        """The test of a time, which is kept as microseconds."""
+        op, operand, column = test.op, test.operand, f't."{name}"'
+        if op == "$exists":
+            return "true" if operand else "false"
+        if op in ("$eq", "$ne", "$in", "$nin"):
+            options = [operand] if op in ("$eq", "$ne") else list(operand)
+            some = array_cell([to_micros(option) for option in options if isinstance(option, datetime)])
+            empty = f"{column} IS NULL" if any(option is None for option in options) else "false"
+            word = "NOT " if op in ("$ne", "$nin") else ""
+            return f"{word}({empty} OR coalesce({column} = ANY ({self._bind(some)}::bigint[]), false))"
+        if op == "$contains" or not isinstance(operand, datetime):
+            return "false"
+        return f"coalesce({column} {_OPERATORS[op]} {self._bind(b'%d' % to_micros(operand))}::bigint, false)"
+
+
+def cannot_compare(refused: MemoristError) -> bool:
+    """Whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
+    cause = refused.__cause__
+    return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
+
+
+def _sendable(text: str) -> bool:
+    """Whether Postgres can hold a text; one that it cannot hold is in no row either."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _text(operand: str) -> bytes:
+    if not _sendable(operand):
+        raise _Inexact
+    return text_cell(operand)
+
+
+def _json_text(operand: Any) -> str:
+    """An operand as JSON, if Postgres compares it with JSON as Python does."""
+    _check(operand, 0)
+    return msgspec.json.encode(operand).decode()
+
+
+def _check(operand: Any, depth: int) -> None:
+    if operand is None or isinstance(operand, bool):
+        return
+    if isinstance(operand, str):
+        _text(operand)
+    elif isinstance(operand, int | float):
+        if abs(operand) > SAFE or operand != operand:
+            raise _Inexact
+    elif depth < MAX_DEPTH and isinstance(operand, list | tuple):
+        for item in operand:
+            _check(item, depth + 1)
+    elif depth < MAX_DEPTH and isinstance(operand, dict) and all(isinstance(key, str) for key in operand):
+        for key, item in operand.items():
+            _text(key)
+            _check(item, depth + 1)
+    else:
+        raise _Inexact

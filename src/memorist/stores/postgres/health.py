@@ -1,0 +1,146 @@
+"""For `doctor`: the server, its settings, the schema, row-level security, sizes, and rows that are damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ...errors import CorruptRecord
+from ...records import Record
+from ..codec import Row, codec, kinds
+from .connection import Session
+from .rows import Reader
+from .schema import APP, look, migrations, roles
+from .statements import quoted, selected, table
+from .wire import Step, cell
+
+_SETTINGS = (
+    "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
+    "wal_recycle", "default_transaction_isolation", "max_locks_per_transaction",
+)  # fmt: skip
+_TABLES = b"""
+SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity, c.relkind = 'p', part.rows, part.bytes
+FROM pg_class c CROSS JOIN LATERAL (
+  SELECT sum(greatest(t.reltuples, 0))::bigint AS rows, sum(pg_total_relation_size(t.oid))::bigint AS bytes
+  FROM pg_class t WHERE t.relkind = 'r' AND (t.oid = c.oid OR EXISTS (
+    SELECT FROM pg_inherits i WHERE i.inhrelid = t.oid AND i.inhparent = c.oid
+  ))
+) AS part
+WHERE c.relnamespace = 'memorist'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+  AND c.relname <> 'migrations'
+ORDER BY c.relname
+"""
+_SEARCHER = b"""
+SELECT r.rolsuper OR r.rolbypassrls FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
+WHERE p.pronamespace = 'memorist'::regnamespace AND p.proname = 'search_terms'
+"""
+_PARTS = b"SELECT count(*) FROM pg_inherits WHERE inhparent = 'memorist.threads'::regclass"
+_LOCKED_TABLES = 4
+"""How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
+_SPLITTING = b"SELECT count(*) FROM pg_namespace WHERE nspname = 'memorist_split'"
+_USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+_PAGE = 1000
+
+
+async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> dict[str, Any]:
+    """A report on the server, its settings, the schema, row-level security, sizes and problems."""
+    server = await look(session)
+    wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
+    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED, _PARTS, _SPLITTING)
+    steps = [Step(sql, ()) for sql in asked]
+    replies = await session.run(steps, repeatable=True)
+    settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
+    tables = replies[1].rows()
+    searcher = replies[2].rows()
+    indexed = bool(searcher and searcher[0][0])
+    found: dict[str, Any] = {
+        "store": "postgres",
+        "server": session.options.place,
+        "version": settings["server_version"],
+        "user": server.user,
+        "role": roles(server)[0] or server.user,
+        "durability": session.options.durability,
+        "settings": settings,
+        "schema": server.schema,
+        "latest_schema": migrations()[-1].number,
+        "vectors": "pgvector" if server.vectors else "searched by the client",
+        "text_search": "index" if indexed else "reads the namespace",
+        "connections": f"{replies[3].rows()[0][0]} of {settings['max_connections']}",
+        "rows": {name: rows for name, _, _, rows, _ in tables},
+        "bytes": {name: size for name, _, _, _, size in tables},
+        "partitioned": [name for name, _, parted, _, _ in tables if parted],
+        "notes": _notes(server, indexed, replies[4].rows()[0][0], replies[5].rows()[0][0], settings),
+        "problems": _problems(session, settings, tables, server),
+    }
+    if deep:
+        damaged = await _damaged(session, await orgs())
+        found["damaged"] = damaged
+        found["problems"] += [f"{count} damaged rows in {name}; restore a backup" for name, count in damaged.items()]
+    return found
+
+
+def _notes(server: Any, indexed: bool, parts: int, splitting: int, settings: dict[str, str]) -> list[str]:
+    notes = []
+    wanted = _LOCKED_TABLES * parts
+    if int(settings["max_locks_per_transaction"]) < wanted:
+        notes.append(f"with {parts} partitions set max_locks_per_transaction to {wanted}: many writers need the locks")
+    if splitting:
+        notes.append("tables are being split: `memorist partition` goes on with it, with --undo it gives up")
+    if not server.vectors:
+        notes.append("pgvector 0.7 or newer is not there; the owner runs `memorist migrate` once it is")
+    if not indexed:
+        notes.append("text search reads whole namespaces: give memorist.search_terms to a role with BYPASSRLS")
+    return notes
+
+
+def _problems(session: Session, settings: dict[str, str], tables: list[Row], server: Any) -> list[str]:
+    problems = []
+    if server.schema != migrations()[-1].number:
+        problems.append(f"the schema is version {server.schema}; run `memorist migrate`")
+    for name in ("fsync", "full_page_writes"):
+        if settings[name] != "on":
+            problems.append(f"{name} is {settings[name]}: a crash of the machine may lose or damage data")
+    if session.options.durability == "normal":
+        problems.append("durability is normal: a crash of the server may lose the last writes")
+    open_tables = [name for name, fenced, *_ in tables if not fenced]
+    if open_tables:
+        problems.append(f"row-level security is not forced on {', '.join(open_tables)}")
+    if (server.superuser or server.bypasses) and not server.app:
+        problems.append(f"user {server.user} stands above row-level security and cannot take on {APP}")
+    return problems
+
+
+async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
+    """How many rows do not match their checksum, by table."""
+    counts: dict[str, int] = {}
+    for org in orgs:
+        for kind in (kind for kind in kinds() if kind.table.checksum):
+            bad = await _damaged_rows(session, org, kind)
+            if bad:
+                counts[kind.table.name] = counts.get(kind.table.name, 0) + bad
+    return counts
+
+
+async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
+    key = kind.table.key
+    after = ", ".join(f"${i}" for i in range(2, len(key) + 1))
+    head = f"SELECT {selected(kind)} FROM {table(kind)} WHERE org = $1"
+    tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE}"
+    bad, cells, reader = 0, [cell(org)], Reader(session)
+    while True:
+        beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
+        rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows()
+        for row in rows:
+            bad += not await _sound(reader, kind, row)
+        if len(rows) < _PAGE:
+            return bad
+        place = codec(kind).place
+        cells = [cell(org), *(cell(rows[-1][place[name]]) for name in key[1:])]
+
+
+async def _sound(reader: Reader, kind: type[Record], row: Row) -> bool:
+    try:
+        await reader.records(kind, [row])
+    except CorruptRecord:
+        return False
+    return True

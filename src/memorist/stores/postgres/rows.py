@@ -1,0 +1,141 @@
+"""Turns stored rows into records, and checks the checksum of those that carry one.
+
+A checksum is made in two steps. The client computes the CRC of the cells it gives, with the numbers that only the
+server knows (sequence, version, first creation) left empty; the SQL function `seal` then mixes those numbers in. So a
+message is written in one round trip although only the server knows its place in the thread, and a change of any column,
+the server's included, is seen on read.
+
+A row may have been written by a version of the program with other columns; its checksum names the set of columns it
+covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and reads the row
+again with those that we do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+from zlib import crc32
+
+from ...messages import Message
+from ...records import Key, Record
+from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
+from .connection import Session
+from .wire import Step, cell
+
+# The same numbers as in memorist.seal() of the first migration.
+_LOW = (536870909, 268435399, 402653189)
+_HIGH = (134217689, 67108859, 100663319)
+_PHYSICAL = (
+    b"SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = ('memorist.' || quote_ident($1))::regclass "
+    b"AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'checksum' ORDER BY a.attnum"
+)
+
+
+@cache
+def sealed(kind: type[Record]) -> tuple[str, ...]:
+    """The columns that the server fills in; none where there is no checksum."""
+    if not kind.table.checksum:
+        return ()
+    names = ("seq", "expires_at", "created_at") if kind is Message else ("version", "created_at")
+    return tuple(name for name in names if name in codec(kind).place)
+
+
+@cache
+def bare(kind: type[Record]) -> Callable[[Row], Row]:
+    """Empties the cells of a row that the server fills in; compiled, because it is done for each row read."""
+    hidden = sealed(kind)
+    cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(kind).columns))
+    made: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
+    return made
+
+
+@cache
+def seal_of(kind: type[Record]) -> Callable[[Row], int]:
+    """A function that computes the number which `memorist.seal` mixed into a row's checksum."""
+    place, terms = codec(kind).place, []
+    for i, name in enumerate(sealed(kind)):
+        full = f"(x & 2147483647) * {_LOW[i]} + ((x >> 31) & 4294967295) * {_HIGH[i]}"
+        terms.append(f"({_nothing(i)} if (x := r[{place[name]}]) is None else {full})")
+    terms += [str(_nothing(i)) for i in range(len(terms), 3)]
+    made: Callable[[Row], int] = eval(f"lambda r: ({' + '.join(terms)}) & 4294967295")
+    return made
+
+
+def _nothing(place: int) -> int:
+    """The summand of a NULL in this place, which counts as -1."""
+    return (-1 & 2147483647) * _LOW[place] + (-1 >> 31 & 4294967295) * _HIGH[place]
+
+
+class Reader:
+    """Makes records of the rows that one database holds."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
+        """By table and shape: the columns that checksums of other versions cover."""
+
+    async def records(self, kind: type[Record], rows: list[Row]) -> list[Any]:
+        """Records of fetched rows, whose last cell is the checksum; raises CorruptRecord for a row that was altered."""
+        if kind.table.checksum:
+            strip, seal, base = bare(kind), seal_of(kind), codec(kind).sum_base
+            for number, row in enumerate(rows):
+                if (base | crc32(pack(strip(row)))) ^ seal(row) != row[-1]:
+                    rows[number] = await self._of_another_version(kind, row)
+        return records_of(kind, rows)
+
+    async def _of_another_version(self, kind: type[Record], row: Row) -> Row:
+        """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
+        key, place, found = codec(kind).key(row), codec(kind).place, Sum.of(row[-1])
+        if found.made != CRC32 or found.shape == codec(kind).shape:
+            raise damaged(kind, key)
+        names = await self._names(kind, found.shape, key)
+        cells = dict(zip(codec(kind).names, row, strict=False))
+        total = row[-1]
+        if not place.keys() >= set(names):
+            again = await self._with_unknown(kind, key, names)
+            if again is None:  # deleted since it was read
+                return row
+            cells, total = again
+            row = (*row_of(kind, cells), total)
+        hidden = sealed(kind)
+        crc = crc32(pack([None if name in hidden else cells[name] for name in names]))
+        if crc ^ seal_of(kind)(row) != total & 0xFFFFFFFF:
+            raise damaged(kind, key)
+        return row
+
+    async def _names(self, kind: type[Record], shape: int, key: Key) -> tuple[str, ...]:
+        known = self._summed.get((kind.table.name, shape))
+        if known is None:
+            rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(kind.table.name)]))).rows()
+            known = columns_summed(shape, [name for (name,) in rows])
+            if known is None:
+                raise damaged(kind, key)
+            self._summed[(kind.table.name, shape)] = known
+        return known
+
+    async def _with_unknown(
+        self, kind: type[Record], key: Key, names: Sequence[str]
+    ) -> tuple[dict[str, Any], int] | None:
+        """The cells of a row by name, those we do not know included, and its checksum; None if the row is gone."""
+        wanted = [*names, *(name for name in codec(kind).names if name not in names), "checksum"]
+        match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(kind.table.key, 1))
+        columns = ", ".join(f'"{name}"' for name in wanted)
+        sql = f'SELECT {columns} FROM memorist."{kind.table.name}" WHERE {match}'.encode()
+        rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows()
+        if not rows:
+            return None
+        # A bool is summed as 0 or 1.
+        row = (int(one) if isinstance(one, bool) else one for one in rows[0])
+        cells = dict(zip(wanted, row, strict=True))
+        return cells, cells.pop("checksum")
+
+
+def records_of(kind: type[Record], rows: list[Row]) -> list[Any]:
+    """Records of rows whose checksum, if any, was checked."""
+    decode = codec(kind).decode
+    try:
+        return [decode(row) for row in rows]
+    except Exception:
+        # Decode again one by one, to raise the error that names the table.
+        return [decoded(kind, row) for row in rows]

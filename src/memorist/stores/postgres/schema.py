@@ -1,0 +1,143 @@
+"""Checks the server on `open`, and runs migrations: each is recorded in the transaction that applies it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import SchemaError, StoreError, StoreUnavailable
+from ..migrations import Migration, migrations_in, refuse_newer
+from .connection import Session
+from .guarded import guarded, patiently
+from .online import at_once, is_online, migrate_online
+from .vectors import add_vectors
+from .wire import Failed, Lost, Step
+
+OLDEST = 140_000
+GUARDED = 7
+"""The migration that added `enter_write`: from here on, each write checks whether its org is being moved."""
+_FOLDER = Path(__file__).parent / "migrations"
+APP, WORKER = "memorist_app", "memorist_worker"
+
+_LOOK = b"""
+SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_user::text,
+  r.rolsuper, r.rolbypassrls, pg_is_in_recovery(), to_regclass('memorist.migrations') IS NOT NULL,
+  to_regclass('memorist.threads') IS NOT NULL,
+  coalesce(
+    (SELECT pg_has_role(n.nspowner, 'MEMBER') FROM pg_namespace n WHERE n.nspname = 'memorist'),
+    has_database_privilege(current_database(), 'CREATE')
+  ),
+  coalesce((SELECT pg_has_role(a.oid, m.how) FROM pg_roles a WHERE a.rolname = 'memorist_app'), false),
+  coalesce((SELECT pg_has_role(w.oid, m.how) FROM pg_roles w WHERE w.rolname = 'memorist_worker'), false),
+  (SELECT n.nspname::text FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace WHERE x.extname = 'vector'),
+  EXISTS (
+    SELECT FROM pg_attribute a
+    WHERE a.attrelid = to_regclass('memorist.entries') AND a.attname = 'embedding' AND NOT a.attisdropped
+  )
+FROM pg_roles r,
+  -- Since 16 being a member does not mean that the role may be taken on.
+  (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
+WHERE r.rolname = current_user
+"""
+_VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM memorist.migrations"
+
+
+class Server(NamedTuple):
+    """What the server told of itself, of the connecting user's rights and of the schema; in the order of `_LOOK`."""
+
+    version: int
+    encoding: str
+    user: str
+    superuser: bool
+    bypasses: bool
+    standby: bool
+    recorded: bool
+    tables: bool
+    owner: bool
+    app: bool
+    worker: bool
+    vector_home: str | None
+    vectors: bool
+    schema: int
+    needs: int
+
+
+def migrations() -> list[Migration]:
+    """Every migration there is, in order."""
+    return migrations_in(_FOLDER)
+
+
+async def look(session: Session) -> Server:
+    """Ask the server for its version, the user's rights and the version of the schema."""
+    row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows()[0]
+    schema = needs = 0
+    if row[6]:
+        try:
+            schema, needs = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows()[0]
+        except SchemaError as cause:
+            raise SchemaError(f"user {row[2]} may not read the tables; grant it {APP}") from cause
+    return Server._make((*row, schema, needs))
+
+
+async def prepare(session: Session, *, migrate: bool = True) -> Server:
+    """Check the server, bring its schema up to date, and take on the application's role."""
+    server = await look(session)
+    if server.tables and not server.recorded:
+        # Another process may have migrated between the two catalogue look-ups of that one statement.
+        server = await look(session)
+    _refuse(server)
+    latest = migrations()[-1].number
+    refuse_newer(server.schema, server.needs, latest)
+    if server.schema < latest:
+        if server.standby or not migrate or not server.owner:
+            raise SchemaError(
+                f"the schema is version {server.schema}, this build needs {latest}; run: memorist migrate"
+            )
+        await _migrate(session, server.schema)
+        server = await look(session)
+    if not server.vectors and server.owner and not server.standby and await add_vectors(session, server.vector_home):
+        server = await look(session)
+    session.assume(*roles(server), guarded=server.schema >= GUARDED)
+    return server
+
+
+def roles(server: Server) -> tuple[str | None, str | None]:
+    """The roles to switch to. An ordinary user, who is bound by row-level security and holds the grants, needs none."""
+    if server.owner or server.superuser or server.bypasses:
+        return (APP if server.app else None, WORKER if server.worker else None)
+    return None, None
+
+
+def _refuse(server: Server) -> None:
+    if server.version < OLDEST:
+        raise SchemaError(f"Postgres {server.version // 10000} is too old; {OLDEST // 10000} or newer is needed")
+    if server.encoding != "UTF8":
+        raise SchemaError(f"the database is encoded in {server.encoding}; create one with ENCODING 'UTF8'")
+    if server.tables and not server.recorded:
+        raise SchemaError("a schema `memorist` is there that is not ours; use another database")
+
+
+async def _migrate(session: Session, done: int) -> None:
+    for migration in migrations():
+        if migration.number <= done:
+            continue
+        if is_online(migration) and done:
+            await migrate_online(session, migration, session.runtime)
+        else:
+            await _run(session, _script(migration))
+
+
+def _script(migration: Migration) -> str:
+    number, name = migration.number, migration.name
+    unseen = f"NOT EXISTS (SELECT FROM memorist.migrations WHERE version = {number})"
+    record = f"INSERT INTO memorist.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
+    return guarded(unseen, at_once(migration) if is_online(migration) else migration.sql, record)
+
+
+async def _run(session: Session, sql: str) -> None:
+    try:
+        await patiently(session, sql)
+    except Failed as failed:
+        raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
+    except Lost as lost:
+        raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost

@@ -1,0 +1,113 @@
+"""Physical removal on a Postgres server: tables rewritten without dead rows, and old write-ahead log removed.
+
+This is for operators. It takes an exclusive lock on each table in turn, as much free disk as the largest table, and
+for the log a superuser, since segments belong to the whole server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backoff import pause
+from ...errors import StoreError, StoreUnavailable, Unsupported
+from ...runtime import Runtime
+from ..base import Scrubbed
+from .connection import Session
+from .wire import Failed, Lost, Step
+
+_TABLES = b"""
+SELECT relname::text, pg_has_role(relowner, 'USAGE') FROM pg_class
+WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' AND relname <> 'migrations' ORDER BY relname
+"""
+_NOT_ALLOWED = "42501"
+_ROUNDS = 20
+# How many segments of the write-ahead log lie after and before the current one. Those before hold old rows; those after
+# are recycled segments, renamed for later use with their old content still in them.
+_SEGMENTS = """
+SELECT count(*) FILTER (WHERE name > pg_walfile_name(pg_current_wal_lsn())),
+       count(*) FILTER (WHERE name < pg_walfile_name(pg_current_wal_lsn()))
+FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
+"""
+
+
+async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
+    """Rewrite every table of ours, then remove the log that still has the dead rows, where this user may."""
+    found = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows()
+    if not all(owned for _, owned in found):
+        raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
+    for name, _ in found:
+        await _rewrite(session, name)
+    report = Scrubbed([f"table {name}" for name, _ in found])
+    try:
+        report += await _drop_log(session, runtime)
+    except Failed as failed:
+        if failed.state != _NOT_ALLOWED:
+            raise StoreError(f"the log could not be dropped ({failed.state}: {failed.message})") from failed
+        report += Scrubbed(left=["write-ahead log (only a superuser can remove it; the server reuses it in time)"])
+    return report + await _copies(session)
+
+
+async def _rewrite(session: Session, name: str) -> None:
+    try:
+        await _statement(session, f'VACUUM (FULL, ANALYZE) memorist."{name}"')
+    except Failed as failed:
+        raise StoreError(f"a table could not be rewritten ({failed.state}: {failed.message})") from failed
+
+
+async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
+    """Turn off recycling of log segments, then use up those already recycled; the setting is restored afterwards."""
+    kept = (await _row(session, "SELECT current_setting('wal_recycle')"))[0]
+    if kept == "on":
+        await _statement(session, "ALTER SYSTEM SET wal_recycle = off")
+        await _statement(session, "SELECT pg_reload_conf()")
+    try:
+        return await _until_one_segment(session, runtime)
+    finally:
+        if kept == "on":
+            await _statement(session, "ALTER SYSTEM RESET wal_recycle")
+            await _statement(session, "SELECT pg_reload_conf()")
+
+
+async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
+    """Switch segments and make checkpoints until only the current segment is left.
+
+    The checkpointer learns of the changed setting by a signal, asynchronously, and until then a checkpoint renames
+    segments instead of removing them; so the segments are counted again after each round.
+    """
+    waiting = old = 0
+    for tries in range(1, _ROUNDS + 1):
+        waiting = int((await _row(session, _SEGMENTS))[0])
+        # A switch fills the rest of the segment with zeros. A switch right after a switch does nothing, hence the
+        # message.
+        for _ in range(min(waiting, 200) + 1):
+            await _statement(session, "SELECT pg_logical_emit_message(false, 'memorist', '')")
+            await _statement(session, "SELECT pg_switch_wal()")
+        for _ in range(2):
+            await _statement(session, "CHECKPOINT")
+        waiting, old = (int(count) for count in await _row(session, _SEGMENTS))
+        if not waiting and not old:
+            return Scrubbed(["write-ahead log"])
+        await runtime.sleep(pause(tries, first=0.02, longest=1.0))
+    reason = "a slot, a replica, the archive or wal_keep_size holds them" if old else "they wait to be used again"
+    return Scrubbed(left=[f"write-ahead log ({waiting + old} segments are left: {reason})"])
+
+
+async def _copies(session: Session) -> Scrubbed:
+    """Reports copies of the log outside this server: replicas keep their own, and archived segments are files."""
+    archives, replicas = await _row(
+        session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
+    )
+    left = ["archived write-ahead log (archive_mode is on)"] if archives in (True, "t") else []
+    return Scrubbed(left=[*left, *([f"the log of {replicas} replicas"] if int(replicas) else [])])
+
+
+async def _row(session: Session, sql: str) -> Any:
+    return (await session.run([Step(sql.encode(), ())], repeatable=True))[0].rows()[0]
+
+
+async def _statement(session: Session, sql: str) -> None:
+    """Run one statement outside any transaction, as the connecting user."""
+    try:
+        await session.script(sql, patience=3600)
+    except Lost as lost:
+        raise StoreUnavailable(f"the connection broke during upkeep: {lost}") from lost

@@ -1,0 +1,226 @@
+"""Searches entries: terms through a `tsvector` index, vectors through pgvector where the server has it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from ...errors import MemoristError
+from ...records import Entry
+from ..base import ALL_ENTRIES, FILTERED, EntryFilter
+from ..codec import codec
+from .connection import Session
+from .filters import Condition, cannot_compare, translate
+from .rows import records_of
+from .statements import selected
+from .wire import Cell, Step, array_cell, cell
+
+T = TypeVar("T")
+
+EXACT = 5_000
+"""A namespace with at most so many entries is searched exactly: every vector is compared."""
+SHARE = 20
+"""So is a namespace that has less than one in so many of all entries (of its partition, where tables are split): the
+index, which covers all namespaces, would mostly find entries of others."""
+INDEXED = (256, 384, 512, 768, 1024, 1536)
+"""Numbers of dimensions that have an index; see migrations/vectors.sql."""
+INDEX_TUPLES = 60_000
+"""So many entries a search of the index looks at, at most, to find enough that pass a filter."""
+_SIZE_SECONDS = 30.0
+_OWN = ", ".join(f't."{column.name}"' for column in codec(Entry).columns)
+_SIZE = (
+    b"SELECT count(*), (SELECT reltuples::bigint FROM pg_class WHERE oid = memorist.entries_of($1)) "
+    b"FROM (SELECT FROM memorist.entries WHERE org = $1 AND ns = $2 LIMIT $3) AS counted"
+)
+_COUNTS = b"SELECT * FROM memorist.count_terms($1, $2::text[])"
+_FOUND = (
+    "SELECT e.* FROM memorist.search_terms($1, $2::text[], $3::text[], $4, $5, {}) "
+    "WITH ORDINALITY AS r(kind, parent, id, place) "
+)
+_FIRST = 8
+"""The number of the first parameter of a filter; both searches have seven of their own."""
+_WIDER_INDEX_SCAN = Step(
+    b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
+    b"set_config('hnsw.max_scan_tuples', '%d', true), set_config('enable_sort', 'off', true)" % INDEX_TUPLES,
+    [b"400"],
+)
+
+
+class Search:
+    """The searches of one store, with a short-lived cache of how many entries each namespace has."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.home = "public"
+        """The schema that pgvector lives in."""
+        self._sizes: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
+
+    async def text(
+        self, org: str, ns: str, terms: Sequence[str], limit: int, now: int, only: EntryFilter
+    ) -> list[Entry]:
+        """Live entries that hold any of the terms, best first."""
+        if not terms or limit < 1:
+            return []
+        total, _ = await self._size(org, ns)
+
+        async def ask(condition: Condition, count: int) -> list[Entry]:
+            cells = [cell(ns), array_cell(terms), _kinds(only), cell(now), cell(total), cell(count), cell(org)]
+            found: list[Entry] = records_of(Entry, await self._rows(org, _text_sql(condition), cells, condition))
+            return found
+
+        return await _passing(only, limit, ask, lambda entry: entry)
+
+    async def counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """The document frequency of each term: how many entries hold it in their own text."""
+        if not terms:
+            return {}
+        reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
+        return dict(reply.rows())
+
+    async def near(
+        self, org: str, ns: str, embedder: str, vector: Sequence[float], limit: int, now: int, only: EntryFilter
+    ) -> list[tuple[Entry, float]]:
+        """Live entries of the embedder, nearest first, with their cosine.
+
+        The index is asked first, also with a filter: it goes on to farther and farther entries until enough pass, or it
+        has looked at INDEX_TUPLES of them. If too few passed, the filter is selective, and every entry that passes is
+        compared. The planner cannot choose: it has no statistics of what is in metadata.
+        """
+        if not vector or limit < 1:
+            return []
+        width = len(vector)
+        size, everything = await self._size(org, ns)
+        indexed = width in INDEXED and size > EXACT and size * SHARE >= everything
+        text = "[" + ",".join(map(repr, map(float, vector))) + "]"
+
+        async def ask(condition: Condition, count: int, by_index: bool = indexed) -> list[tuple[Entry, float]]:
+            cells = [cell(org), cell(ns), cell(embedder), cell(text), _kinds(only), cell(now), cell(count)]
+            before = [_WIDER_INDEX_SCAN._replace(cells=[b"%d" % max(400, min(1000, count))])] if by_index else []
+            sql = _near_sql(width, by_index, self.home, condition)
+            rows = await self._rows(org, sql, cells, condition, *before)
+            if by_index and len(rows) < count and only != ALL_ENTRIES:
+                return await ask(condition, count, False)
+            records = records_of(Entry, [row[1:] for row in rows])
+            return [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
+
+        found = await _passing(only, limit, ask, lambda pair: pair[0])
+        # An HNSW index returns them only nearly in order.
+        return sorted(found, key=lambda pair: (-pair[1], pair[0].row_key))
+
+    async def _rows(
+        self, org: str, sql: bytes, cells: Sequence[Cell], condition: Condition, *before: Step
+    ) -> list[tuple[Any, ...]]:
+        step = Step(sql, [*cells, *condition.cells], ours=condition is _NONE)
+        return (await self._session.read(org, *before, step)).rows()
+
+    async def _size(self, org: str, ns: str) -> tuple[int, int]:
+        """About how many entries a namespace has, and how many there are in all."""
+        at = time.monotonic()
+        known = self._sizes.get((org, ns))
+        if known is not None and at - known[0] < _SIZE_SECONDS:
+            return known[1]
+        reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * EXACT)]))
+        size, everything = reply.rows()[0]
+        if len(self._sizes) > 10_000:
+            self._sizes.clear()
+        self._sizes[(org, ns)] = (at, (size, everything))
+        return size, everything
+
+
+async def _passing(
+    only: EntryFilter,
+    limit: int,
+    ask: Callable[[Condition, int], Awaitable[list[T]]],
+    entry_of: Callable[[T], Entry],
+) -> list[T]:
+    """The first results that pass a filter. What the server could not compare as Python does is compared here, and
+    more is asked for while too few pass."""
+    condition, count = _condition(only), limit
+    while True:
+        try:
+            found = await ask(condition, count)
+        except MemoristError as refused:
+            if not condition.source or not cannot_compare(refused):
+                raise
+            # A damaged entry: let the server filter by the rest alone.
+            condition = _condition(EntryFilter(only.kinds, only.after, only.before))
+            continue
+        passed = [one for one in found if only.allows(entry_of(one))] if only.beyond_kinds else found
+        if len(passed) >= limit or len(found) < count:
+            return passed[:limit]
+        count *= 4
+
+
+def _condition(only: EntryFilter) -> Condition:
+    """A filter as SQL over the entry `t`, but for its kinds, which both statements have a parameter for."""
+    if not only.beyond_kinds:
+        return _NONE
+    parts: list[str] = []
+    cells: list[Cell] = []
+    for sign, bound in ((">", only.after), ("<", only.before)):
+        if bound is not None:
+            parts.append(f't."created_at" {sign} ${_FIRST + len(cells)}::bigint')
+            cells.append(b"%d" % bound)
+    if only.where is None:
+        return Condition("", " AND ".join(parts), cells, True)
+    made = translate(only.where, Entry, _FIRST + len(cells), FILTERED)
+    return Condition(made.source, " AND ".join([*parts, made.sql]), [*cells, *made.cells], made.exact)
+
+
+def _kinds(only: EntryFilter) -> Cell:
+    return None if only.kinds is None else array_cell(only.kinds)
+
+
+def _whole(key: str, source: str = "", condition: str = "true") -> str:
+    """Fetches whole rows, each by its key, if they pass. OFFSET 0 keeps the planner from merging this into the outer
+    query: without statistics it would scan the namespace once per row."""
+    row = f"SELECT {_OWN} FROM memorist.entries AS t{source} WHERE {key} AND {condition} OFFSET 0"
+    return f"CROSS JOIN LATERAL ({row}) AS e"
+
+
+def _text_sql(condition: Condition) -> bytes:
+    return _FOUND_ANY if condition is _NONE else _found_sql(condition.source, condition.sql)
+
+
+def _found_sql(source: str, condition: str) -> bytes:
+    """Ranks all entries that hold a term, and looks them up in that order until enough pass the condition."""
+    return f"{_FOUND.format('NULL')}{_whole(_KEY, source, condition)} ORDER BY r.place LIMIT $6".encode()
+
+
+def _near_sql(width: int, indexed: bool, home: str, condition: Condition) -> bytes:
+    if condition is _NONE:
+        return _near_any_sql(width, indexed, home)
+    return _nearest_sql(width, indexed, home, condition.source, condition.sql)
+
+
+@cache
+def _near_any_sql(width: int, indexed: bool, home: str) -> bytes:
+    return _nearest_sql(width, indexed, home, "", "true")
+
+
+def _nearest_sql(width: int, indexed: bool, home: str, source: str, condition: str) -> bytes:
+    half = f'"{home}".halfvec({width})'
+    distance = f't.embedding::{half} OPERATOR("{home}".<=>) $4::{half}'
+    live = (
+        f't.org = $1 AND t.ns = $2 AND t.embedder = $3 AND "{home}".vector_dims(t.embedding) = {width} '
+        "AND ($5::text[] IS NULL OR t.kind = ANY ($5::text[])) AND (t.expires_at IS NULL OR t.expires_at > $6) "
+        f"AND {condition}"
+    )
+    rows = f"FROM memorist.entries AS t{source} WHERE {live}"
+    if indexed:
+        inner = f"SELECT {distance} AS d, t.* {rows} ORDER BY {distance} LIMIT $7"
+        return f"SELECT d, {selected(Entry)} FROM ({inner}) AS near".encode()
+    inner = f"SELECT t.kind, t.parent, t.id, {distance} AS d {rows}"
+    best = "SELECT * FROM here ORDER BY d, kind, parent, id LIMIT $7"
+    key = "t.org = $1 AND t.ns = $2 AND t.kind = best.kind AND t.parent = best.parent AND t.id = best.id"
+    return (
+        f"WITH here AS MATERIALIZED ({inner}), best AS MATERIALIZED ({best}) "
+        f"SELECT d, e.* FROM best {_whole(key)} ORDER BY d, e.kind, e.parent, e.id"
+    ).encode()
+
+
+_NONE = Condition("", "true", [], True)
+_KEY = "t.org = $7 AND t.ns = $1 AND t.kind = r.kind AND t.parent = r.parent AND t.id = r.id"
+_FOUND_ANY = f"{_FOUND.format('$6')}{_whole(_KEY)} ORDER BY r.place".encode()

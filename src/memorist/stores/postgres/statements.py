@@ -1,0 +1,320 @@
+"""Makes SQL statements from the declarations of records: names come from those alone, every value is a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from ...messages import Message
+from ...records import Job, Record
+from ..codec import codec
+from .rows import sealed
+
+
+class Writes(NamedTuple):
+    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), its
+    checksum where the table has one, and the time where `ensure` and `fresh` need it."""
+
+    put: bytes
+    """Upsert."""
+    ensure: bytes
+    """Insert, or replace an expired row; a live row stays as it is (`Put.absent`)."""
+    ensure_takes_now: bool
+    fresh: bytes
+    """The same for a row that an Expect found absent: raises a serialization failure if another transaction made it."""
+    load: bytes
+    delete: bytes
+    expect: bytes
+    binary: tuple[int, ...] | None
+    """The format (1 for binary) of each cell of a whole row; None if all are text."""
+    put_binary: tuple[int, ...] | None
+    """The same for the cells that a put takes."""
+
+
+def quoted(names: tuple[str, ...]) -> str:
+    """Column names as a list."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def table(kind: type[Record]) -> str:
+    """The table of a record."""
+    return f'memorist."{kind.table.name}"'
+
+
+@cache
+def selected(kind: type[Record]) -> str:
+    """The columns that a read selects: the record's own, and the checksum where the table has one."""
+    names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(kind).columns]
+    return ", ".join([*names, "checksum"] if kind.table.checksum else names)
+
+
+@cache
+def put_cells(kind: type[Record]) -> tuple[int, ...]:
+    """The places of a row that a put takes as parameters: all but the version, which the server gives."""
+    return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and codec(kind).versioned))
+
+
+@cache
+def writes(kind: type[Record]) -> Writes:
+    """The writing statements of a kind of record, made on first use."""
+    columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
+    names = tuple(column.name for column in columns)
+    kept = {"version", "created_at"} & set(names) - set(key)
+    given = {name: f"${i}" for i, name in enumerate(names, 1)}
+    first = {name: f"${i}" for i, name in enumerate((names[place] for place in put_cells(kind)), 1)}
+    now = f"${len(first) + bool(kind.table.checksum) + 1}"
+    if codec(kind).versioned:
+        first["version"] = _first_version(kind, first)
+    changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
+    again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in kept}}
+    back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
+    expired = f"t.expires_at <= {now}" if "expires_at" in place else None
+    put = f"{_insert(kind, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, again)}"
+    ensure = f"{put} WHERE {expired}" if expired else f"{_insert(kind, first)} ON CONFLICT DO NOTHING"
+    match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
+    fresh = (
+        f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
+        f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
+    )
+    load = f"{_insert(kind, given)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, changed)}"
+    return Writes(
+        put=f"{put} RETURNING {back}".encode(),
+        ensure=f"{ensure} RETURNING {back}".encode(),
+        ensure_takes_now=expired is not None,
+        fresh=fresh.encode(),
+        load=(load if changed else f"{_insert(kind, given)} ON CONFLICT DO NOTHING").encode(),
+        delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
+        expect=_expect(kind, match).encode(),
+        binary=_binary(kind, range(len(columns))),
+        put_binary=_binary(kind, put_cells(kind)),
+    )
+
+
+def _q(name: str) -> str:
+    return f'"{name}"'
+
+
+def _binary(kind: type[Record], places: Iterable[int]) -> tuple[int, ...] | None:
+    formats = tuple(int(codec(kind).columns[place].kind == "bytes") for place in places)
+    return formats if any(formats) else None
+
+
+def _first_version(kind: type[Record], given: dict[str, str]) -> str:
+    if not kind.table.history:
+        return "1"
+    # A row made anew counts on from the history of the deleted one, so that no version is reused.
+    match = " AND ".join(f"h.{_q(name)} = {given[name]}" for name in kind.table.key)
+    return f'1 + coalesce((SELECT max(h.version) FROM memorist."{kind.table.history}" h WHERE {match}), 0)'
+
+
+def _insert(kind: type[Record], values: dict[str, str]) -> str:
+    names, cells = list(values), list(values.values())
+    if not kind.table.checksum:
+        return f"INSERT INTO {table(kind)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
+    crc = f"${sum(cell.startswith('$') for cell in cells) + 1}::bigint"
+    casts = [f"{cell}::{_type(kind, name)} AS {_q(name)}" for name, cell in values.items()]
+    # The subquery names the cells as they will be stored, and the seal (see rows.py) is computed from those.
+    return (
+        f"INSERT INTO {table(kind)} AS t ({quoted((*names, 'checksum'))}) "
+        f"SELECT r.*, {_seal(kind, crc, 'r')} FROM (SELECT {', '.join(casts)}) AS r"
+    )
+
+
+def _set(kind: type[Record], values: dict[str, str]) -> str:
+    parts = [f"{_q(name)} = {value}" for name, value in values.items()]
+    if kind.table.checksum:
+        # The seal is XORed into the CRC: applying that of the rejected row again removes it, and the seal of the row as
+        # it will be stored replaces it.
+        bare = _seal(kind, "excluded.checksum", "excluded")
+        parts.append(f"checksum = {_seal_of(kind, bare, values)}")
+    return ", ".join(parts)
+
+
+def _seal(kind: type[Record], crc: str, row: str) -> str:
+    return _sealing(crc, [f"{row}.{_q(name)}" for name in sealed(kind)])
+
+
+def _seal_of(kind: type[Record], crc: str, values: dict[str, str]) -> str:
+    return _sealing(crc, [values.get(name, f"excluded.{_q(name)}") for name in sealed(kind)])
+
+
+def _sealing(crc: str, parts: list[str]) -> str:
+    return f"memorist.seal({crc}, {', '.join([*parts, 'NULL', 'NULL', 'NULL'][:3])})"
+
+
+def _type(kind: type[Record], name: str) -> str:
+    kinds = {"text": "text", "json": "text", "real": "float8", "bool": "boolean", "bytes": "bytea"}
+    return kinds.get(codec(kind).columns[codec(kind).place[name]].kind, "bigint")
+
+
+def _expect(kind: type[Record], match: str) -> str:
+    if "version" not in codec(kind).place:
+        return ""
+    width = len(kind.table.key)
+    alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
+    version = alive if "expires_at" in codec(kind).place else "version"
+    # FOR UPDATE holds the row lock until the commit, so that the version cannot change after this check.
+    return (
+        f"SELECT memorist.expect(${width + 1}::bigint, "
+        f"coalesce((SELECT {version} FROM {table(kind)} WHERE {match} FOR UPDATE), 0))"
+    )
+
+
+def _alive(kind: type[Record], place: int) -> str:
+    return f" AND (expires_at IS NULL OR expires_at > ${place})" if "expires_at" in codec(kind).place else ""
+
+
+@cache
+def get_sql(kind: type[Record]) -> bytes:
+    """The live row under a key; parameters are the key and, where rows expire, the time."""
+    key = kind.table.key
+    match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
+    return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)}".encode()
+
+
+@cache
+def get_many_sql(kind: type[Record]) -> bytes:
+    """The live rows of an org under keys given as one array per further column, each with its place in them.
+
+    The org is a parameter of its own, so that the planner sees which partition is meant."""
+    key = kind.table.key
+    arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key[1:], 2))
+    names = ", ".join(f"k{i}" for i in range(1, len(key)))
+    match = " AND ".join(["org = $1", *(f"{_q(name)} = k{i}" for i, name in enumerate(key[1:], 1))])
+    # OFFSET 0 keeps this an index look-up per key: without statistics the planner might scan the table instead.
+    row = f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)} OFFSET 0"
+    return (
+        f"SELECT n, found.* FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) CROSS JOIN LATERAL ({row}) AS found"
+    ).encode()
+
+
+class Shape(NamedTuple):
+    """Which bounds a scan has and how many columns each; every shape has one statement."""
+
+    along: str | None
+    """The index it follows; None is the key."""
+    prefix: int
+    after: int = 0
+    before: int = 0
+    starts: int = 0
+    """0, 1 (from) or 2 (from, to)."""
+    reverse: bool = False
+    limited: bool = False
+
+
+@cache
+def scan_sql(kind: type[Record], shape: Shape) -> bytes:
+    """A scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
+    return filtered_sql(kind, shape, "", "true")
+
+
+def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
+    """A scan of rows (alias `t`) that pass a condition on them and on what is joined to each row (`source`)."""
+    order = kind.table.order(shape.along)
+    parts, place = _bounds(order, shape)
+    alive = _alive(kind, place)
+    place += bool(alive)
+    way = " DESC" if shape.reverse else ""
+    by = ", ".join(f"{_q(name)}{way}" for name in order[shape.prefix :] or order[-1:])
+    limit = f" LIMIT ${place}" if shape.limited else ""
+    where = " AND ".join([*parts, condition])
+    return f"SELECT {selected(kind)} FROM {table(kind)} AS t{source} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
+
+
+@cache
+def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
+    """Deletes the rows that a scan with the same bounds would return, and expired ones."""
+    parts, _ = _bounds(kind.table.key, shape)
+    return f"DELETE FROM {table(kind)} WHERE {' AND '.join(parts) or 'true'}".encode()
+
+
+def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
+    parts, place = [f"{_q(name)} = ${i}" for i, name in enumerate(order[: shape.prefix], 1)], shape.prefix + 1
+    rest = order[shape.prefix :]
+    for width, sign in ((shape.after, ">"), (shape.before, "<")):
+        if width:
+            marks = ", ".join(f"${i}" for i in range(place, place + width))
+            parts.append(f"({quoted(rest[:width])}) {sign} ({marks})")
+            place += width
+    for sign in (">=", "<")[: shape.starts]:
+        parts.append(f"{_q(rest[0])} {sign} ${place}")
+        place += 1
+    return parts, place
+
+
+LOADING = b"SELECT set_config('memorist.loading', $1, true)"
+"""Turns off, around a Load, the trigger that copies replaced rows into the history."""
+BEGIN_APPEND = b"SELECT * FROM memorist.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
+
+
+APPEND_CELLS = tuple(i for i, c in enumerate(codec(Message).columns) if c.name not in ("seq", "expires_at"))
+"""The places of a message's row that its insert takes as parameters; the other two come from the thread."""
+_ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).place[name]) for name in ("org", "thread"))
+"""The numbers of the parameters that name the thread."""
+
+
+@cache
+def append_first_sql() -> bytes:
+    """Take the thread's lock and insert the first message; parameters: cells, crc, and those of begin_append."""
+    at = len(APPEND_CELLS) + 1
+    marks = ", ".join(f"${i}" for i in range(at + 1, at + 7))
+    source = f"memorist.begin_append(${_ORG}::text, ${_THREAD}::text, {marks}) AS b"
+    return f"{_append(source, 'b.o_first', 'b.o_expires')} RETURNING seq, expires_at".encode()
+
+
+@cache
+def append_next_sql() -> bytes:
+    """Insert a further message of an append, whose thread is locked and already counts it; parameters: cells, crc, and
+    how many messages of the append follow."""
+    back = f"${len(APPEND_CELLS) + 2}::bigint"
+    source = f"memorist.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
+    return _append(source, f"t.length - {back}", "t.expires_at").encode()
+
+
+def _append(source: str, seq: str, expires: str) -> str:
+    names = tuple(column.name for column in codec(Message).columns)
+    given = {names[place]: f"${i}::{_type(Message, names[place])}" for i, place in enumerate(APPEND_CELLS, 1)}
+    given |= {"seq": seq, "expires_at": expires}
+    cells = ", ".join(f"{given[name]} AS {_q(name)}" for name in names)
+    crc = f"${len(APPEND_CELLS) + 1}::bigint"
+    return (
+        f"INSERT INTO memorist.messages ({quoted((*names, 'checksum'))}) "
+        f"SELECT r.*, {_seal(Message, crc, 'r')} FROM (SELECT {cells} FROM {source}) AS r"
+    )
+
+
+INCREMENT = b"""
+INSERT INTO memorist.state AS t (org, ns, "key", value, created_at, updated_at, expires_at, version)
+VALUES ($1, $2, $3, $4::numeric::text, $5, $6, $7, 1)
+ON CONFLICT (org, ns, "key") DO UPDATE SET
+  value = CASE WHEN t.expires_at <= $8 THEN excluded.value ELSE memorist.add_json(t.value, $4::numeric) END,
+  expires_at = CASE WHEN t.expires_at <= $8 THEN excluded.expires_at ELSE t.expires_at END,
+  updated_at = excluded.updated_at, version = t.version + 1
+RETURNING value::bigint
+"""
+
+CLAIM_ANY = b"SELECT * FROM memorist.claim_jobs($1, $2, $3, $4, $5)"
+ORGS = b"SELECT * FROM memorist.all_orgs()"
+PURGE = b"SELECT * FROM memorist.purge_expired($1, $2)"
+
+
+@cache
+def claim_sql() -> bytes:
+    """Lease due jobs of the one org the transaction is for; parameters: queue, owner, now, lease, limit, org."""
+    due = (
+        "SELECT j.ns, j.item, j.run_at FROM memorist.jobs j WHERE j.org = $6 AND j.queue = $1 AND {} "
+        "ORDER BY j.run_at, j.ns, j.item LIMIT $5 FOR UPDATE SKIP LOCKED"
+    )
+    back = ", ".join(f"j.{_q(column.name)}" for column in codec(Job).columns)
+    return (
+        f"WITH ready AS ({due.format(_READY)}), left_behind AS ({due.format(_LEFT)}), picked AS ("
+        "SELECT * FROM ready UNION ALL SELECT * FROM left_behind ORDER BY run_at, ns, item LIMIT $5) "
+        "UPDATE memorist.jobs j SET status = 'running', attempts = j.attempts + 1, owner = $2, "
+        "leased_until = $3::bigint + $4::bigint, updated_at = $3, version = j.version + 1 FROM picked p "
+        f"WHERE j.org = $6 AND j.queue = $1 AND j.ns = p.ns AND j.item = p.item RETURNING {back}"
+    ).encode()
+
+
+_READY = "j.status = 'ready' AND j.run_at <= $3"
+_LEFT = "j.status = 'running' AND j.leased_until <= $3"

@@ -1,0 +1,331 @@
+"""The Postgres store: real tables, one transaction and one round trip per unit of work, one org per transaction."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ...errors import MemoristError
+from ...filters import document_of, matches
+from ...ports import to_datetime
+from ...records import Entry, Job, Key, Mark, Record
+from ...runtime import Runtime
+from ..base import (
+    ALL_ENTRIES,
+    Change,
+    Delete,
+    DeleteRange,
+    EntryFilter,
+    Put,
+    R,
+    Scan,
+    Scrubbed,
+    Split,
+    repeatable,
+)
+from ..codec import Row, codec, row_of
+from . import statements as sql
+from .changes import plan, refusal
+from .connection import Session
+from .filters import cannot_compare, translate
+from .options import options_of
+from .replica import Replica
+from .rows import Reader, records_of
+from .schema import prepare, roles
+from .search import Search
+from .wire import Failed, Step, array_cell, cell
+
+_PAGE = 1024
+
+
+class PostgresStore:
+    """Records in the schema `memorist` of a Postgres database."""
+
+    name = "postgres"
+    owns_files = False
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        runtime: Runtime,
+        durability: str | None = None,
+        pool_size: int | None = None,
+        prepare: bool | None = None,
+        statement_timeout: float | None = None,
+        lock_timeout: float | None = None,
+        connect_timeout: float | None = None,
+        read_url: str | None = None,
+    ) -> None:
+        self.options = options_of(
+            url,
+            durability=durability,
+            pool_size=pool_size,
+            prepare=prepare,
+            statement_timeout=statement_timeout,
+            lock_timeout=lock_timeout,
+            connect_timeout=connect_timeout,
+        )
+        self.durability = self.options.durability
+        self._runtime = runtime
+        self._session = Session(self.options, runtime)
+        self._replica = None if read_url is None else Replica(self._session, options_of(read_url), runtime)
+        self._session.replica = self._replica
+        self._reader = Reader(self._session)
+        self._search = Search(self._session)
+        self._opened = False
+
+    @property
+    def round_trips(self) -> int:
+        """How many times this store has spoken to its server."""
+        return self._session.pool.round_trips
+
+    async def open(self) -> None:
+        """Connect, check, migrate."""
+        if self._opened:
+            return
+        self._session.pool.open()
+        try:
+            server = await prepare(self._session)
+        except BaseException:
+            self._session.pool.close()
+            raise
+        if self._replica is not None:
+            self._replica.assume(*roles(server))
+        if server.vectors and server.vector_home:
+            # The instance implements SearchesVectors only if the server has pgvector; else the engine searches itself.
+            self._search.home = server.vector_home
+            self.search_vector = self._search_vector
+        self._opened = True
+
+    async def close(self) -> None:
+        """Close this process's connections."""
+        self._session.pool.close()
+        if self._replica is not None:
+            self._replica.close()
+        self._opened = False
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        cells = [cell(value) for value in key]
+        if "expires_at" in codec(kind).place:
+            cells.append(b"%d" % now)
+        rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows()
+        return (await self._reader.records(kind, rows))[0] if rows else None
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        found: list[R | None] = [None] * len(keys)
+        orgs: dict[str, list[int]] = {}
+        for place, key in enumerate(keys):
+            orgs.setdefault(str(key[0]), []).append(place)
+        for org, places in orgs.items():
+            columns = range(1, len(kind.table.key))
+            cells = [cell(org), *(array_cell([keys[place][i] for place in places]) for i in columns)]
+            if "expires_at" in codec(kind).place:
+                cells.append(b"%d" % now)
+            rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows()
+            for (n, *_), record in zip(rows, await self._reader.records(kind, [row[1:] for row in rows]), strict=True):
+                found[places[n - 1]] = record
+        return found
+
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """Live rows in key (or index) order within the bounds."""
+        if scan.limit is not None and scan.limit <= 0:
+            return []
+        if scan.columns[0] == "org" and scan.prefix:
+            return await self._scan_org(str(scan.prefix[0]), scan, now)
+        # A scan across orgs runs one statement per org and merges: row-level security shows one org at a time.
+        found = [await self._scan_org(org, scan, now) for org in await self.orgs()]
+        merged = heapq.merge(*found, key=_order_key(scan.columns), reverse=scan.reverse)
+        return list(merged)[: scan.limit]
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Do all of the changes or none, in one transaction and one round trip. A replayed append rolls that
+        transaction back; the other changes are then sent again without it."""
+        left, done = list(changes), dict[int, Any]()
+        while left:
+            made = plan(left, now, self._session.writing)
+            places = [place for place in range(len(changes)) if place not in done]
+            try:
+                replies = await self._session.run(made.steps, repeatable=repeatable(left))
+            except Failed as failed:
+                owner = made.owners[failed.place]
+                before = refusal(failed, left, owner)
+                assert owner is not None
+                done[places[owner]] = before
+                del left[owner]
+            else:
+                done.update(zip(places, made.results(replies), strict=True))
+                break
+        return [done[place] for place in range(len(changes))]
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove expired rows for good."""
+        step = Step(sql.PURGE, [cell(now), cell(limit)])
+        replies = await self._session.run([self._session.across(), step], repeatable=True)
+        return dict(replies[1].rows())
+
+    async def claim(
+        self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
+    ) -> list[Job]:
+        """Lease ready jobs to one worker."""
+        cells = [cell(value) for value in (queue, owner, now, lease, limit)]
+        if org is None:
+            steps = [self._session.across(), Step(sql.CLAIM_ANY, cells)]
+        else:
+            steps = [self._session.writing(org), Step(sql.claim_sql(), [*cells, cell(org)])]
+        # Repeatable: jobs of a claim whose reply was lost become due again when their lease runs out.
+        rows = (await self._session.run(steps, repeatable=True))[1].rows()
+        if org is None:
+            rows = [row_of(Job, msgspec.json.decode(text)) for (text,) in rows]
+        jobs: list[Job] = records_of(Job, rows)
+        return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
+
+    async def freeze(self, org: str, *, now: int, to: str | None = None) -> None:
+        """Wait for running writes to an org, then refuse new ones; `to` names the database the org has moved to."""
+        mark = Mark(org=org, name="move", item="org", detail={"to": to}, updated_at=to_datetime(now))
+        await self._exclusively(org, [Put(mark)], now)
+
+    async def unfreeze(self, org: str, *, now: int) -> None:
+        """Accept writes to an org again."""
+        await self._exclusively(org, [Delete(Mark, (org, "move", "org"))], now)
+
+    async def clear(self, org: str, kind: type[Record], *, now: int) -> int:
+        """Delete the rows of a kind from a frozen org."""
+        replies = await self._exclusively(org, [DeleteRange(kind, (org,))], now)
+        return int(replies[0])
+
+    async def _exclusively(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
+        """Apply changes to an org under its advisory lock, which ordinary writers share and this takes exclusively."""
+        made = plan(changes, now, self._session.freezing)
+        alone = Step(b"SELECT pg_advisory_xact_lock(726563681, hashtext($1))", [cell(org)])
+        # The lock comes second: the first step sets the org and the timeouts of the transaction.
+        replies = await self._session.run([made.steps[0], alone, *made.steps[1:]], repeatable=True)
+        return made.results([replies[0], *replies[2:]])
+
+    async def orgs(self) -> list[str]:
+        """Every org that has rows."""
+        replies = await self._session.run([self._session.across(), Step(sql.ORGS, ())], repeatable=True)
+        return [org for (org,) in replies[1].rows()]
+
+    async def search_text(
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
+    ) -> list[Entry]:
+        """Live entries of a namespace that hold any of the terms, best first."""
+        return await self._search.text(org, ns, terms, limit, now, only)
+
+    async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """The document frequency of each term: how many entries hold it in their own text."""
+        return await self._search.counts(org, ns, terms)
+
+    async def _search_vector(
+        self,
+        org: str,
+        ns: str,
+        embedder: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        now: int,
+        only: EntryFilter = ALL_ENTRIES,
+    ) -> list[tuple[Entry, float]]:
+        """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
+        return await self._search.near(org, ns, embedder, vector, limit, now, only)
+
+    async def scrub(self) -> Scrubbed:
+        """Rewrite the tables without dead rows, and remove the write-ahead log that has them."""
+        from .scrub import scrub
+
+        return await scrub(self._session, self._runtime)
+
+    async def partition(
+        self, parts: int, *, table: str | None = None, progress: Callable[[int], Any] | None = None
+    ) -> list[Split]:
+        """Split one table, or all, by org while they are in use; goes on with what was interrupted."""
+        from .partitioning import partition
+
+        return await partition(self._session, parts, table=table, progress=progress)
+
+    async def undo_partition(self) -> list[str]:
+        """Give up splits that have not ended; the names of their tables, which stay as they were."""
+        from .partitioning import undo
+
+        return await undo(self._session)
+
+    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+        """A report on the server, its settings, the schema, row-level security, sizes and problems."""
+        from .health import diagnose
+
+        found = await diagnose(self._session, deep, self.orgs)
+        return found if self._replica is None else await self._replica.diagnosed(found)
+
+    async def _scan_org(self, org: str, scan: Scan[R], now: int) -> list[R]:
+        if scan.where is None:
+            rows = (await self._session.read(org, _scan_step(scan, now))).rows()
+            return await self._reader.records(scan.kind, rows)
+        found: list[R] = []
+        page, more = scan, True
+        while more:
+            rows, more = await self._filtered(org, page, now)
+            records = await self._reader.records(scan.kind, rows)
+            found += [record for record in records if matches(scan.where, document_of(record))]
+            more = more and (scan.limit is None or len(found) < scan.limit)
+            page = _beyond(page, records[-1]) if more else page
+        return found[: scan.limit]
+
+    async def _filtered(self, org: str, scan: Scan[R], now: int) -> tuple[list[Row], bool]:
+        """Rows that the filter's SQL condition accepts, and whether there may be more."""
+        step, limit = _filtered_step(scan, now)
+        try:
+            rows = (await self._session.read(org, step)).rows()
+        except MemoristError as refused:
+            if not cannot_compare(refused):
+                raise
+            # A damaged row: read all rows without the filter, so that the error names the damaged one.
+            step = _scan_step(replace(scan, limit=_PAGE), now)
+            rows, limit = (await self._session.read(org, step)).rows(), _PAGE
+        return rows, limit is not None and len(rows) == limit
+
+
+def _scan_step(scan: Scan[R], now: int) -> Step:
+    """The statement of a scan without its filter."""
+    shape, values = _scan_parts(scan, now)
+    return Step(sql.scan_sql(scan.kind, shape), [cell(value) for value in values])
+
+
+def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
+    """The statement of one page of a scan with a filter, and how many rows it gives at most."""
+    assert scan.where is not None
+    shape, values = _scan_parts(replace(scan, limit=_PAGE), now)
+    condition = translate(scan.where, scan.kind, len(values) + 1)
+    limit = values[-1] = scan.limit if condition.exact else _PAGE  # NULL is no limit
+    text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
+    return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
+
+
+def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
+    after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
+    widths = (len(scan.prefix), len(after), len(before), len(starts))
+    shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
+    values: list[Any] = [*scan.prefix, *after, *before, *starts]
+    if "expires_at" in codec(scan.kind).place:
+        values.append(now)
+    if scan.limit is not None:
+        values.append(scan.limit)
+    return shape, values
+
+
+def _beyond(scan: Scan[R], record: R) -> Scan[R]:
+    """The same scan, from after this record on."""
+    row, place = codec(scan.kind).encode(record), codec(scan.kind).place
+    last = tuple(row[place[name]] for name in scan.columns[len(scan.prefix) :])
+    return replace(scan, before=last) if scan.reverse else replace(scan, after=last)
+
+
+def _order_key(order: tuple[str, ...]) -> Any:
+    return lambda record: tuple(getattr(record, name) for name in order)

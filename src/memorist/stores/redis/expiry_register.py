@@ -1,0 +1,109 @@
+"""Keeps a register of when each org's rows expire, so that `purge` visits only the orgs that have something to remove.
+
+`mm:ending` holds the orgs by their earliest expiry, `mm:{mm:ending}:seen` by when they were last entered. A writer
+enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes the org; an org
+entered less than five minutes ago stays for that long, because its row may not be written yet. Rows and register lie in
+different slots of a Cluster and cannot change atomically: what a stalled writer or an older version left out is found
+by a sweep over all orgs once a day.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from ...errors import StoreError
+from ...ports import to_micros
+from ..base import Change, Increment, Load, Put
+from .connection import Client
+from .keys import ENDING_KEY
+from .scripts import ENDING_ENTER, ENDING_LEAVE
+from .work_register import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
+
+_SWEPT = b""
+"""A member that is no org's name; its score is the time of the last sweep."""
+DUE_ORGS = 1000
+"""How many orgs `purge` reads from the register at a time."""
+
+SWEEP_PART_SECONDS = 0.5
+"""After so long a sweep stops at the end of a page, and goes on at the next purge."""
+
+
+class ExpiryRegister:
+    """The register as one process sees it."""
+
+    def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
+        self._client = client
+        self._holders = holders
+        """From a cursor to the next one and the orgs of that page that hold rows; the cursor after the last is 0."""
+        self._cursor = 0
+        self._entered: dict[str, tuple[float, int]] = {}
+
+    async def enter(self, org: str, changes: Sequence[Change]) -> None:
+        """Enter an org in the register if its changes write rows that expire."""
+        ends = _earliest(changes)
+        if ends is None:
+            return
+        at, known = self._entered.get(org, (-ENTER_SECONDS, 0))
+        if known <= ends and time.monotonic() - at < ENTER_SECONDS:
+            return
+        try:
+            await self._client.script(ENDING_ENTER, ENDING_KEY, [b"%.3f" % time.time(), ends, org], write=False)
+        except StoreError as full:
+            # A server out of memory still accepts batches that delete; the daily sweep finds what they left out.
+            if full.facts.get("code") != "OOM":
+                raise
+            return
+        if len(self._entered) > 10_000:
+            self._entered.clear()
+        self._entered[org] = (time.monotonic(), ends)
+
+    async def due(self, now: int) -> list[str]:
+        """Up to DUE_ORGS orgs that may have expired rows."""
+        found = await self._client.command(
+            ENDING_KEY, b"ZRANGE", ENDING_KEY, b"-inf", now, b"BYSCORE", b"LIMIT", 0, DUE_ORGS
+        )
+        return [bytes(org).decode() for org in found]
+
+    async def sweep(self) -> None:
+        """Enter every org that has rows which expire, unless that was done within the last day. With very many orgs
+        each call does a part, so that no purge takes long."""
+        key, began = b"mm:{" + ENDING_KEY + b"}:seen", time.monotonic()
+        if not self._cursor:
+            last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
+            if last is not None and time.time() - float(last) < SWEEP_SECONDS:
+                return
+        now = b"%.3f" % time.time()
+        while True:
+            self._cursor, found = await self._holders(self._cursor)
+            for org in found:
+                # An expiry in the past makes the next purge visit the org.
+                await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
+            if not self._cursor:
+                await self._client.command(ENDING_KEY, b"ZADD", key, now, _SWEPT)
+                return
+            if time.monotonic() - began > SWEEP_PART_SECONDS:
+                return
+
+    async def leave(self, ends: Sequence[tuple[str, bytes]], now: int) -> None:
+        """Set the next expiry of each org that was purged; an empty one removes the org."""
+        if not ends:
+            return
+        for org, _ in ends:
+            self._entered.pop(org, None)
+        again = now + int(KEEP_SECONDS * 1e6)
+        args: list[Any] = [b"%.3f" % (time.time() - KEEP_SECONDS), again]
+        for pair in ends:
+            args += pair
+        await self._client.script(ENDING_LEAVE, ENDING_KEY, args, write=False)
+
+
+def _earliest(changes: Sequence[Change]) -> int | None:
+    """The earliest expiry in a batch. Messages expire with their thread, for which the org was entered."""
+    ends = [
+        to_micros(at)
+        for change in changes
+        if isinstance(change, Put | Load | Increment) and (at := getattr(change.record, "expires_at", None)) is not None
+    ]
+    return min(ends, default=None)

@@ -1,0 +1,81 @@
+"""Encodes record keys as Redis keys: the org is the hash tag, and the bytes of a key sort in the order of its columns.
+
+`mm:{org}:facts:user:ada␀name␀` is a row; the sorted sets `mm:{org}:@facts`, `mm:{org}:@jobs:1` and `mm:{org}:!facts`
+hold the rows of a table by key, by its first index, and by expiry. One org is one slot of a Cluster, so its batches are
+atomic there too; org names are percent-encoded, so that none can contain the braces of another's tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from ...errors import InvalidValue
+from ...records import Key
+
+PREFIX = "mm"
+SCHEMA_KEY = b"mm:schema"
+ORGS_KEY = b"mm:orgs"
+WORK_KEY = b"mm:work"
+ENDING_KEY = b"mm:ending"
+EMPTY_KEY = b"mm:{mm:orgs}:empty"
+"""Orgs found without rows, scored by the time; the hash tag puts it into the slot of `mm:orgs`."""
+_INT_OFFSET = 1 << 63
+_TIME_OFFSET = 10**18
+# A byte above all of UTF-8 and of our digits: it ends a range. (The scripts also use 0xFE: it separates a member of an
+# index from its row's key.)
+AFTER_ALL = b"\xff"
+
+
+def base_of(org: str) -> bytes:
+    """The prefix of every key of an org; braces and other special characters are percent-encoded."""
+    return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
+
+
+def encode_key(columns: Sequence[str | int]) -> bytes:
+    """Bytes that compare as the columns do; every column is terminated or of fixed width, so none is another's
+    prefix."""
+    return b"".join([_encode_column(column) for column in columns])
+
+
+def _encode_column(column: str | int) -> bytes:
+    return encode_text(column) if isinstance(column, str) else encode_number(column)
+
+
+def encode_text(column: str) -> bytes:
+    """A text column; NUL ends it, so none may be inside."""
+    if "\0" in column:
+        raise InvalidValue("a key with a NUL, which no store can keep")
+    try:
+        return column.encode() + b"\0"
+    except UnicodeEncodeError as cause:
+        raise InvalidValue("a key with a lone surrogate, which no store can keep") from cause
+
+
+def encode_number(column: int) -> bytes:
+    """A signed 64-bit column as 16 hex digits, offset so that negative numbers sort first."""
+    return b"%016x" % (column + _INT_OFFSET)
+
+
+def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:
+    """The range of members, `low` included and `high` excluded, of a scan or a DeleteRange."""
+    head = encode_key(prefix)
+    low, high = head, head + AFTER_ALL
+    if starts:
+        text = head + starts.encode("utf-8", "surrogatepass")
+        low, high = text, text + AFTER_ALL
+    if after is not None:
+        low = max(low, head + encode_key(after) + AFTER_ALL)
+    if before is not None:
+        high = min(high, head + encode_key(before))
+    return low, high
+
+
+def stamp(micros: int) -> str:
+    """A time as digits of one width: comparing them as text compares the times."""
+    return f"{micros + _TIME_OFFSET:019d}"
+
+
+def unstamp(text: bytes) -> int:
+    """The microseconds of a stamp."""
+    return int(text) - _TIME_OFFSET

@@ -1,0 +1,24 @@
+"""Records the schema version under one key of the server, so that an old program refuses data it cannot read."""
+
+from __future__ import annotations
+
+from ...errors import SchemaError
+from ..migrations import refuse_newer
+from .connection import Client
+from .keys import SCHEMA_KEY
+
+SCHEMA = 1
+NEEDS = 1
+"""The oldest schema that a program must know to use what this one writes; both numbers are stored on the server."""
+
+
+async def prepare(client: Client) -> None:
+    """Record our schema version on a new server; raise SchemaError on one whose rows this version cannot read."""
+    found = await client.command(SCHEMA_KEY, b"GET", SCHEMA_KEY)
+    if found is None:
+        await client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), b"NX")
+        return
+    parts = bytes(found).split()
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+        raise SchemaError("the key mm:schema of this Redis is not ours; use another server or database number")
+    refuse_newer(int(parts[0]), int(parts[1]), SCHEMA)

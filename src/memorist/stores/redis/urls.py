@@ -1,0 +1,85 @@
+"""Parses Redis URLs, which name one server, the Sentinels of a service, or some nodes of a Cluster."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from ...errors import UsageError
+
+Address = tuple[str, int]
+SCHEMES = (
+    "redis", "rediss", "unix", "redis+unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
+)  # fmt: skip
+WAIT_MS = 1000
+
+
+class Servers(NamedTuple):
+    """The parts of a URL."""
+
+    plain: str
+    """A URL that redis-py reads: how to connect to any of the servers that hold data."""
+    cluster: bool = False
+    service: str | None = None
+    """The name under which Sentinels know the primary; None without Sentinels."""
+    seeds: tuple[Address, ...] = ()
+    """The nodes or Sentinels that the URL names."""
+    replicas: int = 0
+    """How many replicas must have a write before it is acknowledged."""
+    wait_ms: int = WAIT_MS
+
+
+def parse_url(url: str) -> Servers:
+    """Read `redis://…`, `redis+cluster://host:port,…` or `redis+sentinel://host:port,…/service`."""
+    scheme, mark, rest = url.partition("://")
+    if scheme.startswith("valkey"):
+        scheme = "redis" + scheme.removeprefix("valkey")
+    if not mark or scheme not in SCHEMES:
+        raise UsageError(
+            "not a Redis URL; write redis://, rediss://, unix://, redis+cluster://host:port or "
+            "redis+sentinel://host:port/service"
+        )
+    rest, replicas, wait_ms = _ours(rest)
+    plain, _, kind = scheme.partition("+")
+    if kind not in ("cluster", "sentinel"):
+        return Servers(f"{'unix' if kind == 'unix' else scheme}://{rest}", replicas=replicas, wait_ms=wait_ms)
+    account, at, place = rest.rpartition("@")
+    hosts, _, tail = place.partition("/")
+    seeds = tuple(_address(host, 26379 if kind == "sentinel" else 6379) for host in hosts.split(","))
+    if kind == "cluster":
+        first = f"{plain}://{account}{at}{hosts.split(',')[0]}" + (f"/{tail}" if tail else "")
+        return Servers(first, cluster=True, seeds=seeds, replicas=replicas, wait_ms=wait_ms)
+    path, query, options = tail.partition("?")
+    service, _, database = path.partition("/")
+    if not service:
+        raise UsageError("name the service that the Sentinels watch: redis+sentinel://host:26379/mymaster")
+    first = f"{plain}://{account}{at}{hosts.split(',')[0]}/{database}{query}{options}"
+    return Servers(first, service=unquote(service), seeds=seeds, replicas=replicas, wait_ms=wait_ms)
+
+
+def _address(host: str, port: int) -> Address:
+    parts = urlsplit(f"//{host}")
+    return parts.hostname or "localhost", parts.port or port
+
+
+def _ours(rest: str) -> tuple[str, int, int]:
+    """The rest of a URL without our own options, then the number of replicas and the wait in milliseconds."""
+    body, mark, query = rest.partition("?")
+    if not mark:
+        return rest, 0, WAIT_MS
+    pairs = parse_qsl(query, keep_blank_values=True)
+    given = dict(pairs)
+    kept = urlencode([pair for pair in pairs if not pair[0].startswith("memorist_")], quote_via=quote)
+    unknown = [name for name in given if name.startswith("memorist_") and name not in _OPTIONS]
+    if unknown:
+        raise UsageError(f"unknown option {unknown[0]} in the URL; there are {', '.join(_OPTIONS)}")
+    try:
+        replicas, wait = int(given.get(_OPTIONS[0], 0)), float(given.get(_OPTIONS[1], WAIT_MS / 1000))
+    except ValueError:
+        raise UsageError(f"{_OPTIONS[0]} is a whole number, {_OPTIONS[1]} are seconds") from None
+    if replicas < 0 or not 0.001 <= wait <= 60:
+        raise UsageError(f"{_OPTIONS[0]} is 0 or more, {_OPTIONS[1]} from 0.001 to 60 seconds")
+    return body + (f"?{kept}" if kept else ""), replicas, round(wait * 1000)
+
+
+_OPTIONS = ("memorist_replicas", "memorist_replicas_timeout")

@@ -1,0 +1,494 @@
+"""Opens, creates and migrates a file, and manages one process's connections to it: one writer, several readers."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakSet, finalize
+
+import apsw
+
+from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
+from .errors import BUSY_SECONDS, driver_errors, translated
+from .fast_write import SCHEMA
+from .folder_lock import folder_lock
+from .schema import migrate
+
+T = TypeVar("T")
+APPLICATION_ID = 0x4D656D6F  # "Memo"
+_HEADER_BYTES, _MARK_AT = 100, 68
+"""The size of the header of an SQLite file, and the offset of the application id in it."""
+PAGE_BYTES = 8192
+"""Twice SQLite's default: rows of a few hundred bytes waste half as much space at the ends of pages, and an append
+takes 3 µs more."""
+BALLAST_BYTES = 1 << 20
+_UNKNOWN = "the disk failed while committing; read back before writing it again"
+"""After a failed fsync nobody knows whether the pages were written; only a later read can tell."""
+_MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
+_CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
+_abandoned: list[Any] = []
+"""Connections inherited through a fork; the child keeps them referenced, unused and open, because closing them would
+break the parent's."""
+_open_here: dict[str, int] = {}
+"""How many connections this process has to each file. Opening a file a second time and closing that descriptor would
+drop all POSIX locks of the process on it."""
+
+
+_forks = 0
+"""How many forks lie between the first process and this one. Comparing a number is cheaper than asking for the pid."""
+_living: WeakSet[Connections] = WeakSet()
+_connecting = threading.Lock()
+"""Held while a connection is made, and by a fork, so that neither happens during the other."""
+_held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
+"""The cursors and locks that `_before_fork` took; `_after_fork_in_parent` gives them back."""
+_hurry = threading.local()
+"""`now` is true in a thread that must not wait for a lock."""
+_FORK_SECONDS = 10.0
+"""How long a fork and `close()` wait for other threads that are inside SQLite."""
+_SHARED_LOCK = (0x40000002, 510)
+_SHM_LOCK = (128, 1)
+"""Offset and length of the locks by which SQLite knows that a file is in use: in the database and in its `-shm`
+file."""
+
+
+def _before_fork() -> None:
+    """Wait until no thread is inside SQLite, and keep threads out until the process has forked.
+
+    A child gets a copy of SQLite's table of locks. A lock that the parent holds at that moment would stay in the copy
+    forever, and the child could never write; a mutex that another thread holds would never be released.
+    """
+    # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
+    locked = [(one, one._lock.acquire(timeout=_FORK_SECONDS)) for one in list(_living)]
+    _connecting.acquire(timeout=_FORK_SECONDS)
+    _held.extend((one, one._hold_readers(), got) for one, got in locked)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        one, cursors, got = _held.pop()
+        one._idle.extend(cursors)
+        if got:
+            one._lock.release()
+    if _connecting.locked():
+        _connecting.release()
+
+
+def _after_fork_in_child() -> None:
+    global _forks, _connecting
+    _forks += 1
+    _connecting = threading.Lock()
+    for one, cursors, _ in _held:
+        one._idle.extend(cursors)
+        one._lock_as_child()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+class Locked:
+    """Returned by `read_at_once` when another process holds the file, so that the read would have to wait."""
+
+
+LOCKED = Locked()
+
+
+class Connections:
+    """A writer connection and a pool of readers, one per concurrent read; a forked child opens its own."""
+
+    def __init__(self, path: str, durability: str) -> None:
+        self.path = path
+        self._real = os.path.realpath(path)
+        self._synchronous = "FULL" if durability == "full" else "NORMAL"
+        self._file: tuple[int, ...] | None = None
+        """Inode and device of the open file, to notice when another file takes its path."""
+        self._moved = array("i", (0,))
+        """The integer into which SQLite writes whether the file was moved, see `_check_file`."""
+        self._moved_at = self._moved.buffer_info()[0]
+        self._stale = ""
+        self._shm = 0
+        self._closed = False
+        self._reset()
+        _living.add(self)
+        finalize(self, _uncount, self._real, self._all)
+
+    def _reset(self) -> None:
+        self._forks = _forks
+        self._idle: list[apsw.Cursor] = []
+        self._all: list[apsw.Connection] = getattr(self, "_all", [])
+        self._writer: apsw.Cursor | None = None
+        self._lock = threading.Lock()
+
+    def _hold_readers(self) -> list[apsw.Cursor]:
+        """Take every reader's cursor from the pool, waiting for those in use."""
+        taken: list[apsw.Cursor] = []
+        try:
+            self._shm = os.stat(self._real + "-shm").st_ino
+        except OSError:
+            self._shm = 0
+        until = time.monotonic() + _FORK_SECONDS
+        while len(taken) < len(self._all) - (self._writer is not None) and time.monotonic() < until:
+            try:
+                taken.append(self._idle.pop())
+            except IndexError:
+                time.sleep(0.0005)
+        return taken
+
+    def _lock_as_child(self) -> None:
+        """Take the shared locks by which other processes know that this child uses the file.
+
+        POSIX locks are not inherited, although the child's copy of SQLite's table says that they are held. Without them
+        the parent, on closing, would consider itself the last user and remove the write-ahead log that the child uses.
+        """
+        if not self._all:
+            return
+        try:
+            import fcntl
+
+            for path, (start, length) in ((self._real, _SHARED_LOCK), (self._real + "-shm", _SHM_LOCK)):
+                # The descriptor stays open: closing it would drop every lock of this process on the file.
+                handle = os.open(path, os.O_RDWR)
+                fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
+            self._stale = "" if os.fstat(handle).st_ino == self._shm else _CLOSED
+        except OSError:
+            self._stale = _CLOSED
+
+    def _after_fork(self) -> None:
+        if self._stale:
+            raise StoreUnavailable(self._stale, path=self._real)
+        _abandoned.extend((self._idle, list(self._all), self._writer))
+        _open_here.pop(self._real, None)
+        self._all.clear()
+        self._reset()
+
+    def open(self) -> None:
+        """Check, create and migrate the file under a lock on its folder; an open one stays as it is."""
+        if self._writer is not None and self._forks == _forks:
+            return
+        self._forks = _forks
+        self._closed = False
+        with driver_errors("opening it"), _directory_lock(self._real):
+            _refuse_strangers(self._real)
+            created = _create(self._real)
+            try:
+                connection = self._connect()
+                migrate(connection)
+                if created:
+                    _make_ballast(self._real)
+            except BaseException:
+                self._close_all()
+                raise
+            self._new_writer(connection)
+
+    def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
+        """The one cursor that writes, on a connection with the temporary views of fast_write.py."""
+        connection = connection or self._connect()
+        connection.execute(SCHEMA)
+        self._writer = connection.cursor()
+        return self._writer
+
+    def _connect(self) -> apsw.Connection:
+        if self._closed:
+            raise UsageError("this memory was closed meanwhile; open another one")
+        with _connecting:
+            # Without SQLite's own mutex, which would be taken for every cell that is read: no two threads use one
+            # connection at once, since readers are taken from a pool and the writer has a lock.
+            connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
+            self._all.append(connection)
+            _open_here[self._real] = _open_here.get(self._real, 0) + 1
+        try:
+            self._set_up(connection)
+        except BaseException:
+            # Closing and forking wait for every connection of `_all`, so that none may be there which nobody has.
+            self._all.remove(connection)
+            _uncount(self._real, [connection])
+            connection.close()
+            raise
+        return connection
+
+    def _set_up(self, connection: apsw.Connection) -> None:
+        file = os.stat(self._real)[1:3]
+        if self._file not in (None, file):
+            raise StoreUnavailable(_MOVED, path=self._real)
+        self._file = file
+        connection.set_busy_handler(_patience())
+        connection.execute(
+            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
+            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
+            "PRAGMA wal_autocheckpoint = 1000"
+        ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
+
+    def read(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run a read transaction on a connection that no other thread uses meanwhile."""
+        if self._forks != _forks:
+            self._after_fork()
+        try:
+            cursor = self._idle.pop()
+        except IndexError:
+            cursor = self._new_reader()
+        try:
+            return work(cursor)
+        except (apsw.Error, UnicodeDecodeError) as cause:
+            raise translated(cause, "reading") from cause
+        finally:
+            self._renew(cursor)
+
+    def read_rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """All rows of one statement; a faster `read`, which keeps the cursor because its statement has ended."""
+        if self._forks != _forks:
+            self._after_fork()
+        try:
+            cursor = self._idle.pop()
+        except IndexError:
+            cursor = self._new_reader()
+        try:
+            rows = cursor.execute(sql, values).fetchall()
+        except BaseException as cause:
+            self._renew(cursor)
+            if isinstance(cause, apsw.Error | UnicodeDecodeError):
+                raise translated(cause, "reading") from cause
+            raise
+        self._idle.append(cursor)
+        return rows
+
+    def _new_reader(self) -> apsw.Cursor:
+        with driver_errors("opening it"):
+            return self._connect().cursor()
+
+    def _renew(self, cursor: apsw.Cursor) -> None:
+        """Give a connection back to the pool with a new cursor.
+
+        A statement that was not read to its end would keep its snapshot, and the log could never be reset.
+        """
+        connection = cursor.connection
+        cursor.close(True)
+        self._idle.append(connection.cursor())
+
+    def read_at_once(self, function: Callable[..., T], *args: Any) -> T | Locked:
+        """Run a function that reads on the caller's thread; returns LOCKED instead of waiting for a locked file,
+        because that would block the event loop."""
+        _hurry.now = True
+        try:
+            return function(*args)
+        except StoreTimeout:
+            return LOCKED
+        finally:
+            _hurry.now = False
+
+    def write_one(self, sql: str, values: Sequence[Any]) -> bool:
+        """Run one statement of fast_write.py as its own transaction; False if one of its guards failed."""
+        if self._forks != _forks:
+            self._after_fork()
+        with self._lock:
+            try:
+                cursor = self._writer or self._new_writer()
+                cursor.execute(sql, values)
+                self._check_file(cursor)
+                return True
+            except apsw.ConstraintError:
+                return False
+            except apsw.IOError as cause:
+                raise UnknownOutcome(_UNKNOWN) from cause
+            except apsw.Error as cause:
+                raise translated(cause, "writing") from cause
+
+    def write(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run a write transaction, BEGIN IMMEDIATE … COMMIT; an error rolls it back."""
+        if self._forks != _forks:
+            self._after_fork()
+        with self._lock:
+            try:
+                cursor = self._writer or self._new_writer()
+                cursor.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(cursor)
+                except BaseException:
+                    self._roll_back(cursor)
+                    raise
+                self._commit(cursor)
+                self._check_file(cursor)
+                return result
+            except (apsw.Error, UnicodeDecodeError) as cause:
+                raise translated(cause, "writing") from cause
+
+    def _check_file(self, cursor: apsw.Cursor) -> None:
+        """Raise StoreUnavailable after a commit if the open file is no longer the one under its path.
+
+        SQLite compares the inode under the path with that of the open file, in less time than os.stat() takes.
+        """
+        cursor.connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, self._moved_at)
+        if self._moved[0]:
+            raise StoreUnavailable(_MOVED, path=self._real)
+
+    def _commit(self, cursor: apsw.Cursor) -> None:
+        try:
+            cursor.execute("COMMIT")
+        except apsw.IOError as cause:
+            self._roll_back(cursor)
+            raise UnknownOutcome(_UNKNOWN) from cause
+        except apsw.Error:
+            self._roll_back(cursor)
+            raise
+
+    @staticmethod
+    def _roll_back(cursor: apsw.Cursor) -> None:
+        if cursor.connection.in_transaction:
+            cursor.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connections that this process opened, once the threads that use them are done."""
+        if self._forks == _forks:
+            with self._lock:
+                self._closed = True
+                self._hold_readers()
+                self._close_all()
+
+    def _close_all(self) -> None:
+        failed = None
+        for connection in self._all:
+            try:
+                connection.close()
+            except apsw.Error as cause:  # close the others too, then raise
+                failed = cause
+        _uncount(self._real, self._all)
+        self._all.clear()
+        self._file = None
+        self._reset()
+        if failed is not None:
+            raise translated(failed, "closing it") from failed
+
+    def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run a deletion on a full disk in the space that the ballast file frees. Pages that it frees are not zeroed,
+        as that would need space too."""
+        self.release_ballast()
+        self._secure_delete("FAST")
+        try:
+            return self.write(work)
+        finally:
+            self._secure_delete("ON")
+            self.keep_ballast()
+
+    def _secure_delete(self, how: str) -> None:
+        with self._lock, driver_errors("making room"):
+            if self._writer is not None:
+                self._writer.execute(f"PRAGMA secure_delete = {how}").fetchall()
+
+    def release_ballast(self) -> bool:
+        """Remove the ballast file, whose space lets a deletion succeed on a full disk; False if there was none."""
+        try:
+            os.unlink(self._real + "-ballast")
+        except FileNotFoundError:
+            return False
+        return True
+
+    def keep_ballast(self) -> None:
+        """Make the ballast file again if the disk has space."""
+        _make_ballast(self._real)
+
+    def files(self) -> list[Path]:
+        """The existing files of the database: itself, its logs and the ballast."""
+        names = [self._real + end for end in ("", "-wal", "-shm", "-journal", "-ballast")]
+        return [Path(name) for name in names if os.path.exists(name)]
+
+
+def _uncount(real: str, connections: list[apsw.Connection]) -> None:
+    """Subtract closed connections from `_open_here`; for a store dropped without `close()` its finalizer does so."""
+    left = _open_here.get(real, 0) - len(connections)
+    if left > 0:
+        _open_here[real] = left
+    else:
+        _open_here.pop(real, None)
+
+
+def _patience() -> Any:
+    """A busy handler with short random waits; SQLite's own sleeps for up to 100 ms, and some writers starve."""
+    started = [0.0]
+
+    def wait(count: int) -> bool:
+        if getattr(_hurry, "now", False):
+            return False
+        if count == 0:
+            started[0] = time.monotonic()
+        elif time.monotonic() - started[0] > BUSY_SECONDS:
+            return False
+        time.sleep(random.uniform(0.0001, 0.001 if count < 20 else 0.005))
+        return True
+
+    return wait
+
+
+@contextmanager
+def _directory_lock(path: str) -> Iterator[None]:
+    """Let one process at a time create or migrate files of a folder."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")
+    with folder_lock(folder):
+        yield
+
+
+def _refuse_strangers(path: str) -> None:
+    """Raise SchemaError for a file that is not ours, without changing it."""
+    if path in _open_here or not os.path.exists(path) or os.path.getsize(path) == 0:
+        return
+    name = os.path.basename(path)
+    try:
+        # Read the header directly, not through SQLite: after a power cut the later pages may only be in the WAL.
+        with open(path, "rb") as file:
+            head = file.read(_HEADER_BYTES)
+    except OSError as cause:
+        raise StoreUnavailable(f"{name!r} cannot be read ({type(cause).__name__})") from cause
+    if not head.startswith(b"SQLite format 3\0"):
+        raise SchemaError(f"{name!r} is not a Memorist file; choose another path")
+    mark = int.from_bytes(head[_MARK_AT : _MARK_AT + 4], "big")
+    if mark != APPLICATION_ID and not os.path.exists(path + "-journal"):
+        raise SchemaError(f"{name!r} is a SQLite database of another program; choose another path")
+
+
+def _create(path: str) -> bool:
+    """Make the file, readable by its owner alone, and set our application id before anything else is written."""
+    if os.path.exists(path) and os.path.getsize(path) > 0:
+        return False
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # In rollback-journal mode, so that the application id is in the file itself and not in a WAL.
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA application_id = {APPLICATION_ID}; VACUUM")
+    finally:
+        connection.close()
+    return True
+
+
+def _allocate(handle: int, size: int) -> bool:
+    """Reserve disk space, by writing zeros where there is no posix_fallocate (macOS, Windows); False if there is
+    none."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(handle, 0, size)
+            return True
+        return os.write(handle, bytes(size)) == size
+    except OSError:
+        return False
+
+
+def _make_ballast(path: str) -> None:
+    """Make the ballast file: space to give back when the disk is full, because a DELETE needs space too."""
+    ballast = path + "-ballast"
+    try:
+        handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return
+    try:
+        full = _allocate(handle, BALLAST_BYTES)
+    finally:
+        os.close(handle)
+    if not full:
+        os.unlink(ballast)  # a sparse file would reserve nothing

@@ -1,0 +1,51 @@
+"""A lock that one process at a time holds on a folder: `flock` on the folder itself, a locked file on Windows."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def folder_lock(folder: str) -> Iterator[None]:
+    """Hold the lock; the system releases it when the process ends, however it ends."""
+    handle = _opened(folder)
+    try:
+        _lock(handle)
+        yield
+    finally:
+        # Closing the descriptor releases the lock on both systems.
+        os.close(handle)
+
+
+if sys.platform == "win32":
+    import msvcrt
+    import tempfile
+
+    def _opened(folder: str) -> int:
+        # Windows cannot open a folder; an empty file, which is never removed, stands for it.
+        name = f"memorist-{zlib.crc32(os.path.normcase(os.path.realpath(folder)).encode()):08x}.lock"
+        return os.open(os.path.join(tempfile.gettempdir(), name), os.O_RDWR | os.O_CREAT)
+
+    def _lock(handle: int) -> None:
+        while True:
+            try:
+                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+            except OSError:  # msvcrt gives up after ten seconds
+                continue
+            return
+
+else:
+
+    def _opened(folder: str) -> int:
+        return os.open(folder, os.O_RDONLY)
+
+    def _lock(handle: int) -> None:
+        try:
+            import fcntl
+        except ImportError:  # no flock on this system (WebAssembly): SQLite's own locks must do
+            return
+        fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,0 +1,63 @@
+"""Group commit: writes that wait for the file at the same time share one transaction, and so one fsync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+
+from ...errors import MemoristError, StoreError, StoreTimeout, UnknownOutcome
+from ...runtime import Failed, Outcome
+from ..base import Change
+from .changes import encode_changes, run_changes
+from .connection import Connections
+from .fast_write import FastWrite, within
+
+Unit = tuple[Sequence[Change], int]
+"""The changes of one caller, and their time."""
+
+
+class GroupCommit:
+    """Applies the units of several callers in order, each atomically (a savepoint inside the shared transaction)."""
+
+    def __init__(self, connections: Connections, fast: FastWrite, general: Callable[..., list[Any]]) -> None:
+        self._connections = connections
+        self._fast = fast
+        self._general = general
+
+    def apply(self, units: Sequence[Unit]) -> list[Outcome[list[Any]]]:
+        """The outcome of each unit, returned once all of them are durable.
+
+        A refusal of ours (a failed guard, a missing thread) fails one unit and not the others. If the driver fails, the
+        whole transaction is rolled back and each unit is applied alone, so that each gets its own outcome.
+        """
+        if len(units) > 1:
+            try:
+                return self._connections.write(lambda cursor: [self._done(cursor, *unit) for unit in units])
+            except (StoreTimeout, UnknownOutcome) as error:
+                return [Failed(error)] * len(units)  # alone, each would wait as long for the same lock
+            except StoreError:
+                pass  # rolled back; applying them one by one shows which unit fails
+        return [self._done_alone(*unit) for unit in units]
+
+    def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
+        done = self._fast.apply(changes, within(cursor))
+        if done is not None:
+            return done
+        cursor.execute("SAVEPOINT unit")
+        try:
+            done = run_changes(cursor, changes, encode_changes(changes), now)
+        except MemoristError as refused:
+            cursor.execute("ROLLBACK TO unit; RELEASE unit")
+            return Failed(refused)
+        cursor.execute("RELEASE unit")
+        self._fast.learn(changes, done)
+        return done
+
+    def _done_alone(self, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
+        try:
+            done = self._fast.apply(changes)
+            return self._general(changes, now) if done is None else done
+        except Exception as error:
+            return Failed(error)

@@ -1,0 +1,400 @@
+-- needs: 1
+-- One table per record of records.py, with a column for each of its fields; a test proves that they agree.
+-- Times are integer microseconds since the epoch; JSON columns hold exact JSON text; crc guards evidence.
+
+CREATE TABLE migrations (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  needs INTEGER NOT NULL,
+  applied_at INTEGER NOT NULL
+);
+
+CREATE TABLE audit (
+  org TEXT NOT NULL,
+  id TEXT NOT NULL,
+  action TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  user TEXT,
+  source TEXT,
+  detail TEXT,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  PRIMARY KEY (org, id)
+);
+CREATE UNIQUE INDEX audit_by_subject ON audit (org, subject, id);
+CREATE INDEX audit_expiry ON audit (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE checkpoint_steps (
+  org TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  snapshot INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  completed TEXT,
+  status TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, task_id, number)
+);
+
+CREATE TABLE chunks (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  document TEXT NOT NULL,
+  part TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  heading TEXT,
+  start INTEGER NOT NULL,
+  stop INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, document, part)
+);
+
+CREATE TABLE documents (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  id TEXT NOT NULL,
+  title TEXT,
+  source TEXT,
+  metadata TEXT,
+  text TEXT NOT NULL,
+  chunks INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  trust TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, id)
+);
+CREATE INDEX documents_expiry ON documents (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE entities (
+  org TEXT NOT NULL,
+  type TEXT NOT NULL,
+  id TEXT NOT NULL,
+  value TEXT,
+  status TEXT NOT NULL,
+  fresh_until INTEGER NOT NULL,
+  owner TEXT,
+  leased_until INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, type, id)
+) WITHOUT ROWID;
+CREATE INDEX entities_expiry ON entities (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE entries (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  parent TEXT NOT NULL,
+  id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  stamp INTEGER NOT NULL,
+  terms TEXT NOT NULL,
+  context_terms TEXT NOT NULL,
+  signals BLOB NOT NULL,
+  role TEXT,
+  speaker TEXT,
+  trust TEXT NOT NULL,
+  confidence REAL NOT NULL,
+  uses INTEGER NOT NULL,
+  metadata TEXT,
+  source TEXT,
+  embedder TEXT,
+  vector BLOB,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  PRIMARY KEY (org, ns, kind, parent, id)
+);
+CREATE UNIQUE INDEX entries_by_stamp ON entries (org, ns, stamp, kind, parent, id);
+CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE fact_versions (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT,
+  confidence REAL NOT NULL,
+  sources TEXT,
+  actor TEXT NOT NULL,
+  trust TEXT NOT NULL,
+  status TEXT NOT NULL,
+  reason TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  indexed TEXT,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, key, version)
+) WITHOUT ROWID;
+CREATE INDEX fact_versions_expiry ON fact_versions (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE facts (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT,
+  confidence REAL NOT NULL,
+  sources TEXT,
+  actor TEXT NOT NULL,
+  trust TEXT NOT NULL,
+  status TEXT NOT NULL,
+  reason TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  indexed TEXT,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, key)
+) WITHOUT ROWID;
+CREATE INDEX facts_expiry ON facts (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE jobs (
+  org TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  item TEXT NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  run_at INTEGER NOT NULL,
+  owner TEXT,
+  leased_until INTEGER,
+  payload TEXT,
+  error TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, queue, ns, item)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX jobs_ready ON jobs (queue, status, run_at, org, ns, item);
+
+CREATE TABLE learnings (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  id TEXT NOT NULL,
+  content TEXT NOT NULL,
+  type TEXT NOT NULL,
+  confidence REAL NOT NULL,
+  usage_count INTEGER NOT NULL,
+  last_used INTEGER,
+  sources TEXT,
+  actor TEXT NOT NULL,
+  trust TEXT NOT NULL,
+  status TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, id)
+) WITHOUT ROWID;
+CREATE INDEX learnings_expiry ON learnings (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE links (
+  org TEXT NOT NULL,
+  source TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  target TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (org, source, kind, target)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX links_by_target ON links (org, target, source, kind);
+
+CREATE TABLE marks (
+  org TEXT NOT NULL,
+  name TEXT NOT NULL,
+  item TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  detail TEXT,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, name, item)
+) WITHOUT ROWID;
+
+CREATE TABLE messages (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  role TEXT NOT NULL,
+  content TEXT,
+  name TEXT,
+  extra TEXT,
+  shape TEXT,
+  metadata TEXT,
+  importance REAL,
+  pinned INTEGER NOT NULL,
+  trust TEXT,
+  tokens INTEGER,
+  counter TEXT,
+  created_at INTEGER,
+  expires_at INTEGER,
+  raw TEXT,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, thread, seq)
+);
+CREATE INDEX messages_expiry ON messages (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE receipts (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  key TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (org, thread, key)
+) WITHOUT ROWID;
+
+CREATE TABLE state (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, key)
+) WITHOUT ROWID;
+CREATE INDEX state_expiry ON state (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE summaries (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  last INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  tokens INTEGER NOT NULL,
+  ns TEXT NOT NULL,
+  sources TEXT,
+  method TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, thread, last)
+);
+
+CREATE TABLE tasks (
+  org TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  saved INTEGER NOT NULL,
+  base INTEGER NOT NULL,
+  keep INTEGER,
+  completed INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  owner TEXT,
+  fence INTEGER NOT NULL,
+  leased_until INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, task_id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX tasks_by_ns ON tasks (org, ns, task_id);
+CREATE INDEX tasks_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE threads (
+  org TEXT NOT NULL,
+  id TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  title TEXT,
+  metadata TEXT,
+  length INTEGER NOT NULL,
+  start INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX threads_by_ns ON threads (org, ns, id);
+CREATE INDEX threads_expiry ON threads (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE tombstones (
+  org TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (org, kind, fingerprint)
+) WITHOUT ROWID;
+
+CREATE TABLE working (
+  org TEXT NOT NULL,
+  user TEXT NOT NULL,
+  session TEXT NOT NULL,
+  doc TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, user, session)
+) WITHOUT ROWID;
+CREATE INDEX working_expiry ON working (expires_at) WHERE expires_at IS NOT NULL;
+
+-- The text index over entries. It keeps no text (content = ''): only our own analysed terms, each under the code of its
+-- namespace, so that searching one namespace costs the same whatever else is in the file. Places are kept (detail = full):
+-- without them bm25() is 0 for every row, and the cut would keep the oldest instead of the best.
+CREATE VIRTUAL TABLE entries_text USING fts5 (
+  terms, context_terms,
+  content = '', contentless_delete = 1, tokenize = 'ascii'
+);
+CREATE VIRTUAL TABLE entries_terms USING fts5vocab (entries_text, 'col');
+
+-- Whatever deletes an entry takes it out of the index too. Adding is done by the store, which codes the terms.
+CREATE TRIGGER entries_text_delete AFTER DELETE ON entries BEGIN
+  DELETE FROM entries_text WHERE rowid = old.rowid;
+END;
+
+-- Records of integrations, and the pieces of those whose data is long.
+
+CREATE TABLE records (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  key TEXT NOT NULL,
+  data BLOB,
+  form TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  upload TEXT,
+  pieces INTEGER NOT NULL,
+  metadata TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, key)
+);
+CREATE INDEX records_expiry ON records (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE record_pieces (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  key TEXT NOT NULL,
+  upload TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  version INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, key, upload, number)
+);
+CREATE INDEX record_pieces_expiry ON record_pieces (expires_at) WHERE expires_at IS NOT NULL;

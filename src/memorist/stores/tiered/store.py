@@ -1,0 +1,294 @@
+"""A hot store in front of a durable one: working memory, entities, state and live history are served hot.
+
+The durable store is authoritative and is written before the copies are updated. A hot store that is flushed, restarted
+or away costs time, never data, and is used again once it answers. copies.py describes the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...errors import MemoristError, StoreError, UnknownOutcome, Unsupported
+from ...ids import new_id
+from ...messages import Message
+from ...ports import to_datetime
+from ...records import Job, Key, Mark, StateEntry
+from ..base import (
+    Appended,
+    Change,
+    Claims,
+    DeleteRange,
+    Diagnoses,
+    Put,
+    R,
+    Scan,
+    Scrubbed,
+    Scrubs,
+    Store,
+)
+from .changes import (
+    FILLED,
+    MISS,
+    NEWEST,
+    ROW_KINDS,
+    WINDOW,
+    CopyPlan,
+    Marks,
+    ends_of,
+    number_key,
+    plans_of,
+    served,
+    state_of,
+    touches,
+    window,
+)
+from .copies import Copy, HotDown, HotSide
+
+_TIER_KEY = ("memorist", "tier", "id")
+
+
+class TieredStore:
+    """Any hot store in front of any durable one."""
+
+    def __init__(self, durable: Store, hot: Store, *, max_age: float = 60.0) -> None:
+        relax = getattr(hot, "as_cache", None)
+        if relax is not None:
+            relax()
+        self.name = f"{durable.name}+{hot.name}"
+        self.durable = durable
+        self.hot = hot
+        self._hot = HotSide(hot, max_age)
+
+    def __getattr__(self, name: str) -> Any:
+        # Optional protocols of the durable store, such as search.
+        if name.startswith("_") or name == "durable":
+            raise AttributeError(name)
+        return getattr(self.durable, name)
+
+    async def open(self) -> None:
+        """Open the durable store; the hot one is opened when it is first needed."""
+        await self.durable.open()
+        mark = await self.durable.get(Mark, _TIER_KEY, now=0)
+        if mark is None:
+            org, name, item = _TIER_KEY
+            made = Mark(org=org, name=name, item=item, detail=new_id(), updated_at=to_datetime(0))
+            await self.durable.apply([Put(made, absent=True)], now=0)
+            mark = await self.durable.get(Mark, _TIER_KEY, now=0)
+        if mark is None:
+            raise StoreError("the durable store did not keep the mark of its hot copies")
+        self._hot.serve(str(mark.detail))
+
+    async def close(self) -> None:
+        """Close both."""
+        await self._hot.close()
+        await self.durable.close()
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        if kind not in ROW_KINDS or not self._hot.up:
+            return await self.durable.get(kind, key, now=now)
+        return (await self.get_many(kind, [key], now=now))[0]
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        orgs = {key[0] for key in keys}
+        if kind not in ROW_KINDS or len(orgs) != 1:
+            return await self.durable.get_many(kind, keys, now=now)
+        org = str(orgs.pop())
+        places = [self._hot.place(org, kind.table.name, key[1:]) for key in keys]
+        try:
+            generation, copies = await self._hot.read(org, places, now)
+        except HotDown:
+            return await self.durable.get_many(kind, keys, now=now)
+        found: list[Any] = [served(kind, copy, now) for copy in copies]
+        missing = [number for number, one in enumerate(found) if one is MISS]
+        if missing:
+            rows = await self.durable.get_many(kind, [keys[number] for number in missing], now=now)
+            for number, row in zip(missing, rows, strict=True):
+                found[number] = row
+            fills = [(places[number], copies[number], found[number]) for number in dict.fromkeys(missing)]
+            await self._fill(org, generation, fills, now)
+        return found
+
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """Live rows within the bounds; the newest messages of a thread come from the hot store."""
+        if scan.kind is Message and len(scan.prefix) == 2 and 0 < (scan.limit or 0) <= WINDOW:
+            org, thread = scan.prefix
+            if scan == Scan(scan.kind, scan.prefix, reverse=True, limit=scan.limit):
+                return await self._newest(str(org), str(thread), scan.limit or 0, now)  # type: ignore[return-value]
+        return await self.durable.scan(scan, now=now)
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Mark the copies, apply the changes to the durable store, then put the new values in place of the marks."""
+        plans = plans_of(changes, self._hot) if self._hot.up or touches(changes) else {}
+        tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
+        try:
+            results = await self.durable.apply(changes, now=now)
+        except BaseException as error:
+            for org, plan in plans.items():
+                if isinstance(error, MemoristError) and not isinstance(error, UnknownOutcome):
+                    await self._free(org, plan, now)
+                elif plan.wipe or tokens[org] is None:
+                    # The outcome is unknown and no marks keep readers away from the copies: wipe the org later.
+                    self._hot.distrust(org)
+            raise
+        for org, plan in plans.items():
+            await self._settle(org, plan, tokens[org], results, now)
+        return results
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove expired rows for good, and with them their copies."""
+        counts = await self.durable.purge(now=now, limit=limit)
+        try:
+            while any((await self._hot.guarded(lambda: self.hot.purge(now=now))).values()):
+                continue
+        except HotDown:
+            return counts
+        return counts
+
+    async def claim(
+        self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
+    ) -> list[Job]:
+        """Lease jobs of the durable store."""
+        return await self._claims().claim(queue, owner=owner, now=now, lease=lease, limit=limit, org=org)
+
+    async def orgs(self) -> list[str]:
+        """Every org that has rows."""
+        return await self._claims().orgs()
+
+    @property
+    def owns_files(self) -> bool:
+        """Whether the files of both stores are this memory's alone."""
+        return all(isinstance(store, Scrubs) and store.owns_files for store in (self.durable, self.hot))
+
+    async def scrub(self) -> Scrubbed:
+        """Scrub both stores, the hot one emptied of its copies first; a hot store that is away raises."""
+        # An emptied copy still has the key of the deleted row.
+        await self._hot.erase()
+        report = Scrubbed()
+        for store in (self.durable, self.hot):
+            if not isinstance(store, Scrubs):
+                raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
+            report += (await store.scrub()).under(store.name)
+        return report
+
+    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+        """The reports of both stores; a hot store that is away is reported as a problem."""
+        report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
+        problems = list(report.get("problems", ()))
+        hot: dict[str, Any] = {"store": self.hot.name}
+        if isinstance(self.hot, Diagnoses):
+            try:
+                hot = await self._hot.guarded(self.hot.diagnose)
+            except HotDown as down:
+                hot["problems"] = [f"the hot store cannot be reached: {down.__cause__ or 'given a rest'}"]
+                problems += hot["problems"]
+        return {**report, "store": self.name, "hot": hot, "problems": problems}
+
+    # -- rows
+
+    async def _fill(self, org: str, generation: int, fills: Iterable[tuple[Key, Copy, Any]], now: int) -> None:
+        versions: dict[Key, int] = {}
+        puts: list[Change] = []
+        for place, copy, row in fills:
+            state = {"a": now} if row is None else state_of(row)
+            if copy.fillable and state is not None:
+                versions[place] = copy.version
+                puts.append(Put(self._hot.entry(place, {"b": state}, now, ends_of(row))))
+        if puts:
+            try:
+                await self._hot.fill(org, generation, versions, puts, now)
+            except HotDown:
+                return
+
+    # -- the newest messages
+
+    async def _newest(self, org: str, thread: str, limit: int, now: int) -> list[Message]:
+        partition = self._hot.partition("messages", [thread])
+        try:
+            generation, copies = await self._hot.scan(org, partition, limit + 2, now)
+        except HotDown:
+            return await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=limit), now=now)
+        found = window(copies, limit, now)
+        if found is not None:
+            return found
+        head = Copy(copies[0] if copies and copies[0].key == NEWEST else None, now)
+        rows = await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=WINDOW), now=now)
+        if head.fillable:
+            await self._fill_window(org, generation, partition, head, rows, now)
+        return rows[:limit]
+
+    async def _fill_window(
+        self, org: str, generation: int, partition: str, head: Copy, rows: list[Message], now: int
+    ) -> None:
+        place, filled = (org, partition, NEWEST), (org, partition, FILLED)
+        top = rows[0].seq if rows else 0
+        ends = min((end for row in rows if (end := ends_of(row)) is not None), default=None)
+        states = [(row.seq, state_of(row)) for row in rows]
+        if any(state is None for _, state in states):
+            return
+        about = {"top": top, "at": now, "whole": len(rows) < WINDOW}
+        changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(FILLED,))]
+        changes += [
+            Put(self._hot.entry((org, partition, number_key(seq)), {"b": state}, now, ends)) for seq, state in states
+        ]
+        changes.append(Put(self._hot.entry(filled, {"b": about}, now, ends)))
+        changes.append(Put(self._hot.entry(place, {"b": {"top": top}}, now)))
+        try:
+            await self._hot.fill(org, generation, {place: head.version}, changes, now)
+        except HotDown:
+            return
+
+    # -- writes
+
+    async def _mark(self, org: str, plan: CopyPlan, now: int) -> Marks | None:
+        """Mark the copies that a batch will change; None if the hot store could not be written."""
+        if plan.wipe:
+            await self._hot.wipe(org)
+        places = plan.places()
+        if not places:
+            return Marks(None, {})
+        try:
+            generation, done = await self._hot.mark(org, [self._hot.marked(place, now) for place in places], now)
+        except HotDown:
+            return None
+        return Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
+
+    async def _free(self, org: str, plan: CopyPlan, now: int) -> None:
+        changes: list[Change] = [
+            DeleteRange(StateEntry, place[:2], before=(NEWEST,)) for place, new in plan.windows.items() if new is None
+        ]
+        changes += [self._hot.freed(place, now) for place in plan.places()]
+        if plan.wipe:
+            await self._hot.wipe(org)
+        if changes:
+            try:
+                await self._hot.mark(org, changes, now)
+            except HotDown:
+                return
+
+    async def _settle(self, org: str, plan: CopyPlan, marks: Marks | None, results: list[Any], now: int) -> None:
+        """Replace the marks with the new values; empty the copies if others wrote to them meanwhile."""
+        if marks is None:
+            # Without marks a reader may have filled a copy with the value that this batch has just replaced.
+            await self._hot.wipe(org)
+            return
+        replayed = any(isinstance(one, Appended) and one.replayed for one in results)
+        puts = [] if replayed or plan.wipe else plan.settled(results, self._hot, now)
+        if not puts:
+            await self._free(org, plan, now)
+            return
+        try:
+            done = await self._hot.fill(org, marks.generation, marks.versions, puts, now)
+        except HotDown:
+            # Whether the marks were replaced is unknown: distrust the copies of this org until it was wiped.
+            await self._hot.wipe(org)
+            return
+        if not done:
+            await self._free(org, plan, now)
+
+    def _claims(self) -> Claims:
+        if not isinstance(self.durable, Claims):
+            raise Unsupported(f"the {self.durable.name} store hands out no jobs")
+        return self.durable

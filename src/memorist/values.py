@@ -1,0 +1,184 @@
+"""Checks and encodes values before they are stored: JSON that every store returns exactly, and names that fit in a key.
+
+The checks run before anything is written, so that all stores refuse the same inputs with the same errors.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from .errors import InvalidValue, TooLarge, UsageError
+
+Json = Any
+"""A user's own value: None, a bool, a number, text, or lists and dicts of these; checked by `encode_json`."""
+
+MAX_NAME_BYTES = 512
+RESERVED = "memorist."
+"""The prefix of metadata keys that only Memorist sets."""
+MAX_VALUE_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 64
+SHORT_TEXT = MAX_VALUE_BYTES // 6
+"""Text of so many ASCII characters is always accepted: JSON writes a control character in six bytes."""
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_encode_any = msgspec.json.Encoder(enc_hook=str).encode
+_decode = msgspec.json.Decoder().decode
+# Lone surrogates cannot be written as UTF-8; NUL cannot be kept in a Postgres text column.
+_BAD_NAME = re.compile("[\x00\ud800-\udfff]")
+
+
+def check_name(text: Any, what: str, error: type[UsageError] = InvalidValue) -> str:
+    """An id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
+    if type(text) is str and 0 < len(text) <= MAX_NAME_BYTES and text.isascii() and "\x00" not in text:
+        return text  # a fast path: names are checked on every call
+    if not isinstance(text, str):
+        raise error(f"{what} must be text, not {type(text).__name__}")
+    if not text:
+        raise error(f"{what} is empty")
+    if len(text) > MAX_NAME_BYTES or (not text.isascii() and len(text.encode("utf-8", "replace")) > MAX_NAME_BYTES):
+        raise TooLarge(f"{what} is over {MAX_NAME_BYTES} bytes")
+    if _BAD_NAME.search(text):
+        raise error(f"{what} holds a NUL or a lone surrogate, which no store can keep")
+    return text
+
+
+def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
+    """Free text for a plain column: no NUL, no lone surrogates, within the size limit."""
+    if not isinstance(text, str):
+        raise InvalidValue(f"{what} must be text, not {type(text).__name__}")
+    if len(text) > limit:
+        raise TooLarge(f"{what} has {len(text)} characters; the limit is {limit}")
+    if _BAD_NAME.search(text):
+        raise InvalidValue(f"{what} holds a NUL or a lone surrogate, which no store can keep")
+    return text
+
+
+def check_confidence(value: Any) -> float:
+    """A confidence as a float; raises unless it is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidValue("confidence must be a number from 0 to 1")
+    return float(value)
+
+
+def encode_json(value: Any, what: str = "value") -> str:
+    """The JSON text of a value, key order kept; refuses what would not come back the same."""
+    return json_bytes(value, what, MAX_VALUE_BYTES).decode()
+
+
+def json_bytes(value: Any, what: str, limit: int) -> bytes:
+    """The same as UTF-8 bytes, with a given size limit."""
+    if isinstance(value, str):
+        if len(value) > limit:
+            raise TooLarge(f"{what} has {len(value)} characters; the limit is {limit} bytes")
+    else:
+        _check(value, what)
+    try:
+        data = _encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
+        raise InvalidValue(f"{what} cannot be kept as JSON: {type(cause).__name__}") from cause
+    if len(data) > limit:
+        raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {limit}")
+    return data
+
+
+def check_metadata(given: Mapping[str, Any] | None, what: str = "metadata") -> dict[str, Any]:
+    """Check a user's metadata: it must be JSON, without reserved keys (`memorist.…`)."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidValue(f"{what} must be a dict")
+    fields = dict(given or {})
+    encode_json(fields, what)
+    for key in fields:
+        if key.startswith(RESERVED):
+            raise InvalidValue(f"{what} keys that begin with {RESERVED!r} are reserved")
+    return fields
+
+
+def decode_json(text: str | bytes) -> Any:
+    """The value of JSON text that `encode_json` wrote."""
+    return _decode(text)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without spaces for sending and counting; values without a JSON form are written as text."""
+    try:
+        return _encode_any(value).decode()
+    except RecursionError as cause:
+        raise TooLarge("a value to send is nested too deep") from cause
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
+        return _any_json(value)
+
+
+def _any_json(value: Any) -> str:
+    """A slower encoder that also takes lone surrogates (escaped), huge integers and keys that are not text."""
+    import json
+
+    try:
+        return json.dumps(value, separators=(",", ":"), default=str)
+    except RecursionError as cause:
+        raise TooLarge("a value to send is nested too deep") from cause
+    except (TypeError, ValueError) as cause:
+        raise InvalidValue(f"a value to send cannot be written as JSON: {type(cause).__name__}") from cause
+
+
+def fingerprint_json(value: Any) -> bytes:
+    """Canonical JSON: equal values give equal bytes, whatever the order of their keys."""
+    return _encode_sorted(value)
+
+
+def _check(value: Any, what: str) -> None:
+    """Raise for a value that JSON or a store cannot hold; an explicit stack keeps deep nesting from crashing."""
+    open_: list[Iterator[Any]] = [iter((value,))]
+    while open_:
+        for item in open_[-1]:
+            kind = type(item)
+            if kind is str or item is None or kind is bool:
+                continue
+            if kind is int:
+                if not INT_MIN <= item <= INT_MAX:
+                    raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
+            elif kind is float:
+                if not math.isfinite(item):
+                    raise InvalidValue(f"{what} holds {item!r}; JSON has no such number")
+            elif kind is dict or kind is list or kind is tuple:
+                if len(open_) > MAX_DEPTH:
+                    raise TooLarge(f"{what} is nested deeper than {MAX_DEPTH}")
+                open_.append(_children(item, what) if kind is dict else iter(item))
+                break
+            else:
+                raise InvalidValue(f"{what} holds a {kind.__name__}; only JSON types can be stored")
+        else:
+            open_.pop()
+
+
+def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
+    for key in item:
+        if type(key) is not str:
+            raise InvalidValue(f"{what} has a key that is not text ({type(key).__name__})")
+    return iter(item.values())
+
+
+def as_list(given: Any, what: str) -> list[Any]:
+    """The items of a list; a text is refused, because its letters would be taken for items."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidValue(f"{what} must be a list, not {type(given).__name__}")
+    return list(given)
+
+
+def check_prefix(given: Any) -> str | None:
+    """The beginning of keys to list; None for all of them."""
+    return None if given is None or given == "" else check_name(given, "prefix")
+
+
+def as_name(given: Any, what: str) -> str:
+    """A text or a number as a name."""
+    try:
+        return check_name(str(given), what)
+    except ValueError as cause:  # Python does not write numbers of many thousand digits
+        raise cause if isinstance(cause, UsageError) else TooLarge(f"{what} is over {MAX_NAME_BYTES} bytes") from cause

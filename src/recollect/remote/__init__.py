@@ -1,1 +1,0 @@
-"""The remote client, `Memory("https://…")`: the same nouns, where each call is a request to a Recollect server."""

@@ -1,1 +1,0 @@
-"""`recollect serve`: one process that serves the HTTP API, MCP and the inspector over any store."""
