@@ -1,7 +1,7 @@
 """How to install an optional part of the package.
 
-Every error message that names an extra takes its command from here, so the wording changes in one place when the package
-is published.
+Every error message that names an extra takes its command from here, so the wording changes in one place when the
+package is published.
 """
 
 from __future__ import annotations

