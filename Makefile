@@ -17,7 +17,7 @@ serve: $(VENV)/.serve
 
 # Under a minute on two cores, with no server started: linters, types, unit tests and the docs of the core.
 quick: $(VENV)/.test
-	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff check src packages tests bench examples
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/unit tests/docs \
 	    --ignore tests/unit/engine/servers --ignore tests/unit/stores/test_sqlite_log.py --ignore tests/unit/test_platforms.py \
@@ -36,8 +36,8 @@ unsteady: $(VENV)/.test
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --maxfail 3 -v
 
 lint: $(VENV)/.test
-	$(BIN)/ruff check src tests bench examples
-	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/ruff check src packages tests bench examples
+	$(BIN)/ruff format --check src packages tests bench examples
 	$(BIN)/mypy
 	$(BIN)/pyright
 
@@ -74,7 +74,7 @@ test-crewai:
 	.venv-crewai/bin/python examples/crewai_agent.py
 
 lint-adapters: .venv-adapters/.ready
-	.venv-adapters/bin/mypy src/memorist/adapters src/memorist/testing/langgraph_saver.py src/memorist/testing/langgraph_store.py
+	.venv-adapters/bin/mypy src/memorist/adapters packages/testing/src/memorist_testing/langgraph_saver.py packages/testing/src/memorist_testing/langgraph_store.py
 
 # The frameworks' own tests with our classes in the place of theirs; their archives come from the package index.
 test-upstream: .venv-adapters/.ready
@@ -130,8 +130,8 @@ $(VENV)/.serve: $(VENV)/.run pyproject.toml
 
 $(VENV)/.test: $(VENV)/.pip pyproject.toml scripts/install-system
 	scripts/install-system
-	$(PIP) install -e '.[all]' --group test --group lint --group docs
-	$(BIN)/python -m compileall -q src
+	$(PIP) install -e '.[all]' -e packages/analyze -e packages/testing --group test --group lint --group docs
+	$(BIN)/python -m compileall -q src packages
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.run pyproject.toml

@@ -126,7 +126,7 @@ class Steps:
 
     def __init__(self, memory: Memory, thread: str) -> None:
         from memorist.adapters.langgraph import MemoristSaver
-        from memorist.testing.langgraph_saver import config_for
+        from memorist_testing.langgraph_saver import config_for
 
         self._saver, self._last = MemoristSaver(memory), config_for(thread)
         self._version: Any = None
@@ -134,7 +134,7 @@ class Steps:
 
     async def put(self) -> None:
         """One step more."""
-        from memorist.testing.langgraph_saver import checkpoint_with
+        from memorist_testing.langgraph_saver import checkpoint_with
 
         self._version = self._saver.get_next_version(self._version, None)
         self._items = [*self._items, os.urandom(512).hex()]

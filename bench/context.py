@@ -27,7 +27,7 @@ from memorist.context.measure import count_tools
 from memorist.context.policies import SlidingWindow
 from memorist.context.summarise import extract
 from memorist.context.tokens import open_counter
-from memorist.messages import Message, as_message
+from memorist.messages.message import Message, as_message
 
 COUNTER = open_counter("o200k_base")
 NOUN_LIST = (

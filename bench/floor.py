@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.stores.sqlite.statements import column_names
 
 PRAGMAS = (

@@ -20,7 +20,7 @@ from memorist import compress
 from memorist.context import fence
 from memorist.context.tokens import open_counter
 from memorist.embed.wordllama import WordLlamaEmbedder
-from memorist.engine.chunking import chunk
+from memorist.engine.documents.chunking import chunk
 from memorist.extract import extract
 from memorist.recall.analyze import tokens
 from memorist.recall.query import analyse

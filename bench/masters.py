@@ -13,7 +13,7 @@ import argparse
 import time
 from typing import Any
 
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.ports import to_datetime
 from memorist.records import Thread
 from memorist.runtime import BlockingRuntime, run_blocking

@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT)]
 from tests.servers.postgres import start_postgres  # noqa: E402
 
 from memorist.loop_runtime import AsyncRuntime  # noqa: E402
-from memorist.messages import Message  # noqa: E402
+from memorist.messages.message import Message  # noqa: E402
 from memorist.ports import to_datetime  # noqa: E402
 from memorist.records import Fact, Thread  # noqa: E402
 from memorist.runtime import BlockingRuntime, run_blocking  # noqa: E402

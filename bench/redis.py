@@ -31,7 +31,7 @@ from tests.servers.redis import start_redis
 
 import redis
 from memorist import AsyncMemory, Memory
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.ports import to_datetime
 from memorist.records import Fact, Thread
 from memorist.runtime import BlockingRuntime, run_blocking

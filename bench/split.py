@@ -14,11 +14,11 @@ import threading
 import time
 from typing import Any
 
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put, Scan
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import NOW, append, thread
+from memorist_testing.samples import NOW, append, thread
 
 from .partitions import ORGS, fill
 

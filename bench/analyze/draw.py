@@ -12,8 +12,8 @@ import argparse
 import json
 from pathlib import Path
 
-from memorist.analyze import analyze
-from memorist.analyze.pack import without_finding
+from memorist_analyze import analyze
+from memorist_analyze.pack import without_finding
 
 
 def main() -> None:

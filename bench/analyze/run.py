@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import scoring
 from scoring import CORE, Record, Score
 
-from memorist.analyze import analyze, as_dict, as_json
+from memorist_analyze import analyze, as_dict, as_json
 
 CORES = 2  # the machine the time bound is stated for; processor seconds do not depend on who else is at work
 ROOT = Path(__file__).resolve().parents[2]

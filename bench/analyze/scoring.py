@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memorist.analyze.catalog import canonical
+from memorist_analyze.catalog import canonical
 
 CORE = frozenset({"fifo_message_count", "token_window", "summarization", "vector_swap", "importance_scoring"})
 NEAR = 10

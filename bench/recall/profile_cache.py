@@ -18,7 +18,7 @@ from memorist import FactExtractor, Memory, TokenBudget
 from memorist.context.cache import cached_tokens
 from memorist.context.context import Context
 from memorist.context.tokens import open_counter
-from memorist.messages import Message
+from memorist.messages.message import Message
 
 WORDS = "invoice order ledger shipment refund customer contract schema index replica queue token session budget".split()
 NEWS = (

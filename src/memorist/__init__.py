@@ -14,7 +14,7 @@ _HOMES = {
     "memory": ("AsyncMemory", "AsyncBatch"),
     "running": ("run_with_memory",),
     "blocking.memory": ("Memory", "Batch"),
-    "messages": ("Message", "ToolCall", "ToolResult"),
+    "messages.message": ("Message", "ToolCall", "ToolResult"),
     "scope": ("Namespace",),
     "ports": ("Embedder", "Reranker", "Model", "Completion", "Usage", "TokenCounter", "Clock"),
     "stores.base": ("Store", "Scrubbed"),
@@ -22,13 +22,13 @@ _HOMES = {
         "Fact", "Thread", "Summary", "Learning", "Document", "Chunk", "StateEntry", "AuditEvent", "Task",
         "Job",
     ),
-    "engine.receipts": ("MessageReceipt",),
-    "engine.assembling": ("Recall",),
-    "engine.inject": ("Remember",),
+    "engine.threads.receipts": ("MessageReceipt",),
+    "engine.sessions.assembling": ("Recall",),
+    "engine.sessions.inject": ("Remember",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
-    "engine.session": ("AsyncSession", "SessionState", "Turn", "Ended"),
-    "engine.events": ("Event",),
-    "engine.outbox": ("Backlog",),
+    "engine.sessions.session": ("AsyncSession", "SessionState", "Turn", "Ended"),
+    "engine.hooks": ("Event",),
+    "engine.derive.outbox": ("Backlog",),
     "engine.health": ("Stats", "ReadingCost", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
     "engine.portable": ("Transfer", "AsyncExport"),
@@ -112,9 +112,8 @@ if TYPE_CHECKING:
     from .context.policies import VectorSwap as VectorSwap
     from .context.profile import ProfileLine as ProfileLine
     from .context.tokens import open_counter as open_counter
-    from .engine.assembling import Recall as Recall
+    from .engine.derive.outbox import Backlog as Backlog
     from .engine.entities import EntityStats as EntityStats
-    from .engine.events import Event as Event
     from .engine.forgetting.forget import Erasure as Erasure
     from .engine.forgetting.provenance import Why as Why
     from .engine.forgetting.provenance import WhyStep as WhyStep
@@ -122,8 +121,7 @@ if TYPE_CHECKING:
     from .engine.health import ReadingCost as ReadingCost
     from .engine.health import Stats as Stats
     from .engine.health import Turns as Turns
-    from .engine.inject import Remember as Remember
-    from .engine.outbox import Backlog as Backlog
+    from .engine.hooks import Event as Event
     from .engine.portable import AsyncExport as AsyncExport
     from .engine.portable import Transfer as Transfer
     from .engine.processors import Archiver as Archiver
@@ -137,15 +135,17 @@ if TYPE_CHECKING:
     from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
     from .engine.processors import VectorIndexer as VectorIndexer
     from .engine.profile import UserProfile as UserProfile
-    from .engine.receipts import MessageReceipt as MessageReceipt
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
-    from .engine.session import AsyncSession as AsyncSession
-    from .engine.session import Ended as Ended
-    from .engine.session import SessionState as SessionState
-    from .engine.session import Turn as Turn
+    from .engine.sessions.assembling import Recall as Recall
+    from .engine.sessions.inject import Remember as Remember
+    from .engine.sessions.session import AsyncSession as AsyncSession
+    from .engine.sessions.session import Ended as Ended
+    from .engine.sessions.session import SessionState as SessionState
+    from .engine.sessions.session import Turn as Turn
     from .engine.tasks.run import AsyncTaskRun as AsyncTaskRun
     from .engine.tasks.tasks import Checkpoint as Checkpoint
+    from .engine.threads.receipts import MessageReceipt as MessageReceipt
     from .engine.watching import AsyncWatch as AsyncWatch
     from .engine.watching import Notice as Notice
     from .engine.working import Action as Action
@@ -178,9 +178,9 @@ if TYPE_CHECKING:
     from .importing.report import Sample as Sample
     from .memory import AsyncBatch as AsyncBatch
     from .memory import AsyncMemory as AsyncMemory
-    from .messages import Message as Message
-    from .messages import ToolCall as ToolCall
-    from .messages import ToolResult as ToolResult
+    from .messages.message import Message as Message
+    from .messages.message import ToolCall as ToolCall
+    from .messages.message import ToolResult as ToolResult
     from .ports import Clock as Clock
     from .ports import Completion as Completion
     from .ports import Embedder as Embedder

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from .errors import InvalidNamespace
-from .messages import Message
+from .messages.message import Message
 from .records import (
     AuditEvent,
     CachedEntity,

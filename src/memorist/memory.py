@@ -10,31 +10,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from .engine.assembling import Assembling, Recall
 from .engine.audit import Audit
 from .engine.core import Core
-from .engine.documents import Documents
+from .engine.derive.outbox import Jobs
+from .engine.documents.documents import Documents
 from .engine.entities import Entities
-from .engine.events import Listens
-from .engine.facts import Facts
+from .engine.facts.facts import Facts
 from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
 from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.health import Diagnosis, Health, Stats
-from .engine.inject import AsyncTask, Injection, Remember
+from .engine.hooks import Listens
 from .engine.learnings import Learnings
 from .engine.namespaces import Namespaces
-from .engine.outbox import Jobs
 from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
-from .engine.receipts import MessageReceipt
 from .engine.records import Records
-from .engine.session import AsyncSession, Ended, Turn
+from .engine.sessions.assembling import Assembling, Recall
+from .engine.sessions.inject import AsyncTask, Injection, Remember
+from .engine.sessions.session import AsyncSession, Ended, Turn
 from .engine.state import State
 from .engine.tasks.tasks import Tasks
-from .engine.threads import Threads
+from .engine.threads.receipts import MessageReceipt
+from .engine.threads.threads import Threads
 from .engine.watching import AsyncWatch
 from .engine.working import Working, WorkingMemory
 from .filters import Where

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from .engine.core import Core, Shared
+from .engine.derive.outbox import InProcess
 from .engine.entities import cache_state
-from .engine.outbox import InProcess
 from .errors import Unsupported, UsageError
 from .part_checks import check_counter, check_embedder, check_model, check_reranker
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
-from .engine.inject import Injection
+from .engine.sessions.inject import Injection
 from .runtime import run_blocking
 from .values import Json
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .blocking.memory import Memory
     from .context.given import BudgetSpec, Layout, Prompt, Tool
     from .context.plan import Policy
-    from .engine.inject import Agent
+    from .engine.sessions.inject import Agent
     from .memory import AsyncMemory
 
 

@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from memorist.testing.langgraph_store import BaseStoreConformance, SemanticSearchConformance
+from memorist_testing.langgraph_store import BaseStoreConformance, SemanticSearchConformance
 from tests.adapters.test_langgraph_store import INDEX
 
 

@@ -18,7 +18,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 from memorist import Memory
 from memorist.adapters.langgraph import MemoristSaver
-from memorist.testing.langgraph_saver import SaverConformance, checkpoint_with, config_for
+from memorist_testing.langgraph_saver import SaverConformance, checkpoint_with, config_for
 from tests.adapters.conftest import OpenMemory
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +98,7 @@ WRITER = """
 import sys
 from memorist import Memory
 from memorist.adapters.langgraph import MemoristSaver
-from memorist.testing.langgraph_saver import config_for, put_steps
+from memorist_testing.langgraph_saver import config_for, put_steps
 
 url, org, name = sys.argv[1:]
 with Memory(url, org=org, embedder=None, extract=None, worker=False) as memory:
@@ -157,7 +157,7 @@ KILLED = """
 import json, sys
 from memorist import Memory
 from memorist.adapters.langgraph import MemoristSaver
-from memorist.testing.langgraph_saver import put_steps
+from memorist_testing.langgraph_saver import put_steps
 
 memory = Memory(sys.argv[1], embedder=None, extract=None, worker=False)
 saver = MemoristSaver(memory)

@@ -15,7 +15,7 @@ from langgraph.store.base import IndexConfig
 from memorist import Memory
 from memorist.adapters.langgraph import MemoristStore
 from memorist.testing import FakeClock
-from memorist.testing.langgraph_store import DIMENSIONS, BaseStoreConformance, SemanticSearchConformance, letters
+from memorist_testing.langgraph_store import DIMENSIONS, BaseStoreConformance, SemanticSearchConformance, letters
 from tests.adapters.conftest import OpenMemory
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memorist.analyze.analysis import Analysis, analyze
+from memorist_analyze.analysis import Analysis, analyze
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

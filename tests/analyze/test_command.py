@@ -106,7 +106,7 @@ def test_explain_of_something_unknown_is_wrong_usage(checkout: Path) -> None:
 
 def test_a_second_explanation_is_read_from_what_was_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(checkout, "--explain", "Window.apply")
-    monkeypatch.setattr("memorist.analyze.analysis.gather", None)  # reading the code again would fail
+    monkeypatch.setattr("memorist_analyze.analysis.gather", None)  # reading the code again would fail
     assert run(checkout, "--explain", "Window.apply").stdout == first.stdout != ""
 
 

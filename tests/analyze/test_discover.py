@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memorist.analyze import discover as module
-from memorist.analyze.analysis import analyze
-from memorist.analyze.discover import discover, set_aside
 from memorist.errors import UsageError
+from memorist_analyze import discover as module
+from memorist_analyze.analysis import analyze
+from memorist_analyze.discover import discover, set_aside
 
 from .reading import write
 

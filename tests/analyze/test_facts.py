@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memorist.analyze import words
-from memorist.analyze.records import Function
-from memorist.analyze.world import World
+from memorist_analyze import words
+from memorist_analyze.records import Function
+from memorist_analyze.world import World
 
 from .reading import analyzed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memorist.analyze.analysis import Analysis
+from memorist_analyze.analysis import Analysis
 
 from .reading import analyzed, strategies
 

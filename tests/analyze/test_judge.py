@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from memorist.analyze import Analysis
-from memorist.analyze.cache import JsonCache
-from memorist.analyze.judge import judge, opinion_of
-from memorist.analyze.pack import MOST_CANDIDATES, candidates, write_pack
-from memorist.analyze.report import as_dict
+from memorist_analyze import Analysis
+from memorist_analyze.cache import JsonCache
+from memorist_analyze.judge import judge, opinion_of
+from memorist_analyze.pack import MOST_CANDIDATES, candidates, write_pack
+from memorist_analyze.report import as_dict
 
 from .reading import analyzed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memorist.analyze.parse import parse
-from memorist.analyze.syntax import Node, spelled, walk_all
+from memorist_analyze.parse import parse
+from memorist_analyze.syntax import Node, spelled, walk_all
 
 
 def statements(source: str, language: str = "python") -> list[str]:

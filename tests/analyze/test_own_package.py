@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import memorist
-from memorist.analyze import Analysis, analyze
-from memorist.analyze.checks import failures
+from memorist_analyze import Analysis, analyze
+from memorist_analyze.checks import failures
 
 
 @pytest.fixture(scope="module")

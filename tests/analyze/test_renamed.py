@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from memorist.analyze.rules import RULES
+from memorist_analyze.rules import RULES
 
 from .snippets import SNIPPETS, Snippet
 from .snippets_lineage import LINEAGE

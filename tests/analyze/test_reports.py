@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memorist.analyze import as_dict, as_json, as_markdown, matrix
-from memorist.analyze.analysis import Analysis, analyze
-from memorist.analyze.checks import CHECKS, failures, verdicts
-from memorist.analyze.explain import explain, find
-from memorist.analyze.html import as_html
 from memorist.errors import NotFound, UsageError
+from memorist_analyze import as_dict, as_json, as_markdown, matrix
+from memorist_analyze.analysis import Analysis, analyze
+from memorist_analyze.checks import CHECKS, failures, verdicts
+from memorist_analyze.explain import explain, find
+from memorist_analyze.html import as_html
 
 from .reading import analyzed, write
 
@@ -99,8 +99,8 @@ def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_several_processes_give_the_same_bytes_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memorist.analyze.gather._POOL_FROM_BYTES", 0)
-    monkeypatch.setattr("memorist.analyze.gather._BATCH_BYTES", 1)
+    monkeypatch.setattr("memorist_analyze.gather._POOL_FROM_BYTES", 0)
+    monkeypatch.setattr("memorist_analyze.gather._BATCH_BYTES", 1)
     write(tmp_path / "sample", FILES)
     assert as_json([analyze(tmp_path / "sample", processes=2)]) == as_json([analyze(tmp_path / "sample", processes=1)])
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from memorist.analyze.conditions import CONDITIONS, Case
-from memorist.analyze.discover import discover
-from memorist.analyze.findings import holds
-from memorist.analyze.gather import gather
-from memorist.analyze.rules import RULES
-from memorist.analyze.world import World
+from memorist_analyze.conditions import CONDITIONS, Case
+from memorist_analyze.discover import discover
+from memorist_analyze.findings import holds
+from memorist_analyze.gather import gather
+from memorist_analyze.rules import RULES
+from memorist_analyze.world import World
 
 from .reading import write
 from .snippets import SNIPPETS, TYPESCRIPT, Snippet

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from memorist import Conflict, Forbidden, InvalidValue, MemoristError, Memory, NotFound
-from memorist.access import ACCESS
+from memorist.protocol.access import ACCESS
+from memorist.protocol.surface import Operation, operations
 from memorist.stores.memory import MemoryStore
-from memorist.surface import Operation, operations
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 BEGIN, END = "<!-- table:", "<!-- end -->"

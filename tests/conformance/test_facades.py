@@ -18,8 +18,8 @@ import pytest
 
 import memorist
 from memorist import AsyncMemory, Memory
+from memorist.protocol.surface import groups, operations
 from memorist.stores.memory import MemoryStore
-from memorist.surface import groups, operations
 
 ROOT = Path(__file__).parents[2]
 # Entered by `with` on one side and by `async with` on the other.

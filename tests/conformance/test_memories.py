@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorist.stores.memory import MemoryStore
-from memorist.testing.memories import MemoryConformance
+from memorist_testing.memories import MemoryConformance
 
 
 class TestMemoryInRam(MemoryConformance):

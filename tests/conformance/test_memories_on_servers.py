@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memorist.testing.memories import MemoryConformance
+from memorist_testing.memories import MemoryConformance
 
 
 class TestMemoryOnPostgres(MemoryConformance):

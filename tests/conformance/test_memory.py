@@ -3,7 +3,7 @@
 import pytest
 
 from memorist.stores.memory import MemoryStore
-from memorist.testing.stores import MakeStore, StoreConformance
+from memorist_testing.stores import MakeStore, StoreConformance
 
 
 class TestMemoryStore(StoreConformance):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memorist.stores.sqlite import SqliteStore
-from memorist.testing.stores import MakeStore, StoreConformance
+from memorist_testing.stores import MakeStore, StoreConformance
 
 
 class TestSqliteStore(StoreConformance):

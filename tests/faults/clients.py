@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from memorist import Memory
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Load

@@ -22,21 +22,21 @@ from typing import Any
 import msgspec
 
 from memorist.engine.core import Core, Shared
-from memorist.engine.derive import Deriver
-from memorist.engine.documents import Documents
-from memorist.engine.facts import Facts, index_job
-from memorist.engine.folding import Folding
+from memorist.engine.derive.deriving import Deriver
+from memorist.engine.derive.folding import Folding
+from memorist.engine.documents.documents import Documents
+from memorist.engine.facts.facts import Facts, index_job
 from memorist.engine.forgetting.forget import Forgetting
-from memorist.engine.inject import Injection, Made, Output, Remember
 from memorist.engine.learnings import Learnings
 from memorist.engine.recall.indexing import Indexer
+from memorist.engine.sessions.inject import Injection, Made, Output, Remember
 from memorist.engine.state import State
-from memorist.engine.threads import Threads
+from memorist.engine.threads.threads import Threads
 from memorist.engine.working import WorkingMemory
 from memorist.errors import MemoristError
 from memorist.extract.extracted import Extracted
 from memorist.kinds import RECORDS
-from memorist.messages import ATTACHED, Message
+from memorist.messages.message import ATTACHED, Message
 from memorist.records import Chunk, Document, Fact, Job, Summary, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.scope import Scope

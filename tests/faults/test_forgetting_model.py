@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.engine import documents, facts, folding, threads
-from memorist.engine.documents import Documents
-from memorist.engine.facts import Facts
+from memorist.engine.derive.deriving import folding
+from memorist.engine.documents.documents import Documents, documents
+from memorist.engine.facts.facts import Facts, facts
 from memorist.engine.forgetting import erase, guard
 from memorist.engine.forgetting.forget import Forgetting
-from memorist.engine.inject import Made
-from memorist.engine.threads import Threads
+from memorist.engine.sessions.inject import Made
+from memorist.engine.threads.threads import Threads, threads
 from memorist.records import AuditEvent, Link
 from memorist.stores.base import Delete
 from memorist.stores.memory import MemoryStore

@@ -18,7 +18,7 @@ from memorist.context.tokens import open_counter
 from memorist.mcp.answers import tokens_of
 from memorist.mcp.callers import Caller
 from memorist.mcp.tools import SETS, TOOLS, chosen_sets, input_schema
-from memorist.server.operations import BY_NAME
+from memorist.protocol.operations import BY_NAME
 from tests.mcp_server.running import PLAIN, command, connected, refused, said, text_of
 
 Check = Callable[[Client], Awaitable[None]]

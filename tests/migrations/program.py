@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from memorist import Memory, records
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.runtime import run_blocking
 from memorist.stores.base import Append, Increment, Put
 

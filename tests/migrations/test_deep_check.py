@@ -12,7 +12,7 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Load
 from memorist.stores.codec import kinds
 from memorist.stores.sqlite import SqliteStore
-from memorist.testing.samples import NOW, full
+from memorist_testing.samples import NOW, full
 
 CHECKED = [kind for kind in kinds() if kind.table.checksum]
 

@@ -6,7 +6,7 @@ from memorist.records import Fact, FactVersion, Record, Table
 from memorist.runtime import run_blocking
 from memorist.stores.base import Put, Scan
 from memorist.stores.memory import MemoryStore
-from memorist.testing.samples import NOW, fact
+from memorist_testing.samples import NOW, fact
 
 BY_ACTOR = {"by_actor": ("org", "ns", "actor", "key")}
 

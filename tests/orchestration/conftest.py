@@ -12,7 +12,7 @@ from memorist import AsyncMemory, Memory
 from memorist.runtime import Runtime
 from memorist.stores.memory import MemoryStore
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 STORES = ("memory", "sqlite", "postgres", "redis", "cluster", "tiered")
 OpenMemory = Callable[..., Any]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memorist import Memory
-from memorist.engine.outbox import ATTEMPTS, QUEUES
+from memorist.engine.derive.outbox import ATTEMPTS, QUEUES
 from memorist.records import AuditEvent, Entry, Fact, FactVersion, Job, Learning, Link
 from memorist.runtime import run_blocking
 

@@ -9,12 +9,12 @@ import pytest
 
 from memorist import Archiver, Summarizer
 from memorist.engine.core import Core
-from memorist.engine.folding import Folding, old_units
+from memorist.engine.derive.folding import Folding, old_units
 from memorist.records import Entry, Job, Link, Summary
 from memorist.runtime import Runtime
 from memorist.scope import Scope
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run, Together
+from memorist_testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
 from .models import Scripted, down
@@ -191,7 +191,7 @@ async def test_an_archiver_that_dies_leaves_its_thread_to_the_next(memory: Any, 
 async def test_a_long_thread_is_folded_in_several(
     memory: Any, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memorist.engine import folding
+    from memorist.engine.derive.deriving import folding
 
     monkeypatch.setattr(folding, "MOST_MESSAGES", 40)
     monkeypatch.setattr(folding, "PAGE", 10)

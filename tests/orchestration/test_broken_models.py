@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.outbox import ATTEMPTS, Outbox
+from memorist.engine.derive.outbox import ATTEMPTS, Outbox
 from memorist.runtime import Runtime
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import STORES, OpenMemory, do
 from .models import WAYS, broken

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from memorist.engine import catching_up
+from memorist.engine.derive.deriving import catching_up
 from memorist.records import Job
 from memorist.runtime import Runtime
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, items

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from memorist import Message
-from memorist.engine.outbox import Outbox
+from memorist.engine.derive.outbox import Outbox
 from memorist.records import Fact, Learning
 from memorist.runtime import Runtime
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, item, items

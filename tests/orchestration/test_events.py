@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from memorist import UsageError
-from memorist.engine.events import EVENTS
-from memorist.engine.outbox import Outbox
-from memorist.testing.plugin import Run
+from memorist.engine.derive.outbox import Outbox
+from memorist.engine.hooks import EVENTS
+from memorist_testing.plugin import Run
 
 from ..telemetry import exported
 from .conftest import do

@@ -9,7 +9,7 @@ import pytest
 from memorist import Recall, Remember, UsageError, run_with_memory
 from memorist.records import Fact, Thread
 from memorist.runtime import Runtime
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import do
 

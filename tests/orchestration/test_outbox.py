@@ -8,15 +8,15 @@ import pytest
 
 from memorist import Conflict, ModelError
 from memorist.engine.core import Core
-from memorist.engine.derive import Deriver, permanent
-from memorist.engine.facts import index_job
-from memorist.engine.outbox import ATTEMPTS, Outbox
-from memorist.engine.threads import Threads
+from memorist.engine.derive.deriving import Deriver, permanent
+from memorist.engine.derive.outbox import ATTEMPTS, Outbox
+from memorist.engine.facts.facts import index_job
+from memorist.engine.threads.threads import Threads
 from memorist.records import Fact, Job, Thread
 from memorist.runtime import Runtime
 from memorist.stores.base import Expect, Put
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run, Together
+from memorist_testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
 from .models import Answer, Scripted, down, item, items

@@ -22,7 +22,7 @@ from memorist.engine.processors import PROCESSORS
 from memorist.records import Entry
 from memorist.runtime import Runtime
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run, Together
+from memorist_testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
 from .models import Scripted, item, items

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.outbox import ATTEMPTS, Outbox
+from memorist.engine.derive.outbox import ATTEMPTS, Outbox
 from memorist.models.anthropic import open_anthropic
 from memorist.models.openai import open_openai
 from memorist.models.retry import Retry
 from memorist.runtime import Runtime
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 from tests.models.wire_server import Reply, WireServer, anthropic_answer, openai_answer, serving
 
 from .conftest import OpenMemory, do

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist.languages import languages
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .test_deriving import fact, tell

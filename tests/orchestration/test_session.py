@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memorist import Memory, ModelError, UsageError
+from memorist.engine.derive.outbox import Outbox
 from memorist.engine.health import Turns
-from memorist.engine.outbox import Outbox
-from memorist.engine.session import worth_keeping
+from memorist.engine.sessions.session import worth_keeping
 from memorist.runtime import Runtime
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, down
@@ -211,7 +211,7 @@ async def test_a_retrieval_that_expired_is_not_served_again(memory: Any, clock: 
 @pytest.mark.parametrize("text", ["hi", "Thanks!", "OK, bye.", ""])
 def test_small_talk_is_not_worth_keeping(text: str) -> None:
     from memorist import Message
-    from memorist.engine.session import Turn
+    from memorist.engine.sessions.session import Turn
 
     assert not worth_keeping(Turn((Message(role="user", content=text),), 1))
     assert worth_keeping(Turn((Message(role="user", content=f"{text} my name is Ada"),), 1))

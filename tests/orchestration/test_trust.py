@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from memorist import Message
-from memorist.engine.outbox import Outbox
+from memorist.engine.derive.outbox import Outbox
 from memorist.records import Fact, Learning
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import do
 from .test_deriving import INJECTIONS

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from memorist import AsyncMemory, Memory, StoreUnavailable
-from memorist.engine import outbox
-from memorist.engine.outbox import Outbox
+from memorist.engine.derive.deriving import outbox
+from memorist.engine.derive.outbox import Outbox
 from memorist.records import Mark
 from memorist.runtime import Runtime, run_blocking
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
 from .models import Scripted, down, item, items

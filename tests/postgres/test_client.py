@@ -16,12 +16,12 @@ import pytest
 
 from memorist.errors import StoreTimeout, StoreUnavailable, UsageError
 from memorist.loop_runtime import AsyncRuntime
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Fact, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Append, Expect, Increment, Put, Scan
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import NOW, WHEN, append, entry, fact, job, thread
+from memorist_testing.samples import NOW, WHEN, append, entry, fact, job, thread
 from tests.postgres.turns import proxied
 from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres

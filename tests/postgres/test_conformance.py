@@ -5,9 +5,9 @@ import pytest
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.memory import MemoryStore
 from memorist.stores.postgres import PostgresStore
-from memorist.testing import StoreConformance
-from memorist.testing.properties import StoreProperties, difference
-from memorist.testing.stores import MakeStore
+from memorist_testing import StoreConformance
+from memorist_testing.properties import StoreProperties, difference
+from memorist_testing.stores import MakeStore
 
 
 class TestPostgres(StoreConformance):

@@ -70,7 +70,7 @@ def test_a_standby_reads_and_says_that_it_cannot_write(server: Postgres) -> None
     from memorist.errors import StoreUnavailable
     from memorist.records import StateEntry
     from memorist.stores.base import Put
-    from memorist.testing.samples import NOW, entry
+    from memorist_testing.samples import NOW, entry
 
     store = PostgresStore(server.url, runtime=BlockingRuntime())
     run_blocking(store.open())

@@ -14,12 +14,12 @@ from uuid import uuid4
 import pytest
 
 from memorist.errors import StoreUnavailable, UnknownOutcome
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import StateEntry
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Append, Increment, Put, Scan
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import NOW, WHEN, entry, thread
+from memorist_testing.samples import NOW, WHEN, entry, thread
 from tests.postgres.turns import Turns, proxied
 from tests.servers.postgres import Postgres, start_postgres
 

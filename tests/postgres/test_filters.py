@@ -17,7 +17,7 @@ from memorist.stores.base import Put, Scan
 from memorist.stores.postgres import PostgresStore
 from memorist.stores.postgres.filters import translate
 from memorist.stores.postgres.rows import Reader
-from memorist.testing.samples import NOW, fact
+from memorist_testing.samples import NOW, fact
 
 HOSTILE = "x'\"; DROP TABLE memorist.facts; --$1"
 

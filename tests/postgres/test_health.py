@@ -11,7 +11,7 @@ from memorist.records import CheckpointStep
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import NOW, append, fact, thread
+from memorist_testing.samples import NOW, append, fact, thread
 
 
 @pytest.fixture

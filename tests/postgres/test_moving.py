@@ -13,12 +13,12 @@ from memorist import Memory
 from memorist.cli.main import cli
 from memorist.engine.moving import move_org
 from memorist.errors import StoreUnavailable, Unsupported
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put, Scan
 from memorist.stores.memory import MemoryStore
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import NOW, append, fact, job, thread
+from memorist_testing.samples import NOW, append, fact, job, thread
 from tests.postgres.test_faults import Writer, one, wait_until
 
 

@@ -16,7 +16,7 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put
 from memorist.stores.migrations import Migration
 from memorist.stores.postgres import PostgresStore, schema
-from memorist.testing.samples import NOW, append, entry, fact, thread
+from memorist_testing.samples import NOW, append, entry, fact, thread
 from tests.servers.redis import wait_for
 
 HARMLESS = {"AccessShareLock", "RowShareLock", "RowExclusiveLock", "ShareUpdateExclusiveLock"}

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Fact, FactVersion
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put, Scan
 from memorist.stores.codec import kinds
 from memorist.stores.memory import MemoryStore
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.properties import difference
-from memorist.testing.samples import NOW, append, fact, thread
+from memorist_testing.properties import difference
+from memorist_testing.samples import NOW, append, fact, thread
 
 PARTS = 4
 

@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from memorist.filters import parse_filter
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Entry, Fact, FactVersion, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, DeleteRange, EntryFilter, Expect, Increment, Put, Scan
 from memorist.stores.postgres import PostgresStore, search
 from memorist.stores.postgres.clients import BlockingClient
-from memorist.testing.samples import NOW, append, entry, fact, full, job, thread
+from memorist_testing.samples import NOW, append, entry, fact, full, job, thread
 
 PARTS = 100
 _EXPLAIN = """

@@ -17,8 +17,8 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Increment, Put
 from memorist.stores.memory import MemoryStore
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.properties import difference
-from memorist.testing.samples import NOW, entry, thread
+from memorist_testing.properties import difference
+from memorist_testing.samples import NOW, entry, thread
 from tests.postgres.test_faults import SOAK, Writer, texts, wait_until
 from tests.servers.pgbouncer import CONNECTIONS, PgBouncer
 from tests.servers.postgres import Postgres, start_postgres

@@ -15,7 +15,7 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import EntryFilter
 from memorist.stores.postgres import PostgresStore
 from memorist.stores.postgres import search as search_module
-from memorist.testing.samples import NOW, SECOND, later
+from memorist_testing.samples import NOW, SECOND, later
 from tests.postgres.test_search import item, put, vectors
 from tests.recall.conftest import WordHashes
 

@@ -8,12 +8,12 @@ import psycopg
 import pytest
 
 from memorist.errors import Unsupported
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Fact, FactVersion, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, DeleteRange, Put
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import NOW, append, fact, thread
+from memorist_testing.samples import NOW, append, fact, thread
 from tests.servers.postgres import Postgres, start_postgres
 
 CANARY = "CANARY-7f3a91"

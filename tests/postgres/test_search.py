@@ -14,7 +14,7 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, EntryFilter, Put, Scan, SearchesText, SearchesVectors
 from memorist.stores.postgres import PostgresStore
 from memorist.stores.postgres import search as search_module
-from memorist.testing.samples import NOW, SECOND, WHEN, later
+from memorist_testing.samples import NOW, SECOND, WHEN, later
 
 
 @pytest.fixture

@@ -22,15 +22,15 @@ from click.testing import CliRunner
 
 from memorist.cli.main import cli
 from memorist.errors import StoreError, Unsupported, UsageError
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Entry, Fact, FactVersion, StateEntry
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, Increment, Put, Scan
 from memorist.stores.codec import kinds
 from memorist.stores.memory import MemoryStore
 from memorist.stores.postgres import PostgresStore, partitioning
-from memorist.testing.properties import difference
-from memorist.testing.samples import NOW, append, entry, fact, job, thread
+from memorist_testing.properties import difference
+from memorist_testing.samples import NOW, append, entry, fact, job, thread
 from tests.postgres.test_faults import wait_until
 from tests.postgres.test_online import _LOCKS, HARMLESS, old_transaction, opened, waiting
 from tests.postgres.test_search import encode_many, item, vectors

@@ -14,8 +14,8 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, DeleteRange, Increment, Put, Scan
 from memorist.stores.codec import kinds
 from memorist.stores.postgres import PostgresStore
-from memorist.testing.samples import ADVERSARIAL as HARD
-from memorist.testing.samples import NOW, WHEN, entry, fact
+from memorist_testing.samples import ADVERSARIAL as HARD
+from memorist_testing.samples import NOW, WHEN, entry, fact
 from tests.redis_store.test_tenants import OPERATIONS, work
 from tests.servers.postgres import Postgres
 

@@ -14,7 +14,7 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put
 from memorist.stores.postgres import PostgresStore
 from memorist.stores.postgres import vectors as vectors_module
-from memorist.testing.samples import NOW
+from memorist_testing.samples import NOW
 from tests.postgres.test_online import _LOCKS, HARMLESS, migrating, old_transaction, opened, waiting
 from tests.postgres.test_search import encode_many, item, put, vectors
 

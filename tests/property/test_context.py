@@ -21,7 +21,7 @@ from memorist.context.tokens import open_counter
 from memorist.context.units import Grouper, Unit, group, said
 from memorist.context.validate import anthropic_problems, openai_problems
 from memorist.errors import BudgetError, MemoristError
-from memorist.messages import Message, as_message
+from memorist.messages.message import Message, as_message
 
 from . import recount
 

@@ -16,7 +16,7 @@ from memorist.context.items import MemoryItem
 from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from memorist.context.profile import ProfileLine
 from memorist.errors import BudgetError
-from memorist.messages import Message, as_message
+from memorist.messages.message import Message, as_message
 
 EXAMPLES = int(os.environ.get("MEMORIST_CONTEXT_EXAMPLES", "1200")) // 6
 POLICIES: dict[str, Any] = {

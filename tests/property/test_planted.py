@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Append, Change, Expect, Put
 from memorist.stores.memory import MemoryStore
-from memorist.testing.properties import StoreProperties
+from memorist_testing.properties import StoreProperties
 
 
 class HalfDone(MemoryStore):

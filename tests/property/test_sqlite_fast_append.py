@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import CheckpointStep, Job, Task, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Append, Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from memorist.stores.memory import MemoryStore
 from memorist.stores.sqlite import SqliteStore
 from memorist.stores.sqlite.connection import Connections
-from memorist.testing.dice import Operation
-from memorist.testing.properties import outcome
-from memorist.testing.samples import NOW, WHEN, job, later, message, thread
+from memorist_testing.dice import Operation
+from memorist_testing.properties import outcome
+from memorist_testing.samples import NOW, WHEN, job, later, message, thread
 
 PROGRAMS = 2000 if os.environ.get("MEMORIST_SOAK") else 60
 LENGTH = 60

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from memorist.stores.sqlite import SqliteStore
-from memorist.testing.properties import StoreProperties
-from memorist.testing.stores import MakeStore
+from memorist_testing.properties import StoreProperties
+from memorist_testing.stores import MakeStore
 
 
 class TestSqliteStore(StoreProperties):

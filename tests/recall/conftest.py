@@ -14,8 +14,8 @@ from memorist import AsyncMemory, Memory
 from memorist.runtime import Runtime
 from memorist.stores.memory import MemoryStore
 from memorist.testing import FakeClock
-from memorist.testing.facades import awaited
-from memorist.testing.plugin import Run
+from memorist_testing.facades import awaited
+from memorist_testing.plugin import Run
 
 OpenMemory = Callable[..., Any]
 

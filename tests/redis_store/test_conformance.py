@@ -3,8 +3,8 @@
 import pytest
 
 from memorist.stores.redis import RedisStore
-from memorist.testing.properties import StoreProperties
-from memorist.testing.stores import MakeStore, StoreConformance
+from memorist_testing.properties import StoreProperties
+from memorist_testing.stores import MakeStore, StoreConformance
 from tests.servers.redis import RedisCluster, RedisServer
 
 

@@ -16,14 +16,14 @@ import pytest
 
 from memorist.errors import UnknownOutcome, UsageError
 from memorist.loop_runtime import AsyncRuntime
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Expect, Put, Scan
 from memorist.stores.redis import RedisStore
 from memorist.stores.redis import store as store_module
 from memorist.stores.redis.urls import parse_url
-from memorist.testing.samples import NOW, thread
+from memorist_testing.samples import NOW, thread
 from tests.postgres.test_faults import Writer, one
 from tests.servers.redis import ClusterOfPairs, Failover, SentinelService, start_redis, wait_for
 

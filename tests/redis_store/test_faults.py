@@ -13,13 +13,13 @@ import pytest
 
 from memorist import Memory
 from memorist.errors import NotFound, StoreError, StoreTimeout, StoreUnavailable, UnknownOutcome
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import StateEntry, Thread
 from memorist.runtime import BlockingRuntime, Runtime, run_blocking
 from memorist.stores.base import Increment, Put, Scan
 from memorist.stores.redis import RedisStore
-from memorist.testing.plugin import Run
-from memorist.testing.samples import NOW, append, entry, thread
+from memorist_testing.plugin import Run
+from memorist_testing.samples import NOW, append, entry, thread
 from tests.servers.ports import free_port
 from tests.servers.proxy import Proxy
 from tests.servers.redis import RedisCluster, RedisServer, start_redis

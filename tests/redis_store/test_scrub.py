@@ -19,8 +19,8 @@ from memorist.runtime import Runtime
 from memorist.stores.base import Delete, DeleteRange, Put, Scan
 from memorist.stores.redis import RedisStore
 from memorist.stores.redis.keys import base_of
-from memorist.testing.plugin import Run
-from memorist.testing.samples import NOW, fact, later, thread
+from memorist_testing.plugin import Run
+from memorist_testing.samples import NOW, fact, later, thread
 from tests.servers.ports import free_port
 from tests.servers.redis import RedisServer, products, start_redis, start_redis_cluster, wait_for
 

@@ -18,16 +18,16 @@ from redis.crc import key_slot
 
 from memorist.errors import CorruptRecord, InvalidValue, SchemaError, StoreError, Unsupported, UsageError
 from memorist.loop_runtime import AsyncRuntime
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.ports import to_datetime
 from memorist.records import Entry, Fact, Job, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, Runtime, run_blocking
 from memorist.stores.base import DeleteRange, Expect, Increment, Put, Scan
 from memorist.stores.redis import DurabilityWarning, RedisStore
 from memorist.stores.redis.keys import base_of, bounds, encode_key, stamp, unstamp
-from memorist.testing.plugin import Run
-from memorist.testing.samples import ADVERSARIAL, NOW, SECOND, WHEN, append, entry, fact, job, later, thread
 from memorist.values import INT_MAX, INT_MIN
+from memorist_testing.plugin import Run
+from memorist_testing.samples import ADVERSARIAL, NOW, SECOND, WHEN, append, entry, fact, job, later, thread
 from tests.servers.redis import RedisServer, products, start_redis, wait_for
 
 names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from memorist.errors import MemoristError
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Fact, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Append, Delete, DeleteRange, Increment, Put, Scan, Store
 from memorist.stores.memory import MemoryStore
 from memorist.stores.redis import RedisStore
-from memorist.testing.samples import ADVERSARIAL, NOW, WHEN, entry, fact, message, thread
+from memorist_testing.samples import ADVERSARIAL, NOW, WHEN, entry, fact, message, thread
 from tests.servers.redis import RedisCluster, RedisServer
 
 OPERATIONS = int(os.environ.get("MEMORIST_TENANT_OPERATIONS", "4000"))

@@ -13,8 +13,8 @@ from memorist.stores.base import Delete, Put
 from memorist.stores.redis import RedisStore, expiry_register, work_register
 from memorist.stores.redis import store as store_module
 from memorist.stores.redis.keys import ENDING_KEY, ORGS_KEY, WORK_KEY, base_of
-from memorist.testing.plugin import Run
-from memorist.testing.samples import NOW, entry, fact
+from memorist_testing.plugin import Run
+from memorist_testing.samples import NOW, entry, fact
 from tests.servers.redis import start_redis
 
 IDLE = 2000

@@ -12,9 +12,9 @@ from memorist import AsyncMemory, Memory
 from memorist.errors import Forbidden
 from memorist.runtime import Runtime
 from memorist.testing.clock import FakeClock
-from memorist.testing.facades import awaited
-from memorist.testing.memories import MemoryConformance, OpenMemory
-from memorist.testing.plugin import Run
+from memorist_testing.facades import awaited
+from memorist_testing.memories import MemoryConformance, OpenMemory
+from memorist_testing.plugin import Run
 
 from .running import Running, running
 

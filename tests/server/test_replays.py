@@ -9,8 +9,8 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from memorist.protocol.operations import OPERATIONS, Operation, parameters_of, takes_key
 from memorist.server.openapi import document
-from memorist.server.operations import OPERATIONS, Operation, parameters_of, takes_key
 
 from .running import Running, running
 

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from memorist import Memory
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Thread
 from memorist.runtime import run_blocking
 from memorist.stores.base import Load

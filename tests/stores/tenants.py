@@ -16,7 +16,7 @@ from typing import Any
 from memorist import Memory
 from memorist.errors import Conflict, Forbidden, MemoristError, NotFound, UsageError
 from memorist.testing import FakeClock
-from memorist.testing.samples import ADVERSARIAL
+from memorist_testing.samples import ADVERSARIAL
 from tests.stores import finding
 
 TWINS = (

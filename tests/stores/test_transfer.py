@@ -16,7 +16,7 @@ from memorist.stores.base import Change, Load, Put
 from memorist.stores.codec import kinds
 from memorist.stores.memory import MemoryStore
 from memorist.testing import FakeClock
-from memorist.testing.samples import bare, full
+from memorist_testing.samples import bare, full
 from tests.stores import program
 from tests.stores.conftest import STORES, OpenOn
 

@@ -13,8 +13,8 @@ from memorist.stores.memory import MemoryStore
 from memorist.stores.redis import RedisStore
 from memorist.stores.sqlite import SqliteStore
 from memorist.stores.tiered import TieredStore
-from memorist.testing.properties import StoreProperties
-from memorist.testing.stores import MakeStore, StoreConformance
+from memorist_testing.properties import StoreProperties
+from memorist_testing.stores import MakeStore, StoreConformance
 
 
 @pytest.fixture(scope="module")

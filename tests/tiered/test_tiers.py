@@ -13,7 +13,7 @@ from tests.servers.proxy import Proxy
 from tests.servers.redis import RedisServer, start_redis
 
 from memorist.errors import Conflict, MemoristError, StoreUnavailable, UnknownOutcome
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import CachedEntity, Record, StateEntry, Thread, WorkingDocument
 from memorist.runtime import BlockingRuntime, Runtime, run_blocking
 from memorist.stores.base import (
@@ -35,8 +35,8 @@ from memorist.stores.redis.keys import base_of
 from memorist.stores.sqlite import SqliteStore
 from memorist.stores.tiered import TieredStore, copies
 from memorist.stores.tiered.changes import WINDOW
-from memorist.testing.plugin import Run
-from memorist.testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
+from memorist_testing.plugin import Run
+from memorist_testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
 
 K = ("global", "k")
 

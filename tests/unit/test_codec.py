@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorist.errors import CorruptRecord, InvalidValue
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.ports import to_datetime, to_micros
 from memorist.records import Fact, Record
 from memorist.stores.codec import codec, decoded, kinds
-from memorist.testing.samples import bare, fact, full, message
+from memorist_testing.samples import bare, fact, full, message
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)

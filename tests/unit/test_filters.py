@@ -7,7 +7,7 @@ import pytest
 
 from memorist.errors import InvalidFilter
 from memorist.filters import MAX_FILTER_DEPTH, document_of, matches, parse_filter
-from memorist.testing.samples import fact, thread
+from memorist_testing.samples import fact, thread
 
 DOCUMENT = {
     "n": 9, "text": "9", "yes": True, "none": None, "list": ["a", 1, {"x": 2}], "deep": {"er": {"k": 1}},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist.kinds import FINDABLE, KINDS, LINKED, RECORDS, Kind, kind_of, owned_by, source_of
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Chunk, Document, Fact, FactVersion, Learning, Record, Summary
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)

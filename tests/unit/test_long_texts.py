@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memorist.embed.wordllama import WordLlamaEmbedder
-from memorist.engine.chunking import chunk
+from memorist.engine.documents.chunking import chunk
 from memorist.recall.query import MAX_CHARS, analyse
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from memorist import InvalidValue, Message, ToolCall, ToolResult, UsageError
-from memorist.messages import as_message, as_messages, message_id, parse_arguments, text_of
-from memorist.testing.suite.threads import WIRE
+from memorist.messages.message import as_message, as_messages, message_id, parse_arguments, text_of
+from memorist_testing.suite.threads import WIRE
 
 
 def test_text_alone_is_a_users_message() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memorist.errors import InvalidValue, TooLarge
 from memorist.ordered_keys import AFTER_ELEMENTS, MAX_KEY_BYTES, decode_record_key, encode_record_key
-from memorist.testing.samples import ADVERSARIAL
+from memorist_testing.samples import ADVERSARIAL
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text("\x00\x01\x02\x03\x04au", max_size=6)

@@ -20,7 +20,7 @@ POSIX_NAMES = ("fork", "register_at_fork", "getuid", "geteuid", "pread", "pwrite
                "posix_fallocate", "uname", "statvfs", "killpg", "getpgid", "setsid", "sched_getaffinity")  # fmt: skip
 
 
-FRAMEWORKS = ("memorist.adapters.", "memorist.testing.langgraph_")
+FRAMEWORKS = ("memorist.adapters.", "memorist_testing.langgraph_")
 """Modules that import an agent framework, which this environment does not have: `make test-adapters` imports them."""
 
 

@@ -9,7 +9,7 @@ from memorist import Memory, compress
 from memorist.context.tokens import open_counter
 from memorist.context.units import group
 from memorist.errors import InvalidValue, MemoristError, TooLarge
-from memorist.messages import Message, as_message
+from memorist.messages.message import Message, as_message
 
 USE = {"type": "tool_use", "id": "u1", "name": "look", "input": {}}
 FLAWED: dict[str, dict[str, Any]] = {

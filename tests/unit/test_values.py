@@ -3,8 +3,8 @@
 import pytest
 
 from memorist.errors import InvalidValue, TooLarge
-from memorist.testing.suite.inputs import KEPT, REFUSED, exact
 from memorist.values import MAX_NAME_BYTES, check_name, check_text, decode_json, encode_json, fingerprint_json
+from memorist_testing.suite.inputs import KEPT, REFUSED, exact
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -2,8 +2,8 @@
 
 import json
 
-from memorist.messages import as_message
-from memorist.testing.suite.threads import CALL, WIRE
+from memorist.messages.message import as_message
+from memorist_testing.suite.threads import CALL, WIRE
 
 
 def test_a_tool_call_becomes_a_tool_use() -> None:

@@ -16,7 +16,7 @@ from ..engine.recall.recalling import Spaces
 from ..engine.records import OpaqueRecord
 from ..errors import NotFound
 from ..memory import AsyncMemory
-from ..messages import Message
+from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source

@@ -12,7 +12,7 @@ from ..context.plan import Policy
 from ..context.policies import SlidingWindow
 from ..engine.recall.recalling import Spaces
 from ..memory import AsyncMemory
-from ..messages import Given, Message, as_message
+from ..messages.message import Given, Message, as_message
 
 PLACE = "place"
 """Metadata key for a message's index in the given list."""

@@ -21,7 +21,7 @@ from ..engine.records import OpaqueRecord
 from ..errors import Conflict, NotFound
 from ..ids import new_id
 from ..memory import AsyncMemory
-from ..messages import Message
+from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .handles import Handles, Source
 

@@ -9,7 +9,7 @@ from haystack.dataclasses import ChatMessage
 from haystack.token_counters.types import TokenCounter
 
 from ..errors import BudgetError
-from ..messages import Message
+from ..messages.message import Message
 from .fitting import fitting
 
 STEPS = 8

@@ -19,7 +19,7 @@ from langchain_core.messages import (
 from ..engine.recall.recalling import Spaces
 from ..errors import NotFound
 from ..memory import AsyncMemory
-from ..messages import Message
+from ..messages.message import Message
 from ..runtime import run_blocking
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source

@@ -12,7 +12,7 @@ from pydantic import PrivateAttr
 from ..engine.recall.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..memory import AsyncMemory
-from ..messages import Message
+from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .fitting import recalled
 from .handles import Handles, Source

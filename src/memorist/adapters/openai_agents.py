@@ -15,7 +15,7 @@ from agents.run_config import CallModelData, ModelInputData
 from ..engine.recall.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..memory import AsyncMemory
-from ..messages import Message, text_of
+from ..messages.message import Message, text_of
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
 

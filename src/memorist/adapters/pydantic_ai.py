@@ -29,7 +29,7 @@ from ..engine.recall.recalling import Spaces
 from ..engine.records import OpaqueRecord, RecordPut
 from ..errors import Conflict
 from ..memory import AsyncMemory
-from ..messages import Message
+from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source

@@ -13,7 +13,7 @@ from strands.types.session import Session, SessionAgent, SessionMessage
 from ..engine.recall.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..ids import new_id
-from ..messages import Message
+from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .handles import Handles, Source
 

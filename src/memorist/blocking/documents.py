@@ -1,13 +1,13 @@
 """Blocking documents.
 
-Made by scripts/generate-blocking from engine/documents.py; change that, then run the script.
+Made by scripts/generate-blocking from engine/documents/documents.py; change that, then run the script.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..engine.documents import Documents as EngineDocuments
+from ..engine.documents.documents import Documents as EngineDocuments
 from ..filters import Where
 from ..ports import Ttl
 from ..records import Chunk, Document

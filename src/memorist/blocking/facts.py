@@ -1,6 +1,6 @@
 """Blocking facts.
 
-Made by scripts/generate-blocking from engine/facts.py; change that, then run the script.
+Made by scripts/generate-blocking from engine/facts/facts.py; change that, then run the script.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..engine.facts import Facts as EngineFacts
+from ..engine.facts.facts import Facts as EngineFacts
 from ..filters import Where
 from ..ports import Ttl, When
 from ..records import Fact

@@ -1,15 +1,15 @@
 """Blocking jobs.
 
-Made by scripts/generate-blocking from engine/outbox.py; change that, then run the script.
+Made by scripts/generate-blocking from engine/derive/outbox.py; change that, then run the script.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..engine.outbox import LEASE, Backlog
-from ..engine.outbox import Jobs as EngineJobs
-from ..engine.receipts import MessageReceipt
+from ..engine.derive.outbox import LEASE, Backlog
+from ..engine.derive.outbox import Jobs as EngineJobs
+from ..engine.threads.receipts import MessageReceipt
 from ..records import Job
 from ..runtime import run_blocking
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..engine.assembling import Recall
 from ..engine.core import Core
-from ..engine.events import Listens
 from ..engine.forgetting.forget import Erasure, FactRef
 from ..engine.forgetting.provenance import Traceable, Why
 from ..engine.health import Diagnosis, Stats
-from ..engine.inject import BlockingTask, Remember, stepped
+from ..engine.hooks import Listens
 from ..engine.portable import Progress, Transfer
 from ..engine.processors import ProcessorSpec, Report
 from ..engine.processors import Progress as ProcessProgress
 from ..engine.recall.recalling import Spaces
-from ..engine.receipts import MessageReceipt
-from ..engine.session import Ended, Turn
+from ..engine.sessions.assembling import Recall
+from ..engine.sessions.inject import BlockingTask, Remember, stepped
+from ..engine.sessions.session import Ended, Turn
+from ..engine.threads.receipts import MessageReceipt
 from ..engine.working import Working
 from ..filters import Where
 from ..memory import AsyncBatch, AsyncMemory

@@ -1,6 +1,6 @@
 """Blocking session.
 
-Made by scripts/generate-blocking from engine/session.py; change that, then run the script.
+Made by scripts/generate-blocking from engine/sessions/session.py; change that, then run the script.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..engine.assembling import Recall
 from ..engine.recall.recalling import Spaces
-from ..engine.receipts import MessageReceipt
-from ..engine.session import AsyncSession, Ended, SessionState
-from ..messages import Given
+from ..engine.sessions.assembling import Recall
+from ..engine.sessions.session import AsyncSession, Ended, SessionState
+from ..engine.threads.receipts import MessageReceipt
+from ..messages.message import Given
 from ..runtime import run_blocking
 from ..values import Json
 

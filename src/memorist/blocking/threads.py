@@ -1,6 +1,6 @@
 """Blocking threads.
 
-Made by scripts/generate-blocking from engine/threads.py; change that, then run the script.
+Made by scripts/generate-blocking from engine/threads/threads.py; change that, then run the script.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from ..engine.receipts import MessageReceipt
-from ..engine.threads import Place
-from ..engine.threads import Threads as EngineThreads
+from ..engine.threads.receipts import MessageReceipt
+from ..engine.threads.threads import Place
+from ..engine.threads.threads import Threads as EngineThreads
 from ..filters import Where
-from ..messages import Given, Message
+from ..messages.message import Given, Message
 from ..ports import Ttl
 from ..records import Summary, Thread
 from ..runtime import run_blocking

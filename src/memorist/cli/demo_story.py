@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..engine.assembling import Recall
-from ..messages import Message
+from ..engine.sessions.assembling import Recall
+from ..messages.message import Message
 from ..runtime import run_blocking
 from .demo_words import CALLS, DOCUMENTS, FIRST, LAUNCH, MOVING, ORDERS, PEOPLE, STOCK, SYSTEM, TOOLS, WARDS
 
@@ -205,7 +205,7 @@ def _exchange(memory: Memory, clock: StoryClock, thread: str, call: dict[str, An
 
 
 def _fold(memory: Memory, thread: str, *, room: int) -> None:
-    from ..engine.folding import Folding
+    from ..engine.derive.folding import Folding
 
     run_blocking(Folding(memory._core).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.45))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,9 @@ from .. import __version__
 from .grouping import Suggesting, json_first
 from .problems import end
 from .session import Session
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject."),
@@ -42,7 +46,6 @@ _COMMANDS = {
     "doctor": ("health", "Check the store, and list its details and problems."),
     "partition": ("partitioning", "Split the tables of Postgres by org while they are used."),
     "migrate": ("health", "Bring the store's schema up to date."),
-    "analyze": ("analyze", "Report how other frameworks manage memory, from their source."),
     "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
     "open": ("serve", "Look at a memory in the browser: open FILE."),
     "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
@@ -55,17 +58,26 @@ _COMMANDS = {
 }
 
 
+@cache
+def _installed_commands() -> dict[str, EntryPoint]:
+    """Commands of other distributions (`memorist-analyze` has one), by name; looked up only when one may be meant."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group="memorist.commands")}
+
+
 class Commands(Suggesting):
     """Imports each command on use, so that `memorist --help` and every single command start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [*_COMMANDS, *_installed_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            installed = _installed_commands().get(cmd_name)
+            return None if installed is None else installed.load()
         module = importlib.import_module(f"memorist.cli.{_COMMANDS[cmd_name][0]}")
-        named = {"analyze": "command", "import": "import_", "open": "open_", "move-org": "move_org"}
+        named = {"import": "import_", "open": "open_", "move-org": "move_org"}
         found = getattr(module, named.get(cmd_name, cmd_name))
         return found if isinstance(found, click.Command) else None
 
@@ -75,7 +87,8 @@ class Commands(Suggesting):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, help_) in _COMMANDS.items()])
+            installed = [(name, point.load().get_short_help_str(80)) for name, point in _installed_commands().items()]
+            formatter.write_dl([*((name, help_) for name, (_, help_) in _COMMANDS.items()), *installed])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ..errors import BudgetError, UsageError
-from ..messages import INSTRUCTIONS, Message
+from ..messages.message import INSTRUCTIONS, Message
 from .budget import SECTIONS
 from .cache import CACHED_LATER, CACHED_LEAST, affordable
 from .context import Account, Context

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Message, as_message
+from ..messages.message import Message, as_message
 from ..values import as_list
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget

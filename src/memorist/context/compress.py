@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import BudgetError
-from ..messages import INSTRUCTIONS, Message, as_message
-from ..responses import PLACES
+from ..messages.message import INSTRUCTIONS, Message, as_message
+from ..messages.responses import PLACES
 from ..values import as_list
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget

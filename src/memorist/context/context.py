@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue
-from ..messages import ATTACHED, Message
-from ..responses import problems as item_problems
-from ..responses import responses_tools
+from ..messages.message import ATTACHED, Message
+from ..messages.responses import problems as item_problems
+from ..messages.responses import responses_tools
+from ..messages.wire import anthropic_tools, openai_tools
 from ..values import compact_json
-from ..wire import anthropic_tools, openai_tools
 from .cache import mark
 from .doubles import identity
 from .fates import UNREAD, InputFate

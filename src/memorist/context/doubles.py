@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ..messages import ATTACHED, Message
+from ..messages.message import ATTACHED, Message
 from .fence import clean
 from .items import SAID, Fate, MemoryItem
 from .measure import stored_tokens

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from ..messages import Message
-from ..responses import PLACES, as_chat
+from ..messages.message import Message
+from ..messages.responses import PLACES, as_chat
 
 if TYPE_CHECKING:
     from .context import Context

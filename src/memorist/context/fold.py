@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..errors import UsageError
-from ..messages import Message
+from ..messages.message import Message
 from .plan import Digest, total_tokens
 from .summaries import SMALLEST_SUMMARY, Completer, extractive, summarize, summary_tokens
 from .tokens import Counter, open_counter

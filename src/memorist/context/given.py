@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ..messages import Given, Message
+from ..messages.message import Given, Message
 from ..recall.hit import Hit
 from ..records import Fact, Learning
 from .budget import TokenBudget

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..errors import UsageError
-from ..messages import Message
+from ..messages.message import Message
 from ..recall.reach import DERIVED
 from .fence import MEMORY_NOTE, attribute, clean, fence
 

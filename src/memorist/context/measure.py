@@ -18,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from ..messages import INSTRUCTIONS, Message, as_message
-from ..responses import SHAPE as RESPONSES
+from ..messages.message import INSTRUCTIONS, Message, as_message
+from ..messages.responses import SHAPE as RESPONSES
+from ..messages.wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
 from ..values import compact_json
-from ..wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 MESSAGE_TOKENS = 4

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from ..messages import Message
+from ..messages.message import Message
 from .tokens import Counter
 from .units import Unit
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from ..errors import UsageError
-from ..messages import Message
+from ..messages.message import Message
 from .measure import count_message, stored_tokens
 from .plan import Aid, Left, Plan, Policy, Reach, fit, newest_that_fit, stepped
 from .similar import default_scores, most_similar

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..messages import Message
+from ..messages.message import Message
 from ..values import compact_json
 from .measure import count_tools, stored_tokens
 from .tokens import Counter

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..messages import Message
+from ..messages.message import Message
 from .fence import PROFILE_NOTE, clean, fence
 from .measure import text_message
 from .tokens import Counter

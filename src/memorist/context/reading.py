@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..errors import BudgetError, UsageError
-from ..messages import INSTRUCTIONS, Message, as_message
+from ..messages.message import INSTRUCTIONS, Message, as_message
 from .budget import TokenBudget, as_budget
 from .fence import render_scratchpad
 from .items import Shorten, as_items

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..messages import Message, text_of
+from ..messages.message import Message, text_of
+from ..messages.wire import sent_anthropic, sent_openai
 from ..values import compact_json
-from ..wire import sent_anthropic, sent_openai
 
 _ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _PLACEHOLDER = re.compile(r"\{(system|memory|context|tools|history|input|user|scratchpad)\}")

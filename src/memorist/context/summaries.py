@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from ..messages import Message
+from ..messages.message import Message
 from .fence import clean, fence, render_summary
 from .measure import text_message
 from .plan import Aid, Digest

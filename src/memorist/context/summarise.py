@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ..languages import rules
-from ..messages import Message, text_of
+from ..messages.message import Message, text_of
 from .fence import clean
 from .salience import salience
 from .similar import COMMON, words

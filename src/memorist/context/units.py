@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from ..messages import ATTACHED, INSTRUCTIONS, Message, ToolCall, as_message
-from ..responses import SHAPE as RESPONSES
-from ..responses import as_chat, as_turn
-from ..shapes import mended
-from ..wire import SYSTEM_NOTE
+from ..messages.message import ATTACHED, INSTRUCTIONS, Message, ToolCall, as_message
+from ..messages.responses import SHAPE as RESPONSES
+from ..messages.responses import as_chat, as_turn
+from ..messages.shapes import mended
+from ..messages.wire import SYSTEM_NOTE
 from .fence import fenced_memory
 from .measure import count_message, stored_tokens
 from .tokens import DEFAULT_COUNTER, Counter, open_counter

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import MemoristError
-from ..messages import Message
+from ..messages.message import Message
 from .units import carries_results, has_substance
 
 MAX_CACHE_MARKERS = 4

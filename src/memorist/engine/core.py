@@ -19,7 +19,7 @@ from ..records import AuditEvent, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
 from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored, replica_reads
-from .events import Events, warn
+from .hooks import Events, warn
 from .locks import KeyedLocks
 
 R = TypeVar("R", bound=Record)

@@ -13,8 +13,8 @@ from ..records import Entry, Mark, Record, StateEntry
 from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
-from .corrections import replaced_corrections
-from .outbox import Backlog, Jobs
+from .derive.outbox import Backlog, Jobs
+from .facts.corrections import replaced_corrections
 from .recall.indexing import INDEX
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Health:
         )
 
     async def _turns(self) -> Turns:
-        from .session import PASSED, PERSISTED
+        from .sessions.session import PASSED, PERSISTED
 
         entries = await self._visible(StateEntry)
         return Turns(

@@ -24,7 +24,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import as_list, check_confidence, check_name, check_text
 from .audit import audit
 from .core import Core
-from .facts import checked_limit, index_job
+from .facts.facts import checked_limit, index_job
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard
 

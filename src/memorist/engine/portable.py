@@ -19,7 +19,7 @@ import msgspec
 
 from ..errors import CorruptRecord, InvalidValue, SchemaError, UsageError
 from ..kinds import RECORDS, kind_of_table
-from ..messages import Message
+from ..messages.message import Message
 from ..records import (
     CachedEntity,
     Document,
@@ -43,7 +43,7 @@ from ..values import check_name
 from .core import Core
 from .forgetting.guard import EPOCH
 from .idempotency import REPLAY
-from .numbering import NUMBERS
+from .threads.numbering import NUMBERS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,11 +19,11 @@ from ..records import Entry, Fact, Job, Mark, Thread
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
-from .derive import REREAD
-from .folding import Folding
+from .derive.deriving import REREAD
+from .derive.folding import Folding
+from .derive.outbox import Jobs, Outbox
 from .forgetting.guard import epochs
 from .idempotency import collect_keys
-from .outbox import Jobs, Outbox
 from .recall.indexing import texts_of
 from .records import collect_uploads
 
@@ -299,7 +299,7 @@ class Deduplicator(Processor):
         return Report(self.name, seen, changed)
 
     async def _namespace(self, core: Core, ns: str) -> tuple[int, int]:
-        from .facts import Facts
+        from .facts.facts import Facts
 
         scope, done = await core.get(Mark, "scope", ns), await core.get(Mark, "dedup", ns)
         if scope is None:

@@ -9,12 +9,12 @@ import msgspec
 
 from ..errors import UsageError
 from ..kinds import fact_text
-from ..messages import Message
+from ..messages.message import Message
 from ..records import Fact, Learning
 from ..values import Json, as_list, check_name
-from .catching_up import catch_up
 from .core import Core
-from .facts import Facts
+from .derive.catching_up import catch_up
+from .facts.facts import Facts
 from .learnings import Learnings
 from .recall.candidates import SUPERSEDED
 from .recall.revisions import listed_statements, revised_lines

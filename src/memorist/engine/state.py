@@ -14,7 +14,7 @@ from ..records import StateEntry
 from ..stores.base import Change, Delete, Expect, Increment, Put
 from ..values import Json, as_list, check_name, check_prefix
 from .core import Core
-from .facts import page, version_of
+from .facts.facts import page, version_of
 
 
 class State:

@@ -17,7 +17,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..kinds import kind_of
-from ..messages import Message
+from ..messages.message import Message
 from ..ports import to_datetime
 from ..records import Entry, Job, Mark, Record, Summary, Thread, WorkingDocument
 from ..scope import Ns

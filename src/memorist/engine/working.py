@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from ..errors import InvalidValue, UsageError
-from ..messages import Message
+from ..messages.message import Message
 from ..records import WorkingDocument
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready

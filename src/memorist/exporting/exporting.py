@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 from ..engine.core import Core
 from ..engine.portable import Progress, Transfer, new_file
 from ..errors import UsageError
-from ..messages import Message
+from ..messages.message import Message
 from ..records import Document, Fact, Record, Thread
 from ..scope import Ns
 from . import langgraph, markdown

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Message
+from ..messages.message import Message
 from ..records import Fact, Thread
 
 PYDANTIC = 5

@@ -7,9 +7,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from ..messages import INSTRUCTIONS, Message
+from ..messages.message import INSTRUCTIONS, Message
+from ..messages.wire import sent_anthropic
 from ..records import Thread
-from ..wire import sent_anthropic
 
 _encode = msgspec.json.Encoder().encode
 Pages = Callable[[Thread], AsyncIterator[list[Message]]]

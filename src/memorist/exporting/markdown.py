@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..errors import UsageError
-from ..messages import Message
+from ..messages.message import Message
 from ..records import Document, Fact, Thread
 from ..values import compact_json
 

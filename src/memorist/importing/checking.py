@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue, UsageError
-from ..messages import Message, as_message
+from ..messages.message import Message, as_message
 from ..values import MAX_VALUE_BYTES, check_metadata, check_name, check_text, encode_json
 from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
 from .mapping import Places

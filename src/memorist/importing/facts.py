@@ -9,9 +9,9 @@ from datetime import datetime
 import msgspec
 
 from ..engine.core import Core
-from ..engine.facts import Facts
+from ..engine.facts.facts import Facts
+from ..engine.facts.timeline import ended, spliced
 from ..engine.forgetting.fingerprints import value_fingerprint
-from ..engine.timeline import ended, spliced
 from ..records import Fact, FactVersion, Link, Tombstone
 from ..stores.base import Change
 from ..values import fingerprint_json

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue
-from ..messages import ROLES
+from ..messages.message import ROLES
 from .files import Given, JsonStream, Part, decoded, lines
 from .items import Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none, named
 

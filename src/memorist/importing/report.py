@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from ..messages import text_of
+from ..messages.message import text_of
 from .items import DocumentItem, FactItem, Item, MessageItem, Problem, ThreadItem
 
 MOST_PROBLEMS = 100

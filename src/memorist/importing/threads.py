@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ..engine.core import Core
 from ..engine.forgetting.guard import IMPORT, imported_marks
-from ..engine.numbering import fresh
+from ..engine.threads.numbering import fresh
 from ..records import Link, Mark, Thread
 from ..stores.base import Change, Expect, Put
 from ..values import MAX_NAME_BYTES

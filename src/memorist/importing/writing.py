@@ -9,10 +9,10 @@ from datetime import datetime
 import msgspec
 
 from ..engine.core import Core
-from ..engine.documents import Documents
-from ..engine.facts import index_job
+from ..engine.documents.documents import Documents
+from ..engine.facts.facts import index_job
 from ..errors import Conflict
-from ..messages import Message
+from ..messages.message import Message
 from ..records import Document
 from ..stores.base import Append, Change, Put
 from .checking import Checked

@@ -19,7 +19,7 @@ from ..errors import Conflict, NotFound, Unsupported
 from ..graph_keys import ENTITY, RELATION, entity_key, relation_key
 
 if TYPE_CHECKING:
-    from ..engine.facts import Facts
+    from ..engine.facts.facts import Facts
     from ..memory import AsyncMemory
 
 PAGE = 500

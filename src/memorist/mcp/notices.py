@@ -16,7 +16,7 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from ..engine.events import Event, Events
+from ..engine.hooks import Event, Events
 from .resources import touched
 
 log = logging.getLogger("memorist.mcp")

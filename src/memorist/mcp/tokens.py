@@ -17,8 +17,8 @@ import anyio.to_thread
 import jwt
 import msgspec
 
+from ..protocol.operations import Role
 from ..server.auth import ApiKey, Unauthorized
-from ..server.operations import Role
 
 SCOPES: Mapping[str, Role] = {"memory:read": "reader", "memory:write": "writer", "memory:forget": "forget"}
 """The roles that the scopes of a token grant."""

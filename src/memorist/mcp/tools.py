@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ..errors import UsageError
-from ..server.operations import BY_NAME, Role, parameters_of
+from ..protocol.operations import BY_NAME, Role, parameters_of
 from . import shown
 
 ToolSet = Literal["core", "tasks", "graph"]

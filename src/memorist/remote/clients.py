@@ -19,7 +19,7 @@ import msgspec
 from ..backoff import pause
 from ..errors import Forbidden, MemoristError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
 from ..extras import install_command
-from ..problems import Problem, error_of
+from ..protocol.problems import Problem, error_of
 from ..runtime import Runtime
 
 try:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
-from ..engine.receipts import MessageReceipt
 from ..engine.tasks.tasks import kept_steps
+from ..engine.threads.receipts import MessageReceipt
 from ..engine.working import Working, checked_fields, checked_template, fields_of
 from ..values import check_name
 from .tasks import RemoteTaskRun, run_task

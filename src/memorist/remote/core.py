@@ -8,28 +8,28 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..engine.assembling import Assembling
 from ..engine.core import Core
 from ..engine.entities import Entities, cache_state
 from ..engine.forgetting.forget import Forgetting, Scrubbing
 from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
-from ..engine.inject import Injection
 from ..engine.locks import KeyedLocks
 from ..engine.namespaces import Namespaces
 from ..engine.portable import Portable
 from ..engine.processors import Processing
 from ..engine.recall.recalling import Recalling
-from ..engine.session import AsyncSession
+from ..engine.sessions.assembling import Assembling
+from ..engine.sessions.inject import Injection
+from ..engine.sessions.session import AsyncSession
 from ..engine.watching import AsyncWatch
 from ..errors import Forbidden, UsageError
 from ..exporting.exporting import Exporting
 from ..importing.importing import Importing
 from ..opening import runtime_for
+from ..protocol.operations import BY_NAME, OPERATIONS, owner_of
 from ..runtime import Runtime
 from ..scope import Ns, Scope
 from ..server.narrowing import Narrowed
-from ..server.operations import BY_NAME, OPERATIONS, owner_of
 from .clients import Client
 from .entities import RemoteEntities
 from .erasing import RemoteForgetting

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ..engine.events import Event, Events, Hook
+from ..engine.hooks import Event, Events, Hook
 from ..engine.watching import AsyncWatch, Notice
 from ..errors import MemoristError
 from ..telemetry import Telemetry

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..engine.assembling import Recall
-from ..engine.inject import TASK_HITS, Injection, Made, Output
+from ..engine.sessions.assembling import Recall
+from ..engine.sessions.inject import TASK_HITS, Injection, Made, Output
 from ..ports import as_datetime
 
 if TYPE_CHECKING:

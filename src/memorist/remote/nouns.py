@@ -20,12 +20,10 @@ from ..engine.forgetting.lineage import reference
 from ..engine.processors import PROCESSORS
 from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported
 from ..ids import new_id
-from ..messages import Message
+from ..messages.message import Message
 from ..ports import as_datetime, to_micros
-from ..records import Record
-from ..scope import Namespace
-from ..server.data import RecordItem, data_out, items_out, policy_out, record_in
-from ..server.operations import (
+from ..protocol.data import RecordItem, data_out, items_out, policy_out, record_in
+from ..protocol.operations import (
     COLLECTED,
     MAX_LIMIT,
     OPERATIONS,
@@ -38,6 +36,8 @@ from ..server.operations import (
     parameters_of,
     takes_key,
 )
+from ..records import Record
+from ..scope import Namespace
 from ..values import encode_json
 from .clients import Answer
 from .composed import COMPOSED

@@ -7,10 +7,10 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from ..engine.receipts import MessageReceipt
-from ..messages import as_message
+from ..engine.threads.receipts import MessageReceipt
+from ..messages.message import as_message
 from ..ports import ttl_micros
-from ..server.operations import Operation, answer_of
+from ..protocol.operations import Operation, answer_of
 
 
 def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engine.receipts import MessageReceipt
-from ..engine.session import AsyncSession, Ended, SessionState, Turn, _spoken
-from ..engine.threads import Threads
+from ..engine.sessions.session import AsyncSession, Ended, SessionState, Turn, _spoken
+from ..engine.threads.receipts import MessageReceipt
+from ..engine.threads.threads import Threads
 from ..errors import NotFound
 
 

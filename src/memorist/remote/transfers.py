@@ -17,7 +17,7 @@ from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
 from ..importing.report import ImportReport
 from ..memory import AsyncMemory
-from ..server.operations import BY_NAME
+from ..protocol.operations import BY_NAME
 from .nouns import plain, result_of
 
 PIECE = 256 * 1024

@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from ..errors import Forbidden, MemoristError, StoreUnavailable, UsageError
-from ..problems import Problem, problem_of
+from ..protocol.problems import Problem, problem_of
 from .api.transfers import DamagedUpload
 from .auth import Unauthorized
 from .replay import AnswerGone

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import Forbidden, MemoristError, NotFound, UsageError
+from ..protocol.operations import ROLES, Role
 from ..scope import ACTORS, Actor
-from .operations import ROLES, Role
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory

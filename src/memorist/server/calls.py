@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from ..context.budget import TokenBudget
-from ..engine.assembling import Recall
 from ..engine.records import OpaqueRecord
+from ..engine.sessions.assembling import Recall
 from ..errors import InvalidValue, NotFound
-from .data import data_in, policy_in, put_in, record_out
-from .operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
+from ..protocol.data import data_in, policy_in, put_in, record_out
+from ..protocol.operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
 from .strict_json import Malformed, strict_json
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode

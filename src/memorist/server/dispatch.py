@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..engine.idempotency import IdempotencyKey
 from ..errors import Conflict, TooLarge
+from ..protocol.operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 from . import replay
 from .answers import JSON, Unsuited, WrongMethod
 from .api.asked import Asked
@@ -19,7 +20,6 @@ from .calls import Call, read_call, written
 from .headers import headers_of
 from .narrowing import NARROWED
 from .nouns import noun_of
-from .operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 
 if TYPE_CHECKING:
     from .app import Server

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from ..errors import MemoristError, StoreError
-from ..problems import Problem
+from ..protocol.problems import Problem
 from .answers import forbidden, problem_response, send_problem
 from .browser import host_name
 from .headers import headers_of

@@ -16,9 +16,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import InvalidValue
+from ..protocol.operations import Role
 from .answers import JSON
 from .auth import Unauthorized
-from .operations import Role
 from .views import acts, contexts, facts, finding, lists, live, overview, people, searching, tasks, threads
 
 if TYPE_CHECKING:

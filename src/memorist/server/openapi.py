@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from .. import __version__
-from ..problems import Problem, error_tree
-from .operations import (
+from ..protocol.operations import (
     OPERATIONS,
     Operation,
     Parameter,
@@ -21,6 +20,7 @@ from .operations import (
     parameters_of,
     takes_key,
 )
+from ..protocol.problems import Problem, error_tree
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
@@ -132,7 +132,7 @@ def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short(name: str, taken: dict[str, Any]) -> str:
-    """`Problem` of `memorist.problems` keeps its name; that of `memorist.importing.report` is `ReportProblem`."""
+    """`Problem` of `protocol.problems` keeps its name; that of `importing.report` is `ReportProblem`."""
     *_, module, last = name.split(".")
     return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"
 

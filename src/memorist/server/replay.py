@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..engine.profile import PREFERENCE
-from ..engine.receipts import MessageReceipt, receipt_states
+from ..engine.threads.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
+from ..protocol.operations import Operation, answer_of
 from .calls import Call
 from .nouns import noun_of
-from .operations import Operation, answer_of
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory

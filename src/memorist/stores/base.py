@@ -16,7 +16,7 @@ import msgspec
 
 from ..errors import Unsupported
 from ..filters import Filter, matches
-from ..messages import Message
+from ..messages.message import Message
 from ..ports import to_datetime, to_micros
 from ..records import Entry, Job, Key, Record, StateEntry
 

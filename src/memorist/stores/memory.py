@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..filters import document_of, matches
-from ..messages import Message
+from ..messages.message import Message
 from ..ports import to_datetime, to_micros
 from ..records import Job, Key, Receipt, Record, StateEntry, Thread
 from ..values import INT_MAX, INT_MIN

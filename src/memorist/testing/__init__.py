@@ -1,29 +1,10 @@
-"""Public test kit: a fake clock, a pytest plugin, and the suites that every store and every facade must pass.
+"""For tests of programs that use a memory: a clock that moves when told to.
 
-`pytest_plugins = ["memorist.testing.plugin"]` in a conftest, then a subclass of `StoreConformance` with one fixture.
+The conformance suites for authors of stores are in the package `memorist-testing`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from .clock import FakeClock
 
-if TYPE_CHECKING:
-    from .memories import MemoryConformance
-    from .stores import StoreConformance
-
-__all__ = ["FakeClock", "MemoryConformance", "StoreConformance"]
-
-
-def __getattr__(name: str) -> Any:
-    # Imported lazily, because the suites import pytest and the fake clock alone should not need it.
-    if name == "StoreConformance":
-        from .stores import StoreConformance
-
-        return StoreConformance
-    if name == "MemoryConformance":
-        from .memories import MemoryConformance
-
-        return MemoryConformance
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["FakeClock"]

@@ -25,7 +25,7 @@ from memorist.stores.postgres import PostgresStore
 from memorist.stores.postgres.schema import migrations
 from memorist.stores.redis import RedisStore
 from memorist.stores.sqlite import SqliteStore
-from memorist.testing.samples import NOW, bare, full
+from memorist_testing.samples import NOW, bare, full
 from tests.servers.postgres import start_postgres
 from tests.servers.redis import start_redis
 

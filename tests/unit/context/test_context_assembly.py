@@ -20,7 +20,7 @@ from memorist.context.tokens import open_counter
 from memorist.context.units import group, units
 from memorist.context.validate import cache_markers
 from memorist.errors import BudgetError, UsageError
-from memorist.messages import ATTACHED, Message, as_message
+from memorist.messages.message import ATTACHED, Message, as_message
 
 COUNTER = open_counter()
 TOOL = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}}}

@@ -12,7 +12,7 @@ from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance,
 from memorist.context.tokens import open_counter
 from memorist.context.units import units
 from memorist.errors import BudgetError, UsageError
-from memorist.messages import as_message
+from memorist.messages.message import as_message
 
 COUNTER = open_counter()
 AID = Aid(COUNTER)

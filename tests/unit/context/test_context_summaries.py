@@ -14,7 +14,7 @@ from memorist.context.summaries import SYSTEM_PROMPT, invented_share, parse, pro
 from memorist.context.summarise import extract, subject_of
 from memorist.context.tokens import open_counter
 from memorist.errors import BudgetError
-from memorist.messages import Message
+from memorist.messages.message import Message
 
 COUNTER = open_counter()
 TALK = (

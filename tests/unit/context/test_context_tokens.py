@@ -18,7 +18,7 @@ from memorist.context.measure import (
 )
 from memorist.context.tokens import ENCODINGS, SPECIAL, Encoding, open_counter
 from memorist.errors import UsageError
-from memorist.messages import Message, as_message
+from memorist.messages.message import Message, as_message
 
 TEXTS = [
     "",

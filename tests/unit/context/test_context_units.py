@@ -6,7 +6,7 @@ from memorist.context.fence import fenced_memory
 from memorist.context.tokens import open_counter
 from memorist.context.units import NO_RESULT, Grouper, group, units
 from memorist.context.validate import anthropic_problems, openai_problems, view_problems
-from memorist.messages import ATTACHED, Message, as_message
+from memorist.messages.message import ATTACHED, Message, as_message
 
 COUNTER = open_counter()
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from memorist.engine.core import Core, Shared
-from memorist.engine.documents import Documents
+from memorist.engine.documents.documents import Documents
 from memorist.engine.entities import Entities
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.learnings import Learnings
 from memorist.engine.records import PIECE_BYTES, Records
 from memorist.engine.state import State
 from memorist.engine.tasks.tasks import Tasks
-from memorist.engine.threads import Threads
+from memorist.engine.threads.threads import Threads
 from memorist.engine.working import WorkingMemory
 from memorist.records import Entry, Mark, Summary
 from memorist.runtime import Runtime
@@ -23,7 +23,7 @@ from memorist.stores.base import Put, Store
 from memorist.stores.memory import MemoryStore
 from memorist.stores.sqlite import SqliteStore
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Run
+from memorist_testing.plugin import Run
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from memorist.engine.audit import Audit, audit
 from memorist.engine.core import Core
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.testing import FakeClock
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorist.engine.audit import Audit
-from memorist.engine.chunking import chunk
 from memorist.engine.core import Core
-from memorist.engine.documents import Documents
+from memorist.engine.documents.chunking import chunk
+from memorist.engine.documents.documents import Documents
 from memorist.errors import Forbidden, InvalidValue, TooLarge
 from memorist.records import Chunk, Entry, Job
 from memorist.stores.base import Put

@@ -13,7 +13,7 @@ from memorist.errors import InvalidValue, UsageError
 from memorist.records import CachedEntity
 from memorist.stores.base import Put
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Together
+from memorist_testing.plugin import Together
 
 
 class Shelf:

@@ -7,13 +7,13 @@ import pytest
 
 from memorist.engine.audit import Audit
 from memorist.engine.core import Core
-from memorist.engine.documents import Documents
+from memorist.engine.documents.documents import Documents
 from memorist.engine.entities import Entities
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.learnings import Learnings
 from memorist.engine.state import State
-from memorist.engine.threads import Threads
+from memorist.engine.threads.threads import Threads
 from memorist.errors import Forbidden, NotFound, UsageError
 from memorist.kinds import RECORDS as KINDS
 from memorist.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone

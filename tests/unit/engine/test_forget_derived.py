@@ -9,12 +9,12 @@ import pytest
 
 from memorist import Memory
 from memorist.engine.core import Core
-from memorist.engine.documents import Documents
-from memorist.engine.facts import Facts
-from memorist.engine.folding import Folding
+from memorist.engine.derive.folding import Folding
+from memorist.engine.documents.documents import Documents
+from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.learnings import Learnings
-from memorist.engine.threads import Threads
+from memorist.engine.threads.threads import Threads
 from memorist.errors import NotFound
 from memorist.kinds import RECORDS
 from memorist.records import Fact, Link, Summary, Tombstone

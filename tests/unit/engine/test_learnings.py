@@ -10,7 +10,7 @@ from memorist.engine.learnings import Learnings, fold
 from memorist.errors import InvalidValue, NotFound, UsageError
 from memorist.records import Job, Learning, Link
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Together
+from memorist_testing.plugin import Together
 
 
 async def test_a_learning_is_of_a_user_and_starts_at_half(ada: Core) -> None:

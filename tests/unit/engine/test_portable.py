@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from memorist.engine.core import Core, Shared
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.portable import Portable
 from memorist.errors import CorruptRecord, SchemaError, UsageError
 from memorist.kinds import RECORDS as KINDS
-from memorist.messages import Message
+from memorist.messages.message import Message
 from memorist.records import Fact, Job, Link, Mark, Record, Thread
 from memorist.runtime import Runtime
 from memorist.scope import Scope

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memorist.engine.core import Core
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.learnings import Learnings
 from memorist.engine.profile import Profile
 from memorist.errors import UsageError

@@ -3,10 +3,10 @@
 import pytest
 
 from memorist.engine.core import Core
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.provenance import Provenance
 from memorist.engine.learnings import Learnings
-from memorist.engine.threads import Threads
+from memorist.engine.threads.threads import Threads
 from memorist.errors import NotFound, UsageError
 from memorist.records import Summary
 from memorist.stores.base import Put

@@ -9,9 +9,9 @@ import pytest
 
 from memorist import Conflict, Memory, NotFound
 from memorist.context.prefix import shared_prefix
-from memorist.engine.corrections import replaced_corrections, restore
-from memorist.engine.pinning import pin
-from memorist.engine.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
+from memorist.engine.facts.corrections import replaced_corrections, restore
+from memorist.engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
+from memorist.engine.threads.pinning import pin
 from memorist.runtime import run_blocking
 from memorist.stores.memory import MemoryStore
 

@@ -7,9 +7,9 @@ import pytest
 
 from memorist.engine.audit import Audit
 from memorist.engine.core import Core
-from memorist.engine.facts import Facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.tasks.tasks import Checkpoint, Tasks
-from memorist.engine.threads import Threads
+from memorist.engine.threads.threads import Threads
 from memorist.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
 from memorist.memory import AsyncMemory
 from memorist.records import CheckpointStep, Task

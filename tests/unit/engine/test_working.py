@@ -12,7 +12,7 @@ from memorist.engine.working import MAX_ACTIONS, WorkingMemory
 from memorist.errors import InvalidValue, UsageError
 from memorist.records import WorkingDocument
 from memorist.testing import FakeClock
-from memorist.testing.plugin import Together
+from memorist_testing.plugin import Together
 
 
 class Shop(Working):

@@ -15,7 +15,7 @@ import msgspec
 
 from ...filters import same
 from ...kinds import KINDS, Kind, namespaced, owned_by
-from ...messages import ATTACHED, Message
+from ...messages.message import ATTACHED, Message
 from ...ports import to_datetime
 from ...records import (
     AuditEvent,
@@ -40,13 +40,13 @@ from ...records import (
     WorkingDocument,
 )
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
-from ..carried import DERIVED
 from ..core import Core
-from ..documents import removal
-from ..facts import index_job
-from ..numbering import kept
+from ..derive.carried import DERIVED
+from ..documents.documents import removal
+from ..facts.facts import index_job
 from ..recall.indexing import statistics
-from ..threads import QUEUES
+from ..threads.numbering import kept
+from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
 from .fingerprints import value_fingerprint
 from .guard import IMPORT, OWNED, epochs, imported_marks, owned, owners, raised

@@ -12,13 +12,13 @@ import msgspec
 
 from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
 from ...kinds import namespaced
-from ...messages import message_id
+from ...messages.message import message_id
 from ...records import Fact, Job, Key
 from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
-from ..events import warn
+from ..hooks import warn
 from ..watching import forget_notices
 from .erase import Eraser
 from .fingerprints import fingerprint

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import UsageError
 from ...kinds import FINDABLE, LINKED, kind_of
-from ...messages import Message
+from ...messages.message import Message
 from ...records import FactVersion, Link, Record, Thread
 from ...values import check_name
 from ..core import Core

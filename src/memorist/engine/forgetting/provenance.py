@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from ...errors import NotFound
-from ...messages import Message
+from ...messages.message import Message
 from ...recall.hit import Hit
 from ...records import Record, Summary
 from ..core import Core

@@ -10,7 +10,7 @@ import msgspec
 
 from ...errors import ModelError
 from ...kinds import FINDABLE, fact_text
-from ...messages import Message
+from ...messages.message import Message
 from ...recall.hit import Hit, Reason
 from ...records import Fact, FactVersion
 from ..core import Core

@@ -15,13 +15,13 @@ import msgspec
 from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_micros
 from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load, Put
 from ...values import fingerprint_json
 from ..core import Core
-from ..facts import index_job
+from ..facts.facts import index_job
 from .candidates import SUPERSEDED
 
 BATCH = 500

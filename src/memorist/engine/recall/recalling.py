@@ -14,8 +14,8 @@ from ...records import Job, Mark
 from ...scope import Namespace, Ns
 from ...stores.base import replica_reads
 from ...values import as_list
-from ..catching_up import catch_up
 from ..core import Core
+from ..derive.catching_up import catch_up
 from .candidates import KINDS, Asked, Candidates
 from .hits import Hits, Wanted
 from .indexing import usual_language

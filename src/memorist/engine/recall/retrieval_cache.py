@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...messages import Message, message_id
+from ...messages.message import Message, message_id
 from ...records import AuditEvent, Fact, Job, Learning, Mark
-from ..assembling import Assembling, Recall
 from ..core import Core
+from ..sessions.assembling import Assembling, Recall
 
 KEPT = 16
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_micros
 from ...recall.hit import Hit
 from ...recall.reach import DERIVED

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ...errors import NotFound
+from ...errors import NotFound, Unsupported
 from .asked import ServerNoun
 
 LIMIT_SECONDS = 120.0
+
+
+def _installed_analyzer() -> Callable[..., dict[str, Any]]:
+    """The function that analyses a folder; the package `memorist-analyze` brings one."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="memorist.analyzers"):
+        analyzer: Callable[..., dict[str, Any]] = point.load()
+        return analyzer
+    raise Unsupported("the analyser is not installed; run in a checkout of Memorist: pip install ./packages/analyze")
 
 
 class Checkout(msgspec.Struct, frozen=True):
@@ -26,14 +37,12 @@ class Analyses(ServerNoun):
 
     async def run(self, name: str) -> dict[str, Any]:
         """Analyse one of the folders given to `memorist serve --analyze`, and store the report."""
-        from ...analyze import analyze, as_dict
-
         self._core.scope.whole_org("the analyser")
         path = self._folders.get(name)
         if path is None:
             raise NotFound("the server was not given this folder; start it with `memorist serve --analyze DIR`")
-        made = await self._core.runtime.offload(lambda: analyze(path, name=name, time_limit=LIMIT_SECONDS))
-        report = msgspec.to_builtins(as_dict(made), enc_hook=str)
+        report_on = _installed_analyzer()
+        report = await self._core.runtime.offload(lambda: report_on(path, name=name, time_limit=LIMIT_SECONDS))
         await self._memory.records.put("global", ("analysis", name), report)
         return dict(report)
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from ...errors import Forbidden, InvalidValue
+from ...protocol.operations import BY_NAME, COLLECTED, Operation
 from ..auth import ApiKey
 from ..calls import answer_data, call_from
 from ..nouns import noun_of
-from ..operations import BY_NAME, COLLECTED, Operation
 from .asked import ServerNoun
 
 MAX_STEPS = 1000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from ...engine.events import EVENTS, Event
+from ...engine.hooks import EVENTS, Event
 from ...errors import InvalidValue
 from .asked import ServerNoun
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ...engine.assembling import Recall
-from ...engine.inject import TASK_HITS, TRUSTED, Injection, Made, Output, Remember
+from ...engine.sessions.assembling import Recall
+from ...engine.sessions.inject import TASK_HITS, TRUSTED, Injection, Made, Output, Remember
 from ...errors import InvalidValue
 from ...ports import as_datetime
 from ...recall.hit import Hit

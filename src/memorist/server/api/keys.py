@@ -9,9 +9,9 @@ import msgspec
 
 from ... import __version__
 from ...errors import Forbidden, NotFound
+from ...protocol.operations import Role
 from ...scope import Actor
 from ..auth import ApiKey, NewKey
-from ..operations import Role
 from .asked import ServerNoun
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.receipts import MessageReceipt
+from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue
 from .asked import ServerNoun
 

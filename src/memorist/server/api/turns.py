@@ -9,11 +9,11 @@ from typing import Any, Literal
 import msgspec
 
 from ...context.context import Context
-from ...engine.folding import Folding
-from ...engine.receipts import MessageReceipt
-from ...engine.session import AsyncSession, Ended
+from ...engine.derive.folding import Folding
+from ...engine.sessions.session import AsyncSession, Ended
+from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue, NotFound
-from ...messages import ATTACHED, Message, as_message
+from ...messages.message import ATTACHED, Message, as_message
 from ...records import Summary
 from .asked import ServerNoun
 

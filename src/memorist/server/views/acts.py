@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...engine.corrections import restore
-from ...engine.pinning import pin
+from ...engine.facts.corrections import restore
+from ...engine.threads.pinning import pin
 from .shared import fact_row, message_row
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import msgspec
 
 from ...context.profile import LANES
 from ...context.units import Unit
-from ...messages import Message
+from ...messages.message import Message
 from ...records import Fact
 from .searching import hit_row
 from .shared import standing

@@ -11,11 +11,11 @@ import msgspec
 from ...context.budget import TokenBudget, model_window
 from ...context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from ...context.prefix import Prefix, shared_prefix
-from ...engine.assembling import Recall
 from ...engine.core import Core
-from ...engine.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
+from ...engine.sessions.assembling import Recall
+from ...engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
 from ...errors import BudgetError, NotFound, UsageError
-from ...messages import ATTACHED, Message
+from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
 from ...records import Thread
 from .context_rows import changes, drawn

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...engine.corrections import is_correction
-from ...engine.rehearsing import Reads, Supposed, supposing
+from ...engine.facts.corrections import is_correction
+from ...engine.sessions.rehearsing import Reads, Supposed, supposing
 from ...errors import NotFound
-from ...messages import Message
+from ...messages.message import Message
 from ...records import Entry, Fact, Link
 from .people import profile
 from .shared import event_row, fact_row, message_row, standing

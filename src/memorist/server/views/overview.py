@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...engine.corrections import replaced_corrections
+from ...engine.facts.corrections import replaced_corrections
 from ...records import AuditEvent, Job, Thread
 from .shared import event_row
 

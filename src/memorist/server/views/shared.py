@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...engine.core import Core
-from ...engine.corrections import is_correction, replaced_correction
-from ...engine.facts import Facts
-from ...messages import ATTACHED, Message
+from ...engine.facts.corrections import is_correction, replaced_correction
+from ...engine.facts.facts import Facts
+from ...messages.message import ATTACHED, Message
 from ...records import AuditEvent, Fact, Learning, Link
 
 if TYPE_CHECKING:

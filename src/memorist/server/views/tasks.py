@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...engine.outbox import QUEUES
+from ...engine.derive.outbox import QUEUES
 from ...errors import NotFound
-from ...messages import Message
+from ...messages.message import Message
 from ...records import Job, Task
 
 if TYPE_CHECKING:

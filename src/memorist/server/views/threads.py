@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...errors import NotFound
-from ...messages import Message
+from ...messages.message import Message
 from ...records import Link, Mark
 from .shared import message_row, yields
 

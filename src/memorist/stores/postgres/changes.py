@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ...errors import StoreError, Unsupported
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_datetime, to_micros
 from ...records import Key, Record, StateEntry
 from ...values import INT_MAX, INT_MIN

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 from zlib import crc32
 
-from ...messages import Message
+from ...messages.message import Message
 from ...records import Key, Record
 from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
 from .connection import Session

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from ...messages import Message
+from ...messages.message import Message
 from ...records import Job, Record
 from ..codec import codec
 from .rows import sealed

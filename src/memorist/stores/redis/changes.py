@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...errors import StoreError, Unsupported
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_datetime, to_micros
 from ...records import Receipt, Record, StateEntry
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_datetime, to_micros
 from ...records import Entry, Job, Receipt, Record, StateEntry
 from ...values import INT_MAX, INT_MIN

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import msgspec
 
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import FLOAT_EXACT
 from ..codec import Row, codec, pack
 

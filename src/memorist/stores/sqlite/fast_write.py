@@ -16,7 +16,7 @@ from zlib import crc32
 
 import apsw
 
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_micros
 from ...records import AuditEvent, CheckpointStep, Fact, Job, Key, Record, RecordPiece, StoredRecord, Task
 from ..base import Append, Appended, Change, DeleteRange, Expect, Load, Put, Stored

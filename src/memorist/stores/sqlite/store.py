@@ -10,7 +10,7 @@ import msgspec
 
 from ...errors import CorruptRecord, StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
-from ...messages import Message
+from ...messages.message import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Link, Mark, Record, Tombstone
 from ...runtime import Runtime
 from ..base import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_micros
 from ...records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import MemoristError, StoreError, UnknownOutcome, Unsupported
 from ...ids import new_id
-from ...messages import Message
+from ...messages.message import Message
 from ...ports import to_datetime
 from ...records import Job, Key, Mark, StateEntry
 from ..base import (

@@ -1,0 +1,75 @@
+"""Analyse one checkout: the entry point `analyze(path)` and the result record `Analysis`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memorist.errors import UsageError
+from memorist_analyze.assembly import Assembly, Place, assembly
+from memorist_analyze.discover import Checkout, discover
+from memorist_analyze.findings import Finding, evictions
+from memorist_analyze.gather import Progress, gather
+from memorist_analyze.tiers import Tier, offered, tiers
+from memorist_analyze.tokens import Tokens, tokens
+from memorist_analyze.world import World
+
+
+@dataclass(slots=True)
+class Analysis:
+    """The result for one framework: its eviction mechanisms, prompt assembly, memory tiers and token counting.
+
+    `eviction` holds the mechanisms that code outside tests uses, `unwired` those that it does not, and `denied` those
+    that a model judged wrong (`judge.py`; `judged_by` names that model). `offered` lists storages that can be plugged
+    in.
+    """
+
+    name: str
+    checkout: Checkout
+    world: World
+    eviction: list[Finding]
+    unwired: list[Finding]
+    assembly: Assembly
+    tiers: list[Tier]
+    offered: dict[str, list[Place]]
+    tokens: Tokens
+    languages: dict[str, int] = field(default_factory=dict)
+    denied: list[Finding] = field(default_factory=list)
+    judged_by: str = ""
+
+
+def analyze(
+    path: Path | str,
+    *,
+    name: str | None = None,
+    processes: int | None = None,
+    time_limit: float = 300.0,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Analyse a checkout statically: its files are parsed, never imported or run.
+
+    Raises `UsageError` when `path` is not a folder or reading takes longer than `time_limit` seconds.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise UsageError(f"{root} is not a folder: give the root of a checkout", path=str(root))
+    checkout = discover(root)
+    files = gather(checkout, processes=processes, time_limit=time_limit, progress=progress)
+    world = World(files)
+    found = evictions(world)
+    wired = [f for f in found if f.wired]
+    languages: dict[str, int] = {}
+    for file in files:
+        languages[file.language] = languages.get(file.language, 0) + file.lines
+    return Analysis(
+        name or root.resolve().name,
+        checkout,
+        world,
+        wired,
+        [f for f in found if not f.wired],
+        assembly(world),
+        tiers(world, wired),
+        offered(world, checkout),
+        tokens(world, wired),
+        dict(sorted(languages.items())),
+    )

@@ -1,0 +1,185 @@
+"""Effects of summaries: kept in a field, put into a cleared list, or put in place of a message's content."""
+
+from __future__ import annotations
+
+from memorist_analyze import words
+from memorist_analyze.effect_base import EffectBase
+from memorist_analyze.origins import MODEL
+from memorist_analyze.syntax import Node, dotted, last_name, walk
+from memorist_analyze.words import bag
+
+_CLEARING = bag("clear reset delete_messages clear_messages clear_memory clear_history reset_messages "
+                      "clear_chat_history reset_history delete_all clearmessages clearhistory")  # fmt: skip
+_REFILLING = bag(
+    "append extend insert add set put push update_memory add_message add_messages set_messages write_record "
+    "write_records save add_user_message add_ai_message append_message record_message replace_messages set_history "
+    "sethistory addmessage addhistory update aadd_messages aset put_messages"
+)
+
+
+def _clears(name: str) -> bool:
+    """Does a name say that something is emptied: `clear_session`, `deleteAllMessages`?"""
+    found = words.words(name)
+    return found[:1] in (("clear",), ("delete",), ("reset",), ("wipe",), ("purge",)) and bool(
+        set(found[1:]) & (words.STRONG | {"all", "session", "memory", "memories", "items", "records", "chat"})
+    )
+
+
+def _same_things(clearing: str, filling: str) -> bool:
+    """Do two names share their object, as `clear_user_memories` and `upsert_user_memory` do?"""
+    left, right = ({w.removesuffix("ies").removesuffix("s").removesuffix("y") for w in words.words(n)[1:]}
+                   for n in (clearing, filling))  # fmt: skip
+    return len(left & right) > 0 and bool((left & right) - {"all"})
+
+
+def _refills(name: str) -> bool:
+    """Does a name say that something is added or stored?"""
+    return name in _REFILLING or words.words(name)[:1] in (("add",), ("append",), ("insert",), ("upsert",), ("save",))
+
+
+class SummaryEffects(EffectBase):
+    """Finds summaries that replace messages; lists rebuilt from a summary are found in `effects.py`."""
+
+    def _is_kept(self, part: Node) -> bool:
+        inner = part.kids[0] if part.kind == "spread" else part
+        if inner.kind == "name":
+            return self.scope.likeness(inner) > 0 or bool(
+                {"tail", "recent", "remaining", "kept", "keep", "rest"} & set(words.words(inner.text))
+            )
+        return inner.kind in ("slice", "comp", "attr") and self.scope.likeness(inner) > 0
+
+    def _summary_field(self, node: Node, target: Node, value: Node) -> None:
+        """Note `self.summary = self.summarize(self.messages)`; the rules check elsewhere whether it replaces them."""
+        makes_object = value.kind == "call" and last_name(value.kids[0])[:1].isupper()
+        if target.kind != "attr" or not words.SUMMARY.search(target.text) or makes_object:
+            return
+        if node.text != "=" or (value.kind == "bin" and any(dotted(k) == dotted(target) for k in _pieces(value))):
+            return  # a text that grows by pieces of a stream
+        fed = any(self.scope.likeness(k) > 1 for k in walk(value) if k.kind in ("name", "attr"))
+        made = self.origins.of(value, grown=False)
+        told = MODEL in made or self._tells_summary(value, self.summary_names)
+        if told and (fed or any(not o.startswith("param:") for o in made)):
+            marks = [
+                "summary_value",
+                *(["from_messages"] if fed else []),
+                *(["given_away"] if self._is_draft(target) else []),
+            ]
+            self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
+
+    def _summary_flag(self, node: Node, value: Node) -> None:
+        """Note `{ role: "assistant", summary: true }`: a message is marked as the summary of those before it."""
+        if words.SUMMARY.search(node.text) and value.kind == "const" and value.text.lower() == "true":
+            around = self.scope.parent(node)
+            told = {k.text for k in around.kids if k.kind in ("pair", "kw")} if around is not None else set[str]()
+            if told & {"role", "content", "parts", "text"}:
+                self._add("summary_flag", node, Node("name", node.line, node.text), 2, self.scope.flow(node))
+
+    def _is_draft(self, target: Node) -> bool:
+        """Is a field one of a local object that is only written out, and not of what the function works on?"""
+        root = dotted(target).partition(".")[0]
+        if root in ("self", "this", "cls") or root in self.scope.params or root in self.scope.elements:
+            return False
+        begun = [
+            n.kids[1].kind
+            for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == root
+        ]
+        return begun == ["dict"] and self.scope.fate(root).partition(":")[0] in ("read", "prompt")
+
+    def _condensed_content(self, node: Node, target: Node, value: Node) -> None:
+        """Note `message.content = compressed` in a loop over messages, where the new content is a summary."""
+        if target.kind != "attr" or target.kids[0].kind != "name" or target.kids[0].text not in self.scope.elements:
+            return
+        if {"content", "text", "output", "result"} & set(words.words(target.text)):
+            told = self._tells_summary(value, self.summary_names) or self._from_model(value)
+            if told and value.kind in ("name", "call", "attr"):
+                self._add("condensed", node, target.kids[0], 2, "stored", "summary_value")
+
+    def _summary_aside(self) -> None:
+        """Note a function that stores a summary in a field and cuts the summarised list in another assignment."""
+        told = [
+            n for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "attr" and words.SUMMARY.search(n.kids[0].text)
+            and (self._from_model(n.kids[1]) or self._tells_summary(n.kids[1], self.summary_names))
+        ]  # fmt: skip
+        if not told:
+            return
+        for node in self.scope.nodes:
+            if node.kind != "assign" or node.text != "=" or node.kids[0].kind not in ("attr", "slice"):
+                continue
+            target, value = node.kids
+            like = max(self.scope.likeness(target), self.scope.likeness(value))
+            stands = like > 1 and target.kind == "attr" and not words.SUMMARY.search(target.text)
+            if stands and (self._empties(node) or any(self._is_kept(p) for p in parts_of(value))):
+                self._add("rebuild", node, target, like, "replaced", "summary_value")
+                return
+
+    def _empties(self, node: Node) -> bool:
+        """Does an assignment empty a stored message list, or replace it by a name or slice?"""
+        target, value = node.kids
+        empty = value.kind == "list" and not value.kids and value.text == "list"
+        kept = value.kind in ("name", "slice") and node.text == "="
+        return (empty or kept) and target.kind == "attr" and self.scope.likeness(target) > 1
+
+    def _clear_and_refill(self) -> None:
+        cleared: tuple[Node, Node] | None = None
+        for node in self.scope.nodes:
+            if node.kind == "assign" and self._empties(node):
+                cleared = (node, node.kids[0])
+            if node.kind != "call":
+                continue
+            name = last_name(node.kids[0]).lower()
+            owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" else node.kids[0]
+            if name in _CLEARING or _clears(name):
+                likely = self.scope.likeness(owner)
+                memory = set(words.words(dotted(node.kids[0]))) & (words.STRONG | {"memory", "memories", "chat"})
+                if likely or memory or (self.scope.place and dotted(owner) == "self" and name == "reset"):
+                    cleared = (node, owner)
+                    self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
+            elif cleared is not None and _refills(name) and self._follows(node, cleared[0]):
+                told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
+                same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
+                same = same or (told and dotted(owner) == dotted(cleared[1]).rpartition(".")[0])
+                same = same or (cleared[0].kind == "call" and _same_things(last_name(cleared[0].kids[0]), name))
+                if same or self.scope.likeness(owner) or "memory" in words.words(name):
+                    values = [k for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr")]
+                    marks = ["summary_value"] if told else []
+                    if same:
+                        marks.append("same_owner")
+                    if self._one_for_each(node):
+                        marks.append("one_for_each")
+                    if any(k.text in self.model_names for k in values):
+                        marks.append("model_value")
+                    fed = frozenset(o for a in node.kids[1:] for o in self.origins.of(a))
+                    if set(marks) - {"one_for_each"} or cleared[0].kind == "call":
+                        self._add("refill", cleared[0], cleared[1], 2, "stored", *marks, fed=fed)
+                    if set(marks) - {"same_owner", "one_for_each"}:
+                        return
+
+    def _follows(self, node: Node, before: Node) -> bool:
+        """Does a node run after another: it stands below, and not in the other branch of the same `if`?"""
+        if node.line <= before.line:
+            return False
+        branches = dict(self.branches(before))
+        return all(branches.get(key, branch) == branch for key, branch in self.branches(node))
+
+    def _one_for_each(self, node: Node) -> bool:
+        """A loop that makes an element for each of something: a list built anew, not one that was emptied."""
+        return self.guards.loops.get(id(node)) is not None and any(k.kind in ("dict", "call") for k in node.kids[1:])
+
+
+def _pieces(value: Node) -> list[Node]:
+    """The operands of a sum of texts, also those of `old or ""` inside it."""
+    return [p for k in value.kids for p in _pieces(k)] if value.kind in ("bin", "bool", "cond") else [value]
+
+
+def parts_of(value: Node) -> list[Node]:
+    """The pieces of a list expression, the same for `[a] + b` and `[a, *b]`; single items become `item` nodes."""
+    if value.kind == "bin" and value.text == "+":
+        return [p for k in value.kids for p in parts_of(k)]
+    if value.kind == "list" and value.text == "list":
+        return [k if k.kind == "spread" else Node("item", k.line, "", [k]) for k in value.kids]
+    if value.kind == "call" and len(value.kids) == 2 and last_name(value.kids[0])[:1].isupper():
+        inner = value.kids[1].kids[0] if value.kids[1].kind == "kw" else value.kids[1]
+        return parts_of(inner) if inner.kind in ("bin", "list") else [value]
+    return [value]

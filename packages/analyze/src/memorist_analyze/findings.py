@@ -1,0 +1,354 @@
+"""Apply the rules to every function, merge hits of one mechanism, and describe each as a `Finding`.
+
+A finding has a strategy, a trigger, a subject (what is evicted) and says whether it is on by default.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from memorist_analyze import lineage_conditions, words
+from memorist_analyze.calibration import confidence
+from memorist_analyze.conditions import CONDITIONS, Case
+from memorist_analyze.records import Effect, Function
+from memorist_analyze.rules import RULES, Rule
+from memorist_analyze.world import World
+
+# When several strategies fire in one function, a strategy on the left suppresses those on the right: they are steps of
+# the same mechanism (a summarizer also slices the list, for example).
+BEATS: dict[str, tuple[str, ...]] = {
+    "importance_scoring": ("summarization", "token_window", "fifo_message_count"),
+    "summarization": ("token_window", "fifo_message_count", "reset", "content_elision"),
+    "token_window": ("fifo_message_count", "reset"),
+    "fifo_message_count": ("reset",),
+    "offload": ("content_elision",),
+}
+_HELPER_REACH = 3
+_ELIDING = ("content_elision", "offload")
+_ASYNC = re.compile(r"^(_*)(async_|a(?=[a-z_]{3}))|_?async$|Async$")
+assert lineage_conditions  # imported for the conditions it registers
+
+
+@dataclass(slots=True)
+class Finding:
+    """One eviction mechanism.
+
+    `wired` is false when no code outside tests uses it. `default_sure` is false when `default_on` is a guess. `twins`
+    are the locations of copies of the same code. `by` says who made the finding: the rules, a model or both.
+    """
+
+    id: str
+    strategy: str
+    trigger: list[str]
+    subject: str
+    path: str
+    line: int
+    symbol: str
+    default_on: bool
+    default_sure: bool
+    wired: bool
+    confidence: float
+    evidence: str
+    rule: str
+    function: Function
+    effect: Effect
+    twins: list[str] = field(default_factory=list)
+    by: str = "rules"
+
+
+def evictions(world: World) -> list[Finding]:
+    """All eviction findings of a checkout, in path and line order."""
+    fired: list[tuple[Rule, Function, Effect]] = []
+    for function in world.functions:
+        if function.effects:
+            fired.extend(_fire(world, function))
+    fired = _one_mechanism(world, [_lifted(world, *hit) for hit in fired])
+    found = [_finding(world, rule, function, effect) for rule, function, effect in fired]
+    found = _without_backends(world, _without_doubles(world, _without_twins(found)))
+    found.sort(key=lambda f: (f.path, f.line, f.strategy))
+    for finding in found:
+        finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
+    return found
+
+
+def _fire(world: World, function: Function) -> list[tuple[Rule, Function, Effect]]:
+    best: dict[str, tuple[Rule, Function, Effect]] = {}
+    for rule in RULES:
+        if rule.strategy in best:
+            continue
+        holding = [e for e in function.effects if e.kind in rule.effects and holds(rule, Case(world, function, e))]
+        if holding:
+            best[rule.strategy] = (rule, function, min(holding, key=_distance))
+    beaten = {weaker for strategy in best for weaker in BEATS.get(strategy, ())}
+    return [hit for strategy, hit in best.items() if strategy not in beaten]
+
+
+def _distance(effect: Effect) -> tuple[int, int]:
+    """The sort key for the effect to report: the one that changes the stored messages most directly comes first."""
+    order = ("replaced", "returned", "stored", "model")
+    return (order.index(effect.flow) if effect.flow in order else len(order), effect.line)
+
+
+def holds(rule: Rule, case: Case) -> bool:
+    """Does a rule fire on this case: all conditions of `needs` hold and none of `unless`?"""
+    return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
+
+
+def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> tuple[Rule, Function, Effect]:
+    """Move a summarization finding from a helper without a model call to the one caller that makes the summary.
+
+    Without exactly one such caller in the same file the hit stays where it is.
+    """
+    if rule.strategy != "summarization" or function.key in world.model_depth:
+        return rule, function, effect
+    makers = [
+        (c, f) for c, f in world.callers.get(function.key, []) if f.key in world.model_depth and f.path == function.path
+    ]
+    if len({f.key for _, f in makers}) != 1:
+        return rule, function, effect
+    call, maker = makers[0]
+    return rule, maker, replace(effect, line=call.line, guards=call.guards or effect.guards)
+
+
+def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> list[tuple[Rule, Function, Effect]]:
+    """Keep one hit per mechanism: drop a function when the same strategy fired in a function it calls.
+
+    For `content_elision` it is the other way round: the helper that shortens is dropped when a caller that puts the
+    short text into the message fired too. It is also dropped beside an offload whose note or preview it makes or
+    puts into the message.
+    """
+    fired = list({(r.strategy, f.key): (r, f, e) for r, f, e in reversed(fired)}.values())[::-1]
+    keys = {(rule.strategy, function.key) for rule, function, _ in fired}
+    helpers = {
+        key for rule, function, effect in fired if rule.strategy in _ELIDING for key in _below(world, function, effect)
+    }
+    shortening = {f.key for rule, f, e in fired if rule.strategy in _ELIDING and "instead" not in e.marks}
+    kept: list[tuple[Rule, Function, Effect]] = []
+    for rule, function, effect in fired:
+        if rule.strategy == "content_elision":
+            above = {caller.key for _, caller in world.callers.get(function.key, []) if caller is not function}
+            inner = function.key in helpers or bool(above & shortening)
+            if not inner and not any(("offload", f.key) in keys for f in _makers(world, function, effect)):
+                kept.append((rule, function, effect))
+            continue
+        deeper = any(
+            (rule.strategy, target.key) in keys and target.key != function.key
+            for _, target in world.callees.get(function.key, [])
+            if (rule.strategy, function.key) != (rule.strategy, target.key) and not _calls(world, target, function)
+        )
+        if not deeper:
+            kept.append((rule, function, effect))
+    return kept
+
+
+def _below(world: World, function: Function, effect: Effect) -> set[str]:
+    """The keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below the function."""
+    found: set[str] = set()
+    edge = {f.key for f in _makers(world, function, effect)} - {function.key}
+    for _ in range(_HELPER_REACH):
+        found |= edge
+        edge = {target.key for key in edge for _, target in world.callees.get(key, [])} - found - {function.key}
+    return found
+
+
+def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
+    """The functions that an effect's new value may come from: those called for it, and those nested in the function."""
+    called = [t for o in sorted(effect.fed) for t in world.summaries.targets(function, o.removeprefix("call:"))]
+    nested = [f for f in world.functions_of.get(function.path, []) if f.symbol.startswith(f"{function.symbol}.")]
+    return [*called, *nested]
+
+
+def _calls(world: World, caller: Function, target: Function) -> bool:
+    return any(f.key == target.key for _, f in world.callees.get(caller.key, []))
+
+
+def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Finding:
+    return Finding(
+        "",
+        rule.strategy,
+        triggers(world, function, effect),
+        subject(function, effect),
+        function.path,
+        effect.line,
+        function.symbol,
+        *default_on(world, function),
+        world.is_wired(function) and all(world.can_be_given(function, name) for name in _bounds(effect)),
+        confidence(rule.id),
+        f"{rule.says}: `{effect.evidence}`",
+        rule.id,
+        function,
+        effect,
+    )
+
+
+def _bounds(effect: Effect) -> list[str]:
+    """The parameters that say how much is kept."""
+    return [mark.partition(":")[2] for mark in effect.marks if mark.startswith("bound:")]
+
+
+def _without_twins(found: list[Finding]) -> list[Finding]:
+    """Merge findings whose functions have the same fingerprint, or are the async and blocking method of one class."""
+    first: dict[tuple[str, ...], Finding] = {}
+    kept: list[Finding] = []
+    for finding in sorted(found, key=lambda f: (f.path, f.line)):
+        own = finding.function
+        bare = _ASYNC.sub(r"\1", own.name)
+        keys: list[tuple[str, ...]] = [(finding.strategy, own.path, own.owner, bare)] if own.owner else []
+        if own.shape:
+            keys.append((finding.strategy, own.shape))
+        known = next((first[key] for key in keys if key in first), None)
+        if known is not None:
+            known.twins.append(f"{finding.path}:L{finding.line}")
+            continue
+        first.update(dict.fromkeys(keys, finding))
+        kept.append(finding)
+    return kept
+
+
+# Rules that match only a part of a mechanism; dropped when another rule found the same strategy in the file.
+_PARTIAL = frozenset(("summary.kept-aside", "summary.sized-content"))
+# Rules that describe a whole class, so that one finding per class is enough.
+_OF_A_CLASS = frozenset(("vector.indexed", "vector.paged"))
+
+
+def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
+    """Merge repeated findings of one class, and drop partial findings next to a whole one."""
+    whole = {(f.strategy, f.path) for f in found if f.rule not in _PARTIAL}
+    first: dict[tuple[str, ...], Finding] = {}
+    kept: list[Finding] = []
+    lasting = {(f.strategy, f.path, f.function.owner) for f in found if not _makes_instance(f.function)}
+    for finding in found:
+        if _makes_instance(finding.function) and (finding.strategy, finding.path, finding.function.owner) in lasting:
+            continue
+        near = {finding.path, *(f.path for _, f in world.callees.get(finding.function.key, []))}
+        if finding.rule in _PARTIAL and any((finding.strategy, path) in whole for path in near):
+            continue
+        said = "" if finding.rule in _OF_A_CLASS else finding.evidence
+        key = (finding.strategy, finding.path, finding.function.owner, said)
+        if finding.function.owner and key in first:
+            first[key].twins.append(f"{finding.path}:L{finding.line}")
+            continue
+        first[key] = finding
+        kept.append(finding)
+    return kept
+
+
+def _makes_instance(function: Function) -> bool:
+    """Is a function a second constructor, which fills a new object by what its methods do later?"""
+    return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
+
+
+def _without_backends(world: World, found: list[Finding]) -> list[Finding]:
+    """Merge the same method in storage classes with a common ancestor: one mechanism with several backends."""
+    stored = {file.path for file in world.files if file.storage}
+    first: dict[tuple[str, str, str], Finding] = {}
+    kept: list[Finding] = []
+    for finding in sorted(found, key=lambda f: (not f.default_on, f.path, f.line)):
+        family = _root(world, finding.function.owner) if finding.path in stored else ""
+        key = (finding.strategy, finding.function.name, family)
+        if family and key in first:
+            first[key].twins.append(f"{finding.path}:L{finding.line}")
+            continue
+        first[key] = finding
+        kept.append(finding)
+    return kept
+
+
+def _root(world: World, owner: str) -> str:
+    """The first ancestor of a class that the checkout defines, or an empty string."""
+    current, seen = owner, {owner}
+    while True:
+        bases = [b for c in world.classes.get(current, []) for b in c.bases if b in world.classes and b not in seen]
+        if not bases:
+            return current if current != owner else ""
+        current = bases[0]
+        seen.add(current)
+
+
+def triggers(world: World, function: Function, effect: Effect) -> list[str]:
+    """What starts the mechanism: the guards before the effect, or else those of its callers, two calls up."""
+    found = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
+    if any("overflow" in p.name.lower() or p.name in ("e", "error", "exception") for p in function.params):
+        found.append("overflow_error")
+    if effect.kind == "slice" and effect.marks & {"tail", "tail_const"} and "message_count" not in found:
+        found.append("message_count")
+    if not found:
+        found.extend(_callers_guards(world, function))
+    if _is_tool(world, function):
+        found.append("agent_tool")
+    if not found:
+        found.append("explicit" if words.words(function.name)[:1] in (("clear",), ("reset",)) else "always")
+    return list(dict.fromkeys(found))
+
+
+def _callers_guards(world: World, function: Function) -> list[str]:
+    found: list[str] = []
+    seen = {function.key}
+    edge = [function]
+    for _ in range(2):
+        following: list[Function] = []
+        for current in edge:
+            for call, caller in world.callers.get(current.key, []):
+                found.extend(g for g in call.guards if g != "char_count" and g not in found)
+                if caller.key not in seen:
+                    seen.add(caller.key)
+                    following.append(caller)
+        if found:
+            break
+        edge = following
+    if not found and function.owner:
+        found.extend(_sibling_guards(world, function))
+    return found
+
+
+def _sibling_guards(world: World, function: Function) -> list[str]:
+    """The guards in a deciding method of the same class, such as `should_condense` or `is_over_limit`."""
+    for other in world.functions:
+        if other.path == function.path and other.owner == function.owner and other is not function:
+            low = other.name.lower()
+            if low.lstrip("_").startswith(("should", "needs", "is_over", "too", "must")):
+                return [k for k, _ in other.guards] or _returned_guard(other)
+    return []
+
+
+def _returned_guard(function: Function) -> list[str]:
+    lengths = any(c.callee == "len" for c in function.calls)
+    return ["message_count"] if lengths else []
+
+
+def _is_tool(world: World, function: Function) -> bool:
+    return any("tool" in words.words(d) for d in function.decorators) or "toolkit" in words.words(function.path)
+
+
+def subject(function: Function, effect: Effect) -> str:
+    """What is evicted: history, tool_result, memory_store, retrieved or attachment."""
+    found = set(words.words(effect.subject)) | set(words.words(function.name))
+    if found & {"tool", "tools", "observation", "observations", "output", "outputs", "result", "results"}:
+        return "tool_result"
+    if found & {"image", "images", "attachment", "attachments", "media", "document", "documents", "file", "files"}:
+        return "attachment"
+    if found & {"tags", "retrieved", "chunks", "docs", "blocks", "nodes", "map"} and effect.kind == "score_sort":
+        return "retrieved"
+    if found & {"facts", "memories", "entities", "knowledge"}:
+        return "memory_store"
+    if "memory" in words.words(function.name) and not any(
+        words.name_likeness(p) > 1 for p in effect.subject.split(".")
+    ):
+        return "memory_store"
+    return "history"
+
+
+def default_on(world: World, function: Function) -> tuple[bool, bool]:
+    """Is the mechanism on with default settings, and does the code show it (or is it a guess)?"""
+    owner = function.owner
+    if not owner:
+        return world.is_wired(function), bool(world.callers.get(function.key))
+    built = [(f, c) for f, c in world.built.get(owner, []) if f.path != function.path]
+    if not built:
+        own = [c for c in world.classes.get(owner, []) if c.path == function.path]
+        is_variant = any(b in world.classes for c in own for b in c.bases)
+        return not is_variant, False
+    plain = ("__init__", "constructor", "<module>")
+    default = any((f.name in plain or "default" in f.name) and not c.guards for f, c in built)
+    return default, default or all(f.name not in plain for f, _ in built)

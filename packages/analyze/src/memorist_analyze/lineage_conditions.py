@@ -1,0 +1,413 @@
+"""Conditions that need interprocedural data flow: who made a text, where a list goes, what was left out of it.
+
+The first line of each docstring is printed by `analyze --explain`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memorist_analyze import words
+from memorist_analyze.conditions import Case, condition, goes_to_context, memory_place, message_list, strong_subject
+from memorist_analyze.records import Call, Function
+from memorist_analyze.world import World
+
+_SAYS_LESS = frozenset(("marker", "shortened", "cut"))
+_REPLACED = frozenset(("const", "blanked"))
+_REMEMBERING = words.bag("memory memories recall remember forget forgetting episodic archival")
+_MEMORIES = words.PLACES - words.bag("buffer window") | words.bag("session sessions agent")
+_SIZED = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
+_HIDING_SECRETS = words.bag(
+    "redact redaction redacts redactor scrub scrubber sanitize sanitizer sanitise pii secret secrets "
+    "guardrail guardrails "
+    "moderation anonymize credentials profanity filterregex"
+)
+_FOR_PEOPLE = words.bag(
+    "log logs logger logging title titles preview display label repr description descriptions debug name names "
+    "print show toast "
+    "status caption tooltip telemetry trace tracing span slug error errors exception traceback badge diff url"
+)
+_ASIDE = words.bag("summary summarize summarise summarization judge grade critique")
+_LOGGING = re.compile(r"(^|\.|_)(log\w*|console|print|debug|info|warn\w*|span|tracer?|telemetry)\b[\w.]*$", re.I)
+_POSTING = words.bag("post edit notify reply toast alert")
+_UPWARDS = 2
+_RESULTS = words.bag(
+    "tool tools result results output outputs observation observations content contents message messages "
+    "command stdout "
+    "stderr response responses history body page file tooloutput execution"
+)
+_PAGING_IN = words.bag("search recall retrieve query find lookup read get load")
+_PAGING_OUT = words.bag("insert store save add write archive append remember put memorize")
+_PAGED = words.bag("memory memories archival conversation history recall knowledge core")
+
+
+@condition
+def stands_before_kept(case: Case) -> bool:
+    """A new item precedes the kept part of a list, or is put into a list that was emptied."""
+    marks = case.effect.marks
+    refilled = case.effect.kind == "refill" and "same_owner" in marks and "one_for_each" not in marks
+    return "precedes" in marks or refilled
+
+
+@condition
+def shrinks(case: Case) -> bool:
+    """The content is cut to a size, a notice says that something was left out, or a size decides what replaces it."""
+    if case.effect.marks & _SAYS_LESS or (sized_there(case) and case.effect.marks & _REPLACED):
+        return True
+    summaries = case.world.summaries
+    having = summaries.shortens if sized_there(case) else summaries.shortens_by_size
+    made = frozenset(f"call:{mark[3:]}" for mark in case.effect.marks if mark.startswith("by:"))
+    return summaries.from_any(case.function, case.effect.fed if case.effect.kind == "mapped" else made, having)
+
+
+@condition
+def sized(case: Case) -> bool:
+    """A size or number is compared with a limit anywhere in the function, or before a call of it."""
+    if set(case.effect.guards) & _SIZED or any(kind in _SIZED for kind, _ in case.function.guards):
+        return True
+    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
+
+
+@condition
+def sized_there(case: Case) -> bool:
+    """The effect itself, or a call of the function, depends on a comparison of a size with a limit."""
+    if set(case.effect.guards) & _SIZED:
+        return True
+    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
+
+
+@condition
+def made_by_model_here(case: Case) -> bool:
+    """The new value was made by a language model that the function calls, directly or through a helper."""
+    return case.world.summaries.made_by_model(case.function, case.effect.fed, depth=2)
+
+
+@condition
+def some_of_many(case: Case) -> bool:
+    """Only some messages are changed, in a loop or a copy, or the size decides."""
+    return bool(case.effect.marks & {"in_loop", "copied", "instead", "marker"}) or sized(case)
+
+
+@condition
+def says_it_was_cut(case: Case) -> bool:
+    """The text that is left says that the rest was cut; three dots alone are for display."""
+    return "marker" in case.effect.marks
+
+
+@condition
+def page_of_many(case: Case) -> bool:
+    """A page between two bounds is read, which is pagination."""
+    return "page" in case.effect.marks
+
+
+@condition
+def found_by_search(case: Case) -> bool:
+    """The cut is made inside the loop that found its place: what decides is an element and no number."""
+    return "in_loop" in case.effect.marks and "from" in case.effect.marks
+
+
+@condition
+def never_shown(case: Case) -> bool:
+    """The list is a field that never leaves the object, as in a counter or detector."""
+    parts = case.effect.subject.split(".")
+    if len(parts) < 2 or parts[0] not in ("self", "this") or case.effect.flow not in ("stored", "replaced"):
+        return False
+    name = parts[1]
+    if any(p != case.function.path for p in case.world.references.get(name, {})):
+        return False
+    return not any(name in f.shown for f in case.world.functions_of.get(case.function.path, []))
+
+
+@condition
+def hides_secrets(case: Case) -> bool:
+    """The function redacts secrets, whatever the size of the text."""
+    return bool(set(words.words(case.function.symbol)) & _HIDING_SECRETS)
+
+
+@condition
+def for_people(case: Case) -> bool:
+    """What is shortened is displayed, logged, or only read by a side prompt that sums up or judges."""
+    if set(words.words(case.effect.flow.partition(":")[2])[:1]) & _POSTING:
+        return True
+    held = [mark[3:] for mark in case.effect.marks if mark.startswith("as:")]
+    found = {w for name in (case.function.name, case.effect.subject, *held) for w in words.words(name)}
+    return bool(found & (_FOR_PEOPLE | _ASIDE)) or used_aside(case)
+
+
+@condition
+def used_aside(case: Case) -> bool:
+    """All callers, if there are any, only log or display what they get, or are made to sum up or judge."""
+    return "rejoined" not in case.effect.marks and _is_used_aside(case.world, case.function)
+
+
+@condition
+def handed_on(case: Case) -> bool:
+    """The value is stored, returned or sent, here or in the function it is passed to."""
+    fate = case.world.summaries.fate(case.function, case.effect.flow)
+    return fate.partition(":")[0] in ("stored", "returned", "model", "replaced")
+
+
+@condition
+def of_results(case: Case) -> bool:
+    """The text that is cut is the output of a tool or command, or the content of a message."""
+    spelled = [*(p.name for p in case.function.params), case.effect.subject, case.function.symbol]
+    for call, caller in case.world.callers.get(case.function.key, []):
+        spelled += [*call.args, caller.name]
+    return any(set(words.words(s)) & _RESULTS for s in spelled)
+
+
+@condition
+def saved_elsewhere(case: Case) -> bool:
+    """The text itself is written to a file or store, here or in a helper."""
+    if "through_helper" not in case.effect.marks:
+        return True
+    return any("writes_text" in target.marks for _, target in case.world.callees.get(case.function.key, []))
+
+
+@condition
+def sized_or_referenced(case: Case) -> bool:
+    """The size decides, or the text is replaced by the store's answer or by a note that names where it was written."""
+    copied = any(e.kind == "content" and "copied" in e.marks for e in case.function.effects)
+    if "says_where" in case.effect.marks and copied:
+        return True
+    said = f"call:{case.effect.subject}"
+    return sized_there(case) or any(e.kind == "content" and said in e.fed for e in case.function.effects)
+
+
+@condition
+def leaves_a_note(case: Case) -> bool:
+    """The text is replaced by a note that says where the rest is, or by a shortened text."""
+    left = any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
+    guards = {*case.effect.guards, *(g for c in _sure_calls(case) for g in c.guards)}
+    told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & guards)
+    return left or told or "shortens_text" in case.function.marks
+
+
+@condition
+def of_conversation(case: Case) -> bool:
+    """The list is named for messages, typed as such, sent to a model, or the field of a class that is a memory."""
+    own = case.function
+    if strong_subject(case) or "takes_messages" in own.marks or words.type_likeness(own.returns) == 2:
+        return True
+    return own.key in case.world.summaries.asked_with or bool(_memory_words(own.owner) & _MEMORIES)
+
+
+@condition
+def remembers(case: Case) -> bool:
+    """The function's name, parameters, return type or subject contain a word for memory."""
+    own = case.function
+    spelled = (own.name, own.returns, case.effect.subject, *(f"{p.name} {p.annotation}" for p in own.params))
+    return any(set(words.words(s)) & _REMEMBERING for s in spelled)
+
+
+@condition
+def remembers_or_messages(case: Case) -> bool:
+    """The list is named for messages, or the function is about memory."""
+    return (message_list(case) and strong_subject(case)) or remembers(case)
+
+
+@condition
+def kept_by_number(case: Case) -> bool:
+    """A count decides which elements stay, and they are the newest; the first of a list are a page of it."""
+    marks = case.effect.marks
+    newest = "by_number" in marks and bool(marks & {"backwards", "sorted_time"})
+    return newest or ("by_ids" in marks and "message_count" in case.effect.guards)
+
+
+@condition
+def kept_by_age(case: Case) -> bool:
+    """The age of the elements decides which of them stay."""
+    return bool(case.effect.marks & {"by_age", "sorted_time"})
+
+
+@condition
+def kept_by_score(case: Case) -> bool:
+    """The list was ordered by score before it was cut."""
+    return "sorted_score" in case.effect.marks
+
+
+@condition
+def not_by_score(case: Case) -> bool:
+    """The list was not ordered by score."""
+    return "sorted_score" not in case.effect.marks
+
+
+@condition
+def bounded_by_setting(case: Case) -> bool:
+    """How many are kept is a setting, not a number in the code."""
+    return "fixed" not in case.effect.marks
+
+
+@condition
+def freed_of_doubles(case: Case) -> bool:
+    """Elements with repeated content are dropped; dropping repeated ids is only a join."""
+    return "unseen" in case.effect.marks and "by_id_seen" not in case.effect.marks
+
+
+@condition
+def sets_property(case: Case) -> bool:
+    """The function is the setter of a property, which stores what it is given."""
+    return any(d.endswith(".setter") for d in case.function.decorators)
+
+
+@condition
+def finds_no_cut(case: Case) -> bool:
+    """The function adds up tokens but neither collects messages nor cuts a list."""
+    cut = any(e.kind in ("slice", "pop_front", "pop_other", "filter", "kept_in_loop") for e in case.function.effects)
+    return "gathers" not in case.effect.marks and not cut and "removes_messages" not in case.function.marks
+
+
+@condition
+def fed_to_model(case: Case) -> bool:
+    """A part of the list that was given is the answer, and a caller hands it to a model or to what asks one."""
+    if "given_back" not in case.effect.marks:
+        return False
+    world = case.world
+    for call, caller in world.callers.get(case.function.key, []):
+        given = f"call:{call.callee}"
+        near = [c for c, f in world.callees.get(caller.key, []) if world.model_depth.get(f.key, 9) <= 2]
+        if any(given in onward.fed and onward.callee != call.callee for onward in (*caller.model_calls, *near)):
+            return True
+    return False
+
+
+@condition
+def read_back_to(case: Case) -> bool:
+    """Another function stops at the message with this mark when it reads the messages."""
+    told = f"stops_at:{case.effect.subject}"
+    return any(told in f.marks for f in case.world.functions if f is not case.function)
+
+
+@condition
+def cut_anyway(case: Case) -> bool:
+    """The text is cut whether it is saved or not, so that the copy is an option of an elision."""
+    return "optional" in case.effect.marks
+
+
+@condition
+def only_written_out(case: Case) -> bool:
+    """The summary is a field of a new object that is only written out, such as the title in a list of sessions."""
+    return "given_away" in case.effect.marks
+
+
+@condition
+def trims_answer(case: Case) -> bool:
+    """The list that is trimmed holds what a model answered and goes to no model again, as in a bounded summary."""
+    return "after_asking" in case.effect.marks
+
+
+@condition
+def offloads(case: Case) -> bool:
+    """The function stores content elsewhere and keeps every message."""
+    return any(e.kind == "offload" for e in case.function.effects)
+
+
+@condition
+def gathers_ids(case: Case) -> bool:
+    """The function collects only ids, and the messages stay."""
+    return "ids_only" in case.effect.marks
+
+
+@condition
+def read_newest(case: Case) -> bool:
+    """The newest stored messages are read up to a limit; a general listing interface does not count."""
+    if case.function.key in case.world.summaries.asked_with and message_list(case):
+        return case.effect.flow != "read"
+    if "options" in case.effect.marks:
+        joined = "takes_messages" in case.function.marks or "lrange" in case.effect.evidence
+        return joined and (message_list(case) or memory_place(case)) and case.effect.flow != "read"
+    return memory_place(case)
+
+
+@condition
+def indexes_messages(case: Case) -> bool:
+    """Messages are added to the vector store."""
+    return case.effect.likeness > 1 or "takes_messages" in case.function.marks
+
+
+@condition
+def searched_beside(case: Case) -> bool:
+    """The same class or file also searches the vector store."""
+    return any("vector_query" in f.marks for f in _beside(case))
+
+
+@condition
+def paged_by_the_agent(case: Case) -> bool:
+    """The agent's own tools write to the memory and search in it."""
+    names = [set(words.words(f.name)) for f in _beside(case) if "dispatched" in f.marks]
+    paged = [n for n in names if n & _PAGED]
+    return any(n & _PAGING_IN for n in paged) and any(n & _PAGING_OUT for n in paged)
+
+
+@condition
+def empties_memory(case: Case) -> bool:
+    """A method named for it (reset, clear, forget, wipe) empties the memory or conversation, and something calls it."""
+    found = words.words(case.function.name)
+    verbs = {"reset", "clear", "forget", "wipe"}
+    of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
+    if set(found) & {"queue", "queues", "queued", "pending", "cache"}:
+        return False
+    called = found[0] in ("cmd", "command", "on", "handle") or bool(case.world.callers.get(case.function.key))
+    return bool(verbs & set(found[:2])) and bool(of) and called and not case.function.name.startswith("__")
+
+
+@condition
+def main_or_stored(case: Case) -> bool:
+    """The shortened list is stored, returned or sent by the main loop, not only used in a side prompt."""
+    if not goes_to_context(case):
+        return False
+    return case.effect.flow in ("stored", "replaced", "returned") or not _answers_aside(case.function)
+
+
+def _answers_aside(function: Function) -> bool:
+    """Does a function ask a model for a decision, so that its answer is not a message?"""
+    return (
+        function.returns not in ("", "str", "string")
+        and bool(function.model_calls)
+        and not ({"tools", "functions", "toolDefinitions"} & {k for c in function.model_calls for k in c.keywords})
+    )
+
+
+def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
+    """Do all callers, or theirs, log, display, sum up or judge?"""
+    callers = world.callers.get(function.key, [])
+    return bool(callers) and all(
+        bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _ASIDE))
+        or _only_logs(f, call)
+        or (depth < _UPWARDS and f.key != function.key and _is_used_aside(world, f, depth + 1))
+        for call, f in callers
+    )
+
+
+def _only_logs(function: Function, call: Call) -> bool:
+    """Does a function give what a call returns to loggers alone?"""
+    made = f"call:{call.callee}"
+    taking = [c for c in function.calls if made in c.fed and c.callee != call.callee]
+    return made not in function.returned and bool(taking) and all(_LOGGING.search(c.callee) for c in taking)
+
+
+def _sure_calls(case: Case) -> list[Call]:
+    """The calls of a function, without those of another object's method that only has the same name."""
+    own = case.function
+    return [
+        c
+        for c, f in case.world.callers.get(own.key, [])
+        if f.path == own.path
+        or c.owner in ("", "self", "this", "cls", "super")
+        or set(words.words(c.owner.rpartition(".")[2])) & set(words.words(own.owner))
+    ]
+
+
+def _memory_words(owner: str) -> set[str]:
+    """The words of a class name, without the `in memory` that only says where something is kept."""
+    found = words.words(owner)
+    for at in range(len(found) - 1):
+        if found[at : at + 2] == ("in", "memory"):
+            return {*found[:at], *found[at + 2 :]}
+    return set(found)
+
+
+def _beside(case: Case) -> list[Function]:
+    """Functions of the same class, or of the same file for free functions."""
+    own = case.function
+    return [f for f in case.world.functions_of.get(own.path, []) if f.owner == own.owner]

@@ -1,0 +1,295 @@
+"""Extract the facts of one lowered file: functions with their effects, classes, imports, references and evidence."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+
+from memorist_analyze import evidence, slots, words
+from memorist_analyze.effects import Reader, is_vector_call
+from memorist_analyze.flow import Scope
+from memorist_analyze.guards import Guards
+from memorist_analyze.origins import Origins, keywords_of
+from memorist_analyze.parts import Sequences
+from memorist_analyze.records import Call, Class, Effect, File, Function
+from memorist_analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
+_RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
+
+
+def read(unit: Unit, package: str, carriers: frozenset[str] = frozenset()) -> File:
+    """The facts of one file; a file with parse errors has only the reason, in `broken`."""
+    file = File(unit.path, unit.language, unit.lines, package, carriers=carriers)
+    if unit.errors:
+        file.broken = f"{unit.errors} of {unit.lines} lines unreadable"
+        return file
+    _references(unit.root, file)
+    strings = _constants(unit.root, file)
+    _definitions(unit.root, file, "", "", {}, strings)
+    _function(unit.root, file, "<module>", "", Head("<module>", end_line=unit.lines), {}, strings)
+    evidence.collect(unit.root, file)
+    return file
+
+
+def _references(root: Node, file: File) -> None:
+    counts = file.references
+    for node in walk_all(root):
+        if node.kind in ("name", "attr") and node.text:
+            counts[node.text] = counts.get(node.text, 0) + 1
+        elif node.kind == "import":
+            file.imports.append((node.text, node.note, node.line))
+            for name in _IDENTIFIER.findall(node.note):
+                counts[name] = counts.get(name, 0) + 1
+        if node.kind == "pair" and node.kids and node.kids[0].kind == "attr" and node.kids[0].text == node.text:
+            file.dispatched = file.dispatched | {node.text}  # a dispatch table from tool names to methods
+        elif (node.kind == "str" and node.text.isidentifier()) or (node.kind == "pair" and node.text[:1].isupper()):
+            # Lazy-import tables and registries refer to classes by strings, so strings count as references.
+            counts[node.text] = counts.get(node.text, 0) + 1
+
+
+def _constants(root: Node, file: File) -> dict[str, str]:
+    strings: dict[str, str] = {}
+    for node in root.kids:
+        if node.kind == "assign" and node.kids[0].kind == "name":
+            name, value = node.kids[0].text, node.kids[1]
+            if value.kind in ("str", "fstr"):
+                strings[name] = value.text[:400]
+            if value.kind in ("num", "bin", "un") or (value.kind == "const" and name.isupper()):
+                file.constants[name] = (spelled(value, 40), node.line)
+    return strings
+
+
+def _definitions(
+    block: Node, file: File, prefix: str, owner: str, fields: dict[str, str], strings: dict[str, str]
+) -> None:
+    for node in _members(block):
+        if node.kind == "class":
+            _class(node, file, prefix, strings)
+        elif node.kind == "func" and node.head is not None:
+            symbol = f"{prefix}{node.text}"
+            _function(node.kids[0] if node.kids else Node("block", node.line), file, symbol, owner, node.head, fields,
+                      strings, node.line)  # fmt: skip
+            if node.kids:
+                _definitions(node.kids[0], file, f"{symbol}.", owner, fields, strings)
+
+
+def _members(block: Node) -> list[Node]:
+    """Definitions inside a block, wherever they are nested, but not inside other definitions."""
+    found: list[Node] = []
+    stack = list(reversed(block.kids))
+    while stack:
+        node = stack.pop()
+        if node.kind in ("func", "class"):
+            found.append(node)
+        else:
+            stack.extend(reversed(node.kids))
+    return found
+
+
+def _class(node: Node, file: File, prefix: str, strings: dict[str, str]) -> None:
+    block = node.kids[-1]
+    bases = tuple(b for b in (last_name(k) or dotted(k) for k in node.kids[:-1] if k.kind != "kw") if b)
+    record = Class(file.path, node.text, node.line, int(node.note or node.line), bases)
+    for item in block.kids:
+        if item.kind == "assign" and item.kids[0].kind == "name":
+            record.fields[item.kids[0].text] = (item.note, spelled(item.kids[1], 60), item.line)
+        elif item.kind == "other" and item.text == "type" and item.kids:
+            continue
+    for method in _members(block):
+        if method.kind == "func" and method.text in ("__init__", "constructor") and method.kids:
+            _own_fields(method, record)
+    file.classes.append(record)
+    typed = {name: annotation for name, (annotation, _, _) in record.fields.items()}
+    _definitions(block, file, f"{prefix}{node.text}.", node.text, typed, strings)
+
+
+def _own_fields(method: Node, record: Class) -> None:
+    annotations = {p.name: p.annotation for p in method.head.params} if method.head else {}
+    for item in walk(method.kids[0]):
+        if item.kind == "assign" and item.kids[0].kind == "attr" and dotted(item.kids[0].kids[0]) == "self":
+            name, value = item.kids[0].text, item.kids[1]
+            note = item.note or (annotations.get(value.text, "") if value.kind == "name" else "")
+            record.fields.setdefault(name, (note, spelled(value, 60), item.line))
+
+
+def _function(
+    body: Node,
+    file: File,
+    symbol: str,
+    owner: str,
+    head: Head,
+    fields: dict[str, str],
+    strings: dict[str, str],
+    line: int = 1,
+) -> None:
+    scope = Scope(body, file.path, {p.name: p.annotation for p in head.params}, fields, file.carriers)
+    guards = Guards(body, scope)
+    record = Function(
+        file.path, symbol, head.name, owner, line, head.end_line, head.params, head.returns, head.decorators
+    )
+    origins = Origins(scope)
+    reader = Reader(scope, guards, strings, origins)
+    record.effects = reader.read()
+    record.guards = guards.seen
+    marks: set[str] = set()
+    for node in scope.nodes:
+        marks.update(f"stops_at:{flag}" for flag in _stops_at(node))
+        if node.kind == "call":
+            _call(node, record, guards, marks, scope, origins)
+        elif node.kind == "handler" and node.text:
+            record.exceptions.append(node.text)
+        elif node.kind in ("if", "cond") and _chooses_summary(node, scope):
+            marks.add("chooses_summary")
+        elif node.kind == "slice" and any(k.kind not in ("none", "num") for k in node.kids[1:]):
+            marks.add("slices")
+            if any(k.kind == "un" and k.text == "-" and k.kids[0].kind != "num" for k in node.kids[1:]):
+                marks.add("variable_tail")
+        elif (node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope)) or (
+            node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1
+        ):
+            marks.add("gives_messages")
+    given = [o for n in scope.nodes if n.kind == "return" for k in n.kids for o in origins.of(k)]
+    record.returned = frozenset(given)
+    record.shown = frozenset(
+        n.text
+        for n in scope.nodes
+        if n.kind == "attr"
+        and n.kids[0].text in ("self", "this")
+        and scope.likeness(n) > 0
+        and scope.flow(n).partition(":")[0] in ("returned", "model", "prompt", "passed")
+    )
+    record.fates = {p.name: scope.fate(p.name) for p in head.params}
+    record.slots = slots.hints(scope, symbol, {c.line for c in record.model_calls})
+    parts = Sequences(scope, {c.line for c in (*record.model_calls, *record.asked)})
+    record.sent, record.given, record.filled, record.handed = parts.sent, parts.given, parts.filled, parts.handed
+    _marks(record, scope, marks)
+    if reader.shortens_text():
+        marks.add("shortens_text")
+    if reader.writes_text() is not None:
+        marks.add("writes_text")
+    if (file.dispatched and head.name in file.dispatched) or any("tool" in words.words(d) for d in head.decorators):
+        marks.add("dispatched")
+        found = set(words.words(head.name))
+        if found & {"memory", "memories", "archival", "conversation"} and found & {
+            "search",
+            "recall",
+            "retrieve",
+            "query",
+        }:
+            record.effects.append(Effect("paging", line, head.name, 1, f"{head.name}(…)", "stored"))
+    record.marks = frozenset(marks)
+    record.shape = _shape(scope)
+    file.functions.append(record)
+
+
+def _chooses_summary(node: Node, scope: Scope) -> bool:
+    """Does a branch choose between summary and messages: `if self.summary: … else: … self.messages …`?"""
+    test = node.kids[0]
+    if test.kind not in ("attr", "name") or not words.SUMMARY.search(test.text):
+        return False
+    return any(scope.likeness(k) > 1 for branch in node.kids[1:] for k in walk(branch) if k.kind in ("attr", "name"))
+
+
+def _stops_at(node: Node) -> Iterator[str]:
+    """The flags of messages at which a loop stops, or which a search from the end looks for."""
+    tests: list[Node] = []
+    if node.kind in ("for", "while"):
+        tests = [
+            n.kids[0] for n in walk(node.kids[-1])
+            if n.kind == "if" and n.kids[1].kids and n.kids[1].kids[-1].kind in ("jump", "return")
+            and n.kids[1].kids[-1].text != "continue"
+        ]  # fmt: skip
+    elif node.kind == "call" and last_name(node.kids[0]).lower() in ("findlast", "findlastindex"):
+        tests = node.kids[1:]
+    for test in tests:
+        yield from (k.text for k in walk(test) if k.kind == "attr" and words.SUMMARY.search(k.text))
+
+
+def _is_of_messages(callee: Node, scope: Scope) -> bool:
+    return scope.likeness(callee.kids[0]) > 1 or "messages" in words.words(callee.text)
+
+
+def _gives_messages(value: Node, scope: Scope) -> bool:
+    if value.kind == "dict":
+        return any(p.kind == "pair" and words.name_likeness(p.text) > 1 for p in value.kids)
+    if value.kind == "list" and value.text == "tuple":
+        return any(scope.likeness(k) > 1 for k in value.kids)
+    return scope.likeness(value) > 1
+
+
+def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: Scope, origins: Origins) -> None:
+    callee = dotted(node.kids[0])
+    if not callee:
+        return
+    args = tuple(
+        k.text for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr") and k.text not in ("self", "len")
+    )[:12]
+    fed = frozenset(o for a in node.kids[1:] for o in origins.of(a))
+    call = Call(callee, node.line, args, keywords_of(node), guards.of.get(id(node), ()), fed)
+    record.calls.append(call)
+    if words.is_model_call(callee) and not callee.endswith(".create.bind"):
+        record.model_calls.append(call)
+    elif words.is_asked_like_a_model(callee, call.keywords):
+        record.asked.append(call)
+    low = call.name.lower()
+    removing = low.startswith(("remove", "delete", "drop", "prune", "evict", "archive"))
+    if removing and node.kids[0].kind == "attr" and _is_of_messages(node.kids[0], scope):
+        marks.add("removes_messages")
+    vectors = is_vector_call(callee)
+    if vectors:
+        marks.add(f"vector_{vectors}")
+
+
+def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
+    name_words = set(words.words(record.symbol))
+    if words.SUMMARY.search(record.symbol):
+        marks.add("summary_name")
+    identifiers = 0
+    ranks = False
+    prompt_ranks = False
+    halving = False
+    for node in scope.nodes:
+        if node.kind in ("name", "attr", "kw"):
+            if words.SUMMARY.search(node.text):
+                identifiers += 1
+            if {"outdated", "duplicate", "duplicates", "dedup", "stale", "superseded"} & set(words.words(node.text)):
+                marks.add("dedup_words")
+            if {"ranked", "ranking", "rank", "importance", "priority"} & set(words.words(node.text)):
+                ranks = True
+        elif node.kind in ("str", "fstr"):
+            if words.SUMMARY.search(node.text):
+                identifiers += 1
+            if _RANKING.search(node.text):
+                prompt_ranks = True
+        if node.kind in ("name", "attr", "str", "pair", "kw") and _PAIRED.search(node.text[:60]):
+            marks.add("minds_tools")
+        elif node.kind == "bin" and node.text in ("//", ">>", "/") and node.kids[1].text in ("2", "1"):
+            around = [n for n in walk(node.kids[0]) if n.kind == "bin" and n.text == "+"]
+            halving = halving or bool(around)
+    if identifiers:
+        marks.add("summary_words")
+    if ranks or name_words & words.SCORE:
+        marks.add("score_words")
+    if prompt_ranks:
+        marks.add("prompt_ranks")
+    if halving and any(k == "token_count" for k, _ in record.guards):
+        marks.add("binary_search")
+    if any(scope.likeness(Node("name", 1, p.name)) > 1 for p in record.params):
+        marks.add("takes_messages")
+    if any(scope.carriers & set(_IDENTIFIER.findall(p.annotation)) for p in record.params):
+        marks.add("minds_tools")  # elements that hold several messages keep a call and its results together
+    if {"logger", "log", "telemetry"} & name_words:
+        marks.add("logging")
+
+
+def _shape(scope: Scope) -> str:
+    """A fingerprint of the body that ignores async prefixes, so that async and blocking copies share it."""
+    parts: list[str] = []
+    for node in scope.nodes:
+        if node.kind in ("name", "attr", "call", "slice", "assign", "if", "while", "for", "return"):
+            text = node.text.lower()
+            parts.append(node.kind[0] + re.sub(r"^(_*)(async_?|a(?=[a-z_]{3}))", r"\1", text))
+    return f"{len(parts)}:{zlib.crc32('|'.join(parts).encode()):08x}" if len(parts) > 12 else ""

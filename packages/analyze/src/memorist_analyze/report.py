@@ -1,0 +1,108 @@
+"""An analysis as plain data: what `--json` prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memorist_analyze.analysis import Analysis, analyze
+from memorist_analyze.assembly import Place
+from memorist_analyze.checks import verdicts
+from memorist_analyze.findings import Finding
+
+FORMAT = 1
+
+
+def report_on(path: Path, *, name: str, time_limit: float) -> dict[str, Any]:
+    """Analyse a folder and return its report; the server runs it where this package is installed."""
+    analysis = analyze(path, name=name, time_limit=time_limit)
+    report: dict[str, Any] = msgspec.to_builtins(as_dict(analysis), enc_hook=str)
+    return report
+
+
+def as_dict(analysis: Analysis) -> dict[str, Any]:
+    """The report of one framework; keys and words are those of `docs/analyze.md`."""
+    checkout = analysis.checkout
+    return {
+        "format": FORMAT,
+        "name": analysis.name,
+        "languages": analysis.languages,
+        "packages": [p or "." for p in checkout.packages if p not in checkout.unneeded_adapters],
+        "files": len(analysis.world.files),
+        "set_aside": dict(sorted(checkout.aside.items())),
+        "skipped": [{"path": path, "reason": reason} for path, reason in sorted(checkout.skipped)],
+        "assembly": {
+            "order": analysis.assembly.order,
+            "methods": analysis.assembly.methods,
+            "determined": analysis.assembly.determined,
+            "slots": {slot: [_place(p) for p in places] for slot, places in sorted(analysis.assembly.slots.items())},
+            "locations": [_place(p) for p in analysis.assembly.locations],
+        },
+        "eviction": [finding_dict(f) for f in analysis.eviction],
+        "unwired": [finding_dict(f) for f in analysis.unwired],
+        **(
+            {"judged_by": analysis.judged_by, "denied": [finding_dict(f) for f in analysis.denied]}
+            if analysis.judged_by
+            else {}
+        ),
+        "tiers": [
+            {
+                "tier": t.tier,
+                "storage": t.storage,
+                "capacity": t.capacity,
+                "retrieval": t.retrieval,
+                "locations": [_place(p) for p in t.locations],
+            }
+            for t in analysis.tiers
+        ],
+        "offered": {name: [_place(p) for p in places[:4]] for name, places in analysis.offered.items()},
+        "tokens": {
+            "counting": analysis.tokens.counting,
+            "budget": analysis.tokens.budget,
+            "overflow": analysis.tokens.overflow,
+            "locations": [_place(p) for p in analysis.tokens.locations],
+        },
+        "checks": [
+            {"rule": v.rule, "status": v.status, "message": v.message, "where": list(v.where)}
+            for v in verdicts(analysis)
+        ],
+    }
+
+
+def finding_dict(finding: Finding) -> dict[str, Any]:
+    """One eviction finding as plain data."""
+    return {
+        "id": finding.id,
+        "strategy": finding.strategy,
+        "trigger": finding.trigger,
+        "subject": finding.subject,
+        "path": finding.path,
+        "line": finding.line,
+        "symbol": finding.symbol,
+        "default_on": finding.default_on,
+        "default_sure": finding.default_sure,
+        "wired": finding.wired,
+        "confidence": finding.confidence,
+        "evidence": finding.evidence,
+        "rule": finding.rule,
+        "twins": finding.twins,
+        "by": finding.by,
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {"path": place.path, "line": place.line, "symbol": place.symbol, "role": place.role, "why": place.why}
+
+
+def as_json(analyses: list[Analysis], *, compare: bool = False) -> str:
+    """One framework's object, or `{"frameworks": …, "matrix": …}` for several."""
+    from memorist_analyze.matrix import matrix
+
+    if len(analyses) == 1 and not compare:
+        data: dict[str, Any] = as_dict(analyses[0])
+    else:
+        data = {"format": FORMAT, "frameworks": {a.name: as_dict(a) for a in analyses}, "matrix": matrix(analyses)}
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

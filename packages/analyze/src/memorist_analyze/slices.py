@@ -1,0 +1,144 @@
+"""Interprocedural backward slice from a model call: which slots reach it, in which order, and which lines fill them.
+
+The parts of the request (`parts.py`) are resolved backwards over the call graph: a parameter at the callers, a call at
+the return values of the callee, a field at the methods that assign it. The main call is the one that `_rank` puts
+first; calls that summarise or name a conversation rank lower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memorist_analyze.records import Call, Function, Part
+from memorist_analyze.slots import ORDER
+from memorist_analyze.world import World
+
+_DEEPEST = 7
+_CALLERS = 6
+# Slots that a function named after them returns, whatever its arguments are: `build_system_prompt(messages)`.
+_NAMED = ("system_prompt", "summary", "examples", "reminder")
+# The smallest number of slots a slice needs before its order is reported.
+LEAST = 3
+
+
+@dataclass(slots=True, frozen=True)
+class Step:
+    """A slot of the slice, with the line that fills it."""
+
+    slot: str
+    path: str
+    symbol: str
+    line: int
+    why: str
+
+
+@dataclass(slots=True)
+class Slice:
+    """One model call with the slots that reach it, first to last."""
+
+    function: Function
+    line: int
+    steps: list[Step]
+
+    @property
+    def order(self) -> list[str]:
+        """The slots by first occurrence, with tools moved behind the system prompt, as providers render them."""
+        slots = list(dict.fromkeys(step.slot for step in self.steps))
+        if {"tools", "system_prompt"} <= set(slots):
+            slots.remove("tools")
+            slots.insert(slots.index("system_prompt") + 1, "tools")
+        return slots
+
+
+def main_slice(world: World, functions: list[Function]) -> Slice | None:
+    """The slice of the main model call among these functions; None where no slice shows enough slots."""
+    best: Slice | None = None
+    for function in functions:
+        for line, parts in sorted(function.sent.items()):
+            found = Slice(function, line, _Walk(world).steps(function, parts))
+            if len(found.order) >= LEAST and (best is None or _rank(found) > _rank(best)):
+                best = found
+    return best
+
+
+def _rank(found: Slice) -> tuple[bool, bool, int, int]:
+    """The rank of a slice: the main call has a system prompt first, then tools, then most slots in fewest functions."""
+    order = found.order
+    places = len({(step.path, step.symbol) for step in found.steps})
+    return (order[0] == "system_prompt", "tools" in order, len(order), -places)
+
+
+class _Walk:
+    """One backward walk; a part that is being resolved is not entered again, which ends recursion."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._seen: set[tuple[str, str, str]] = set()
+
+    def steps(self, function: Function, parts: tuple[Part, ...], depth: int = 0) -> list[Step]:
+        """The slots of parts of a function in order, without repetitions."""
+        found: list[Step] = []
+        for part in parts:
+            for step in self._part(function, part, depth):
+                if not any(step.slot == other.slot for other in found):
+                    found.append(step)
+        return found
+
+    def _part(self, function: Function, part: Part, depth: int) -> list[Step]:
+        if part.kind == "slot":
+            return [Step(part.name, function.path, function.symbol, part.line, part.says)]
+        asked = (function.key, part.kind, part.name)
+        if depth > _DEEPEST or asked in self._seen:
+            return self._said(function, part)
+        self._seen.add(asked)
+        found = {"param": self._param, "call": self._call, "field": self._field}[part.kind](function, part, depth)
+        self._seen.discard(asked)
+        return found
+
+    def _said(self, function: Function, part: Part) -> list[Step]:
+        """The slot that the part's own name suggests; the fallback when it cannot be resolved."""
+        return [Step(part.says, function.path, function.symbol, part.line, part.name)] if part.says else []
+
+    def _param(self, function: Function, part: Part, depth: int) -> list[Step]:
+        """Resolve a parameter at the callers; of several callers the one that yields most slots."""
+        names = [p.name for p in function.params]
+        best = self._said(function, part)
+        for call, caller in self._world.callers.get(function.key, [])[:_CALLERS]:
+            given = _argument(caller, call, names, part.name)
+            found = self.steps(caller, given, depth + 1)
+            if len(found) > len(best):
+                best = found
+        return best
+
+    def _call(self, function: Function, part: Part, depth: int) -> list[Step]:
+        """Resolve a call at the return value of the callee, or at its arguments if those yield more slots."""
+        best: list[Step] = []
+        for target in self._world.summaries.targets(function, part.name):
+            found = self.steps(target, target.given, depth + 1)
+            if len(found) > len(best):
+                best = found
+        inner = self.steps(function, part.inner, depth + 1)
+        if not best or len(inner) > len(best):
+            best = inner
+        if best and part.says not in _NAMED:
+            return best
+        return [*(s for s in self._said(function, part) if s.slot not in {b.slot for b in best}), *best]
+
+    def _field(self, function: Function, part: Part, depth: int) -> list[Step]:
+        """Resolve a field at all methods of the class that assign it; slots are put into conventional order."""
+        found = self._said(function, part)
+        if function.owner:
+            for other in self._world.functions_of.get(function.path, []):
+                if other.owner == function.owner and part.name in other.filled:
+                    found += self.steps(other, other.filled[part.name], depth + 1)
+        unique = {step.slot: step for step in reversed(found)}
+        return sorted(unique.values(), key=lambda step: ORDER.index(step.slot))
+
+
+def _argument(caller: Function, call: Call, names: list[str], wanted: str) -> tuple[Part, ...]:
+    """The parts of a call's argument for a parameter, matched by name or by position."""
+    handed = caller.handed.get(call.line, {})
+    if wanted in handed:
+        return handed[wanted]
+    bound = [n for n in names if n not in ("self", "cls")]
+    return handed.get(str(bound.index(wanted)), ()) if wanted in bound else ()

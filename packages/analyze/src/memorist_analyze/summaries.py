@@ -1,0 +1,213 @@
+"""Interprocedural function summaries, computed bottom-up over the call graph.
+
+A property ("returns text that a model made", "returns a shorter text", ...) starts at the functions that have it by
+themselves and propagates to callers that return the result, so that a helper in another file counts like inlined code.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memorist_analyze.origins import MODEL
+from memorist_analyze.records import Call, Effect, Function
+
+if TYPE_CHECKING:
+    from memorist_analyze.world import World
+
+_REACH = 4
+_HELPERS = 1  # a text that was cut deep below is one piece of many by the time it comes back
+_MEASURED = ("bool", "boolean", "int", "number", "float", "None", "void")
+_TOO_LARGE = frozenset(("token_count", "char_count"))
+CUTTING = frozenset(
+    ("slice", "token_fill", "token_trim", "count_fill", "filter", "kept_in_loop", "pop_front", "sorted_cut")
+)
+
+
+class Summaries:
+    """Properties of functions, propagated along the call graph.
+
+    `model_text`, `shortens` and `cuts` are sets of function keys: those that return text made by a model, a shorter
+    text than they were given, or a shorter list.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._by_key = {f.key: f for f in world.functions}
+        self._targets: dict[str, dict[str, list[Function]]] = {}
+        for function in world.functions:
+            by_callee: dict[str, list[Function]] = defaultdict(list)
+            for call, target in world.callees[function.key]:
+                by_callee[call.callee].append(target)
+            self._targets[function.key] = by_callee
+
+        self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
+        self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPERS)
+        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPERS)
+        self.cuts = self._spread(lambda f: any(is_cut(e.kind, e.flow, e.marks) for e in f.effects))
+        self.asked_with = self._context_sources()
+        self._derive()
+
+    def _asked(self, function: Function) -> bool:
+        asked = {f"call:{c.callee}" for c in function.model_calls}
+        return bool(asked & function.returned)
+
+    def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
+        """Functions with a property, and callers that return such a function's result, up to `reach` calls away."""
+        found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
+        edge = set(found)
+        for _ in range(reach):
+            following: set[str] = set()
+            for key in sorted(edge):
+                for call, caller in self.world.callers.get(key, []):
+                    passed = f"call:{call.callee}" in caller.returned
+                    if passed and caller.key not in found and caller.returns not in _MEASURED:
+                        following.add(caller.key)
+            found |= following
+            edge = following
+        return found
+
+    def _context_sources(self) -> set[str]:
+        """Functions whose return value reaches a model call: in a caller, or returned by it and so on."""
+        edge: set[str] = set()
+        for function in self.world.functions:
+            for asked in function.model_calls:
+                for origin in asked.fed:
+                    if origin.startswith("call:"):
+                        edge |= {f.key for f in self.targets(function, origin[5:])}
+        found: set[str] = set()
+        for _ in range(_REACH + 1):
+            found |= edge
+            edge = {
+                target.key
+                for key in edge
+                for call, target in self.world.callees.get(key, [])
+                if f"call:{call.callee}" in self._by_key[key].returned
+            } - found
+        return found
+
+    def _derive_taken(self, function: Function) -> None:
+        """A list that a helper sorts by score is taken up to a budget here, or the other way round."""
+        here = {e.kind for e in function.effects}
+        for call, target in self.world.callees[function.key]:
+            there = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
+            filled = any(e.kind == "token_fill" and "gathers" in e.marks for e in function.effects)
+            if there and filled and "score_sort" not in here:
+                function.effects.append(replace(there[0], line=call.line, guards=call.guards))
+                return
+            sorted_here = [e for e in function.effects if e.kind == "score_sort" and e.flow == f"passed:{call.name}"]
+            if sorted_here and any(e.kind == "token_fill" and "gathers" in e.marks for e in target.effects):
+                target.effects.append(replace(sorted_here[0], line=target.line, flow="returned"))
+                return
+
+    def _derive(self) -> None:
+        """Add offload effects where a helper saves a text that is too large, and what it answers goes into a note."""
+        for function in self.world.functions:
+            if function.name != "<module>":
+                self._derive_digest(function)
+                self._derive_digested(function)
+                self._derive_taken(function)
+            if function.name == "<module>" or any(e.kind == "offload" for e in function.effects):
+                continue
+            saved = [
+                c
+                for c, t in self.world.callees[function.key]
+                if "writes_text" in t.marks and _TOO_LARGE & set(c.guards)
+            ]
+            short = [c for c, t in self.world.callees[function.key] if t.key in self.shortens]
+            left = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
+            told = [c for c in saved if short and any(f"call:{c.callee}" in fed for fed in left)]
+            if told:
+                kept = told[0]
+                marks = frozenset(("noted", "helpers"))
+                said = f"{kept.callee}(…)"
+                effect = Effect("offload", kept.line, kept.callee, 1, said, "stored", kept.guards, marks, kept.fed)
+                function.effects.append(effect)
+
+    def _derive_digest(self, function: Function) -> None:
+        """A text too long is given back cut, together with what a model says of the whole."""
+        if {"gives_messages", "takes_messages"} & function.marks:
+            return  # a conversation, not a text
+        given = [(c, t) for c, t in self.world.callees[function.key] if f"call:{c.callee}" in function.returned]
+        told = [c for c, t in given if t.key in self.model_text and _TOO_LARGE & set(c.guards)]
+        said = {f"call:{c.callee}" for c in told}
+        if any(t.key in self.shortens and t.key not in self.model_text and said & c.fed for c, t in given):
+            asked = told[0]
+            shown = f"{asked.callee}(…)"
+            effect = Effect("digest", asked.line, asked.callee, 1, shown, "returned", asked.guards, fed=asked.fed)
+            function.effects.append(effect)
+
+    def _derive_digested(self, function: Function) -> None:
+        """A helper that removes messages is told which by what a model made of them."""
+        for call, target in self.world.callees[function.key]:
+            removes = "removes_messages" in target.marks and target.key not in self.model_text
+            if removes and self.from_any(function, call.fed, self.model_text):
+                said, marks = f"{call.callee}(…)", frozenset(("summary_value",))
+                effect = Effect("digested", call.line, call.callee, 2, said, "stored", call.guards, marks, call.fed)
+                function.effects.append(effect)
+                return
+
+    def targets(self, function: Function, callee: str) -> list[Function]:
+        """The definitions that a callee may refer to in a function (the edges of the call graph)."""
+        return self._targets[function.key].get(callee, [])
+
+    def made_by_model(self, function: Function, origins: frozenset[str], depth: int = 0) -> bool:
+        """Does a value with these origins contain text that a model made, here, in a callee or in every caller?"""
+        if MODEL in origins:
+            return True
+        asked = {c.callee for c in function.model_calls}
+        for origin in sorted(origins):
+            kind, _, name = origin.partition(":")
+            if kind == "call" and (name in asked or self._any(function, name, self.model_text)):
+                return True
+            if kind == "param" and depth < 2 and self._handed_in(function, name, depth):
+                return True
+        return False
+
+    def _handed_in(self, function: Function, name: str, depth: int) -> bool:
+        callers = self.world.callers.get(function.key, [])[:8]
+        return bool(callers) and all(
+            self.made_by_model(caller, _for_parameter(call, function, name), depth + 1) for call, caller in callers
+        )
+
+    def from_any(self, function: Function, origins: frozenset[str], having: set[str]) -> bool:
+        """Does one of a value's origins lead to a function with a property (a set of keys)?"""
+        return any(self._any(function, o[5:], having) for o in origins if o.startswith("call:"))
+
+    def _any(self, function: Function, callee: str, having: set[str]) -> bool:
+        return any(f.key in having for f in self.targets(function, callee))
+
+    def fate(self, function: Function, flow: str, depth: int = 0) -> str:
+        """The sink of a value; `passed:NAME` is resolved through the parameters of the callee, three calls deep."""
+        kind, _, name = flow.partition(":")
+        if kind != "passed" or depth > 2:
+            return flow
+        best = flow
+        for call, target in self.world.callees.get(function.key, []):
+            if call.name == name and target.key != function.key:
+                ends = [self.fate(target, f, depth + 1) for f in target.fates.values()]
+                for end in ends:
+                    if end == "returned" and f"call:{call.callee}" not in function.returned:
+                        continue  # the helper gives it back, and here it is only looked at
+                    if end.partition(":")[0] in ("stored", "returned", "model", "replaced"):
+                        return "stored" if end == "stored" else end
+        return best
+
+
+def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
+    """The origins of all arguments of a call, if the function has this parameter (arguments are not told apart)."""
+    return call.fed if any(p.name == name for p in function.params) else frozenset()
+
+
+def _measures(function: Function) -> bool:
+    """Does the function compare a size with a limit?"""
+    return any(kind in _TOO_LARGE for kind, _ in function.guards)
+
+
+def is_cut(kind: str, flow: str, marks: frozenset[str]) -> bool:
+    """Does an effect shorten a list that then leaves the function?"""
+    if kind not in CUTTING or flow == "read" or flow.startswith("passed"):
+        return False
+    return kind != "slice" or not marks & {"skip_known", "last"}

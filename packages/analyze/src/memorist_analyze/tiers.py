@@ -1,0 +1,243 @@
+"""Memory tiers (working, session, persistent): where data is stored, its capacity and how it is retrieved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memorist_analyze import words
+from memorist_analyze.assembly import Place
+from memorist_analyze.catalog import MEMORY_WORDS, STORAGES, STORE_WORDS, storages_of
+from memorist_analyze.discover import Checkout
+from memorist_analyze.findings import Finding
+from memorist_analyze.records import Class, Evidence, File
+from memorist_analyze.words import bag
+from memorist_analyze.world import World
+
+_SEMANTIC = {s.name for s in STORAGES if s.retrieval == "semantic"}
+# When a file imports a key and one of its values, only the key counts: the value is merely its driver.
+_DRIVERS = {
+    "pgvector": ("postgres", "sqlalchemy"), "sqlite_diskcache": ("sqlite",), "tidb": ("sqlalchemy", "mysql"),
+    "oceanbase": ("sqlalchemy", "mysql"),
+}  # fmt: skip
+_UNFILTERED = {"sqlite_diskcache", "vector_index_files", "mem0_cloud", "zep_cloud"}
+_ELSEWHERE = bag(
+    "toolkit toolkits tools tool apps bots analytics telemetry auth loader loaders reader readers datagen dataset "
+    "datasets benchmarks command commands scripts reward rewards environments interpreters runtime sandbox hub models "
+    "evaluation evaluator settings secrets config benchmark"
+)
+_HOSTS = bag("server app api web gateway router routers routes")
+_DRIVEN = bag("postgres mysql sqlite pgvector mssql oracle sqlite_vec")
+_NO_ADAPTER = bag("json_files markdown_files python_dict python_list js_array vector_index_files")
+_BASES = bag("ABC BaseModel Protocol Generic object Enum BaseComponent Component str")
+
+
+@dataclass(slots=True)
+class Tier:
+    """One tier of memory: its storages, its ways of retrieval (immediate, direct, semantic) and its capacity."""
+
+    tier: str
+    storage: list[str]
+    retrieval: list[str]
+    capacity: str = "not determined"
+    locations: list[Place] = field(default_factory=list)
+
+
+def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
+    """Storages that users can plug in: those of adapter families (classes with one base), and optional dependencies."""
+    families: dict[tuple[str, str], list[tuple[Class, Place, str]]] = {}
+    members: dict[tuple[str, str], int] = {}
+    for file in world.files:
+        for record in file.classes:
+            for base in record.bases:
+                members[file.package, base] = members.get((file.package, base), 0) + 1
+                for item in file.storage:
+                    place = Place(file.path, item.line, record.name, "storage", item.why)
+                    families.setdefault((file.package, base), []).append((record, place, item.value))
+    found: dict[str, list[Place]] = {}
+    for key, kept in sorted(families.items()):
+        own = {r.name for r, _, _ in kept}
+        names = {v for _, _, v in kept if v not in _NO_ADAPTER}
+        if key[1] not in _BASES and len(names) > 2 and len(own) * 2 > members[key]:
+            for _, place, value in kept:
+                if value in names:
+                    found.setdefault(value, []).append(place)
+    imported = {e.value for f in world.files for e in f.storage if not _ELSEWHERE & set(words.words(f.path))}
+    mapped = "sqlalchemy" in imported
+    for manifest in checkout.manifests:
+        for name, package in storages_of(manifest.offers).items():
+            if name in found or name in imported or (mapped and name in _DRIVEN):
+                place = Place(f"{manifest.folder}/".lstrip("/"), 1, package, "manifest", f"offers {package}")
+                found.setdefault(name, []).append(place)
+    return dict(sorted(found.items()))
+
+
+def tiers(world: World, findings: list[Finding]) -> list[Tier]:
+    """The tiers of a checkout: working, session, and persistent (by key, by vector search, and Markdown notes)."""
+    found: list[Tier] = []
+    working = _lists(world)
+    language = _language(world)
+    listed = "js_array" if language == "typescript" else "python_list"
+    if working:
+        found.append(Tier("working", [listed], ["immediate"], _capacity(world, findings), working[:3]))
+    kept = _storages(world)
+    dictionary = kept.pop("python_dict", [])
+    session = [p for p in working if {"session", "store", "history", "state"} & set(words.words(p.path + p.symbol))]
+    if session or dictionary:
+        storage = ([listed] if session else []) + (["python_dict"] if dictionary else [])
+        reached = ["immediate"] if not dictionary else ["direct"]
+        found.append(Tier("session", storage, reached, "unbounded", (session + dictionary)[:3]))
+    notes = kept.pop("markdown_files", [])
+    semantic = {
+        k: v for k, v in kept.items() if k in _SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")
+    }
+    direct = {k: v for k, v in kept.items() if k not in semantic}
+    for group, retrieval in (
+        (direct, "direct"),
+        (semantic, "semantic"),
+        ({"markdown_files": notes} if notes else {}, "direct"),
+    ):
+        if group:
+            places = [p for v in group.values() for p in v[:2]]
+            found.append(Tier("persistent", sorted(group), [retrieval], "unbounded", places[:8]))
+    return found
+
+
+def _language(world: World) -> str:
+    lines: dict[str, int] = {}
+    for file in world.files:
+        kind = "python" if file.language == "python" else "typescript"
+        lines[kind] = lines.get(kind, 0) + file.lines
+    return max(sorted(lines), key=lambda k: lines[k], default="python")
+
+
+def _lists(world: World) -> list[Place]:
+    """Message lists in fields of classes; without any, the functions that build one for each model call."""
+    found: list[Place] = []
+    for file in world.files:
+        for record in file.classes:
+            for name, (annotation, value, line) in record.fields.items():
+                like = max(words.name_likeness(name), words.type_likeness(annotation))
+                is_list = value in ("[]", "list()", "[…]") or words.LIST_TYPES.search(annotation) is not None
+                if like > 1 and is_list:
+                    found.append(Place(file.path, line, record.name, "list", f"{name}: {annotation or value}"))
+    found.sort(key=lambda p: (not {"agent", "memory", "session", "chat"} & set(words.words(p.path)), p.path, p.line))
+    if not found:
+        found = [
+            Place(f.path, f.line, f.symbol, "list", "message list built for each call")
+            for f in world.functions
+            if f.model_calls and "gives_messages" in f.marks
+        ]
+    return found
+
+
+def _storages(world: World) -> dict[str, list[Place]]:
+    believed: dict[str, list[Place]] = {}
+    hosted: dict[str, list[Place]] = {}
+    for file in world.files:
+        names = {e.value for e in file.storage}
+        hidden = {driver for name in names for driver in _DRIVERS.get(name, ())}
+        for item in file.storage:
+            if item.value in hidden or not _is_memory(world, file, item):
+                continue
+            place = Place(file.path, item.line, item.symbol, "storage", item.why)
+            is_host = bool(_HOSTS & set(words.words(file.path)))
+            (hosted if is_host else believed).setdefault(item.value, []).append(place)
+    durable = [k for k in believed if k not in ("python_dict", "markdown_files")]
+    if not durable:
+        for name, places in hosted.items():
+            believed.setdefault(name, []).extend(places)
+    if not any(k in _SEMANTIC for k in believed):
+        pluggable = _pluggable_vectors(world)
+        if pluggable:
+            believed["vector_store_pluggable"] = pluggable
+    return dict(sorted(believed.items()))
+
+
+def _is_memory(world: World, file: File, item: Evidence) -> bool:
+    if item.value == "vector_index_files":
+        return not any(name in world.classes for name in ("VectorStoreIndex", "StorageContext"))
+    if item.value in _UNFILTERED:
+        return True
+    own = set(words.words(file.path.rpartition("/")[2])) | set(words.words(item.symbol))
+    path = set(words.words("/".join(file.path.split("/")[-4:])))
+    if item.value == "markdown_files":
+        return not path & {"telemetry", "website"}
+    if path & _ELSEWHERE and not own & {"memory", "session", "sessions", "history", "conversation"}:
+        return False
+    if (path | own) & MEMORY_WORDS:
+        return True
+    return bool(path & STORE_WORDS) and _is_linked(world, file)
+
+
+def _is_linked(world: World, file: File) -> bool:
+    """Does a memory module in another folder refer to a class of this file, to its ancestors or to its functions?"""
+    folder = file.path.rpartition("/")[0]
+    free = [f.name for f in file.functions if not f.owner and len(f.name) > 8 and "." not in f.symbol]
+    for names in [*((r.name, *_ancestors(world, r)) for r in file.classes), free]:
+        for name in names:
+            for path in world.references.get(name, {}):
+                if path.rpartition("/")[0] != folder and not path.endswith("__init__.py") and _is_memory_path(path):
+                    return True
+    return False
+
+
+def _ancestors(world: World, record: Class) -> list[str]:
+    found = [b for b in record.bases if b not in _BASES]
+    for base in list(found):
+        for parent in world.classes.get(base, []):
+            found.extend(b for b in parent.bases if b not in _BASES and b not in found)
+    return found
+
+
+def _is_memory_path(path: str) -> bool:
+    return bool(set(words.words("/".join(path.split("/")[-3:]))) & (MEMORY_WORDS | {"stream"}))
+
+
+def _pluggable_vectors(world: World) -> list[Place]:
+    """Fields and parameters of memory modules that accept any vector store."""
+    found: list[Place] = []
+    for file in world.files:
+        if not set(words.words(file.path)) & {"memory", "memories"}:
+            continue
+        for record in file.classes:
+            for name, (annotation, _, line) in record.fields.items():
+                if "vector" in annotation.lower() and "store" in annotation.lower():
+                    found.append(Place(file.path, line, record.name, "storage", f"{name}: {annotation[:50]}"))
+        for function in file.functions:
+            for param in function.params:
+                if "vector" in param.annotation.lower() and "stor" in param.annotation.lower():
+                    why = f"{param.name}: {param.annotation[:50]}"
+                    found.append(Place(file.path, function.line, function.symbol, "storage", why))
+    return found[:4]
+
+
+def _capacity(world: World, findings: list[Finding]) -> str:
+    """The limit of the working tier: the setting of the first mechanism that bounds the history."""
+    for finding in findings:
+        if finding.strategy in ("fifo_message_count", "token_window", "summarization") and finding.subject == "history":
+            unit = "messages" if finding.strategy == "fifo_message_count" else "tokens"
+            for record in world.classes.get(finding.function.owner, []):
+                if record.path == finding.path:
+                    limit = _limit(world, record)
+                    if limit:
+                        return (
+                            f"{limit} ({finding.symbol}, {unit}{', default' if finding.default_on else ', optional'})"
+                        )
+    bounded = [f for f in findings if f.subject == "history" and f.wired]
+    return "bounded by " + bounded[0].symbol if bounded else "unbounded"
+
+
+def _limit(world: World, record: Class) -> str:
+    for function in world.functions:
+        if (
+            function.path == record.path
+            and function.owner == record.name
+            and function.name in ("__init__", "constructor")
+        ):
+            for param in function.params:
+                if {"max", "window", "limit", "size", "threshold"} & set(words.words(param.name)) and param.default:
+                    return f"{param.name}={param.default}"
+    for name, (_, value, _) in record.fields.items():
+        if {"max", "window", "limit", "size", "threshold"} & set(words.words(name)) and value and value[0].isdigit():
+            return f"{name}={value}"
+    return ""

@@ -1,0 +1,89 @@
+"""The conformance suite for the two facades, on every store.
+
+    class TestMine(MemoryConformance):
+        @pytest.fixture
+        def url(self, tmp_path):
+            return tmp_path / "memory.db"
+
+Tests are written against `AsyncMemory`; on the stepped side the same calls go to a blocking `Memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from memorist.blocking.memory import Memory
+from memorist.memory import AsyncMemory
+from memorist.runtime import Runtime
+from memorist.testing.clock import FakeClock
+
+from .facades import awaited
+from .plugin import Run
+from .suite.calling import CallingTests
+from .suite.closing import ClosingTests
+from .suite.facts import FactTests
+from .suite.finding import FindingTests
+from .suite.importing import ImportTests
+from .suite.nouns import NounTests
+from .suite.records import RecordTests
+from .suite.scopes import ScopeTests
+from .suite.state import StateTests
+from .suite.thread_edits import ThreadEditTests
+from .suite.thread_programs import ThreadProgramTests
+from .suite.threads import ThreadTests
+from .suite.watches import WatchTests
+
+OpenMemory = Callable[..., Any]
+
+
+class MemoryConformance(
+    FactTests,
+    ThreadTests,
+    ThreadEditTests,
+    ThreadProgramTests,
+    StateTests,
+    RecordTests,
+    NounTests,
+    FindingTests,
+    ScopeTests,
+    WatchTests,
+    ImportTests,
+    CallingTests,
+    ClosingTests,
+):
+    """Every promise of the public surface; a subclass gives `url`."""
+
+    @pytest.fixture
+    def url(self) -> Any:
+        """The URL to open memories with; all those opened in one test see the same rows."""
+        raise NotImplementedError("give the suite a url fixture")
+
+    @pytest.fixture
+    def hot(self) -> Any:
+        """The hot store in front of it, if there is one."""
+        return None
+
+    @pytest.fixture
+    def open_memory(
+        self, url: Any, hot: Any, runtime: Runtime, run: Run, org: str, clock: FakeClock
+    ) -> Iterator[OpenMemory]:
+        """Opens memories of this test's org and clock, closed after it."""
+        opened: list[Any] = []
+
+        def make(**options: Any) -> Any:
+            quiet = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
+            settings: dict[str, Any] = {"org": org, "clock": clock, "hot": hot, **quiet, **options}
+            opened.append(awaited(Memory(url, **settings)) if runtime.blocking else AsyncMemory(url, **settings))
+            return opened[-1]
+
+        yield make
+        for memory in opened:
+            run(memory.close())
+
+    @pytest.fixture
+    def memory(self, open_memory: OpenMemory) -> Any:
+        """One handle on the whole org."""
+        return open_memory()

@@ -1,0 +1,108 @@
+"""Property tests that compare a store with the reference store: random operations must give equal results and errors.
+
+    class TestMine(StoreProperties):
+        @pytest.fixture
+        def make_store(self, tmp_path): ...
+
+`MEMORIST_SOAK=1` runs many times more programs.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from memorist.errors import Conflict, MemoristError
+from memorist.runtime import Runtime, run_blocking
+from memorist.stores.base import DeleteRange, Scan, Store
+from memorist.stores.codec import kinds
+from memorist.stores.memory import MemoryStore
+from memorist.values import encode_json
+
+from .dice import KINDS, Dice, Operation
+from .plugin import Run
+from .samples import NOW, SECOND
+
+PROGRAMS = 4000 if os.environ.get("MEMORIST_SOAK") else 150
+LENGTH = 40
+FAR = NOW + 10**6 * SECOND
+ORG = f"p{uuid.uuid4().hex[:10]}"
+"""An org of this process alone, because several may test one server."""
+
+
+class StoreProperties:
+    """Runs random programs against a store and the reference; a subclass provides `make_store`."""
+
+    def test_random_operations_answer_as_the_reference_store_does(
+        self, make_store: Callable[[Runtime], Store], runtime: Runtime, run: Run
+    ) -> None:
+        store, reference = make_store(runtime), MemoryStore()
+        run(store.open())
+        try:
+            for seed in range(PROGRAMS):
+                failing = difference(store, reference, run, seed, range(LENGTH))
+                if failing is not None:
+                    raise AssertionError(_smallest(store, reference, run, seed, failing))
+        finally:
+            run(store.close())
+
+
+def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
+    """The first difference between two stores, as text; None if there is none. Only the kept operations are run."""
+    # Each program begins with an empty org and nothing of other tests left to purge, so that all are equally fast.
+    for each, way in ((store, run), (reference, run_blocking)):
+        way(each.apply([DeleteRange(kind, (ORG,)) for kind in kinds()], now=NOW))
+        while any(way(each.purge(now=FAR)).values()):
+            pass
+    return _parting(store, reference, run, seed, ORG, kept)
+
+
+def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept: Any) -> str | None:
+    program = Dice(seed, org).program(LENGTH)
+    for operation in (program[n] for n in kept):
+        expected, answered = run_blocking(outcome(reference, operation)), run(outcome(store, operation))
+        if expected != answered:
+            return f"{operation}\n  reference: {expected}\n  this store: {answered}"
+    for kind in KINDS:
+        look = Operation("scan", (Scan(kind, (org,)),), {"now": NOW})
+        if run_blocking(outcome(reference, look)) != run(outcome(store, look)):
+            return f"rows of {kind.table.name} after all operations"
+    return None
+
+
+def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str) -> str:
+    """The failure, shrunk: operations are left out one by one while it still fails."""
+    kept = list(range(LENGTH))
+    for n in range(LENGTH):
+        fewer = [i for i in kept if i != n]
+        found = difference(store, reference, run, seed, fewer)
+        if found is not None:
+            kept, failing = fewer, found
+    program = Dice(seed, "org").program(LENGTH)
+    return f"seed {seed}:\n" + "\n".join(f"  {program[n]}" for n in kept) + f"\nparts at {failing}"
+
+
+async def outcome(store: Store, operation: Operation) -> Any:
+    """The result of an operation in a form that is equal only for equal results, or the error it raised."""
+    try:
+        answer = await getattr(store, operation.method)(*operation.args, **operation.options)
+        if operation.method == "purge":
+            return {name: count for name, count in answer.items() if count}
+        return _plain(answer)
+    except Conflict as error:
+        return "Conflict", error.expected, error.actual
+    except MemoristError as error:
+        return type(error).__name__
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, msgspec.Struct):
+        return type(value).__name__, {name: _plain(field) for name, field in msgspec.structs.asdict(value).items()}
+    # As JSON text, -0.0 differs from 0 and 1 from 1.0.
+    return encode_json(value) if isinstance(value, dict | float | int) else value

@@ -1,0 +1,121 @@
+"""Claims: each job is leased to one worker at a time, in the order in which jobs are due."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+import pytest
+
+from memorist.ports import to_datetime
+from memorist.records import Job
+from memorist.stores.base import Claims, Expect, Put, Store
+
+from ..plugin import Together
+from ..samples import ADVERSARIAL, NOW, SECOND, entry, job, later
+
+LEASE = 30 * SECOND
+
+
+class ClaimTests:
+    """Claiming."""
+
+    @pytest.fixture
+    def claims(self, store: Store) -> Claims:
+        """The store as a `Claims`."""
+        assert isinstance(store, Claims)
+        return store
+
+    @pytest.fixture
+    def queue(self, org: str) -> str:
+        """A queue of this test alone, because claiming works across orgs."""
+        return f"queue-{org}"
+
+    async def test_a_claimed_job_is_leased_counted_and_versioned(self, claims: Claims, org: str, queue: str) -> None:
+        await _add(claims, job(org, queue=queue, payload={"a": [1]}))
+        [taken] = await claims.claim(queue, owner="w1", now=NOW + 5, lease=LEASE)
+        assert (taken.item, taken.status, taken.owner, taken.attempts) == ("i", "running", "w1", 1)
+        assert (taken.leased_until, taken.updated_at) == (to_datetime(NOW + 5 + LEASE), to_datetime(NOW + 5))
+        assert (taken.version, taken.payload) == (2, {"a": [1]})
+        assert await _store(claims).get(Job, taken.row_key, now=NOW) == taken
+
+    async def test_a_leased_job_is_nobody_elses(self, claims: Claims, org: str, queue: str) -> None:
+        await _add(claims, job(org, queue=queue))
+        assert len(await claims.claim(queue, owner="w1", now=NOW, lease=LEASE)) == 1
+        assert await claims.claim(queue, owner="w2", now=NOW + LEASE - 1, lease=LEASE) == []
+
+    async def test_a_lease_that_ran_out_frees_its_job(self, claims: Claims, org: str, queue: str) -> None:
+        await _add(claims, job(org, queue=queue))
+        await claims.claim(queue, owner="w1", now=NOW, lease=LEASE)
+        [again] = await claims.claim(queue, owner="w2", now=NOW + LEASE, lease=LEASE)
+        assert (again.owner, again.attempts, again.version) == ("w2", 2, 3)
+
+    async def test_a_job_is_not_handed_out_before_its_time(self, claims: Claims, org: str, queue: str) -> None:
+        await _add(claims, job(org, queue=queue, run_at=later(60)))
+        assert await claims.claim(queue, owner="w", now=NOW + 60 * SECOND - 1, lease=LEASE) == []
+        assert len(await claims.claim(queue, owner="w", now=NOW + 60 * SECOND, lease=LEASE)) == 1
+
+    async def test_the_job_due_first_comes_first(self, claims: Claims, org: str, queue: str) -> None:
+        times = {"c": -1, "a": -3, "d": -2, "b": -3, "e": 5}
+        await _add(claims, *(job(org, item, queue=queue, run_at=later(t)) for item, t in times.items()))
+        taken = await claims.claim(queue, owner="w", now=NOW, lease=LEASE, limit=3)
+        assert [item.item for item in taken] == ["a", "b", "d"]
+        taken = await claims.claim(queue, owner="w", now=NOW, lease=LEASE, limit=3)
+        assert [item.item for item in taken] == ["c"]
+
+    async def test_other_queues_and_ended_jobs_are_left_alone(self, claims: Claims, org: str, queue: str) -> None:
+        await _add(
+            claims,
+            job(org, "x", queue=f"{queue}2"),
+            job(org, "y", queue=queue, status="dead"),
+            job(org, "z", queue=queue, status="done"),
+        )
+        assert await claims.claim(queue, owner="w", now=NOW, lease=LEASE, limit=9) == []
+
+    async def test_claiming_can_be_kept_to_one_org(self, claims: Claims, org: str, queue: str) -> None:
+        other = f"{org}:x"
+        await _add(claims, job(org, queue=queue))
+        await _add(claims, job(other, queue=queue))
+        [mine] = await claims.claim(queue, owner="w", now=NOW, lease=LEASE, limit=9, org=other)
+        assert mine.org == other
+        [rest] = await claims.claim(queue, owner="w", now=NOW, lease=LEASE, limit=9)
+        assert rest.org == org
+
+    async def test_a_job_put_back_is_handed_out_again(self, claims: Claims, org: str, queue: str) -> None:
+        await _add(claims, job(org, queue=queue))
+        [taken] = await claims.claim(queue, owner="w1", now=NOW, lease=LEASE)
+        freed = msgspec.structs.replace(taken, status="ready", owner=None, leased_until=None, run_at=later(10))
+        await _store(claims).apply([Expect(Job, taken.row_key, taken.version), Put(freed)], now=NOW)
+        assert await claims.claim(queue, owner="w2", now=NOW, lease=LEASE) == []
+        [again] = await claims.claim(queue, owner="w2", now=NOW + 10 * SECOND, lease=LEASE)
+        assert (again.attempts, again.version) == (2, 4)
+
+    async def test_many_workers_share_the_jobs_without_overlap(
+        self, claims: Claims, org: str, queue: str, together: Together
+    ) -> None:
+        await _add(claims, *(job(org, f"{i:03}", queue=queue) for i in range(60)))
+
+        async def worker() -> list[str]:
+            taken: list[str] = []
+            while jobs := await claims.claim(queue, owner="w", now=NOW, lease=LEASE, limit=3):
+                taken.extend(item.item for item in jobs)
+            return taken
+
+        shares = await together([worker] * 8)
+        assert sorted(item for share in shares for item in share) == [f"{i:03}" for i in range(60)]
+
+    async def test_orgs_with_rows_are_listed(self, claims: Claims, org: str, queue: str) -> None:
+        names = [f"{org}{odd}" for odd in ADVERSARIAL[:40]]
+        for name in names:
+            await _store(claims).apply([Put(entry(name))], now=NOW)
+        listed = await claims.orgs()
+        assert set(names) <= set(listed)
+        assert listed == sorted(set(listed))
+
+
+def _store(claims: Claims) -> Store:
+    return cast(Store, claims)
+
+
+async def _add(claims: Claims, *jobs: Job) -> None:
+    await _store(claims).apply([Put(item) for item in jobs], now=NOW)

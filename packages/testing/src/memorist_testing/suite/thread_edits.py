@@ -1,0 +1,187 @@
+"""Threads that are changed rather than appended to, through the public surface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memorist.errors import Conflict, NotFound, UsageError
+from memorist.testing.clock import FakeClock
+
+from ..plugin import Together
+
+
+async def texts(memory: Any, id: str = "t") -> list[str]:
+    return [message.text for message in await memory.threads.messages(id)]
+
+
+class ThreadEditTests:
+    """Making, popping, replacing, redacting and forking."""
+
+    async def test_a_new_thread_must_be_new(self, memory: Any) -> None:
+        await memory.threads.create("global", id="t", new=True)
+        assert (await memory.threads.create("global", id="t")).id == "t"
+        with pytest.raises(Conflict):
+            await memory.threads.create("global", id="t", new=True)
+        with pytest.raises(Conflict):
+            async with memory.batch() as batch:
+                await batch.threads.create("global", id="t", new=True)
+
+    async def test_an_append_makes_its_thread(self, memory: Any, open_memory: Any) -> None:
+        await memory.threads.append("t", "one", create="global")
+        await memory.threads.append("t", "two", create="global")
+        with pytest.raises(Conflict):
+            await memory.threads.append("t", "three", create="user:ada")
+        await open_memory().threads.delete("t")
+        await memory.threads.append("t", "four", create="global")
+        assert await texts(memory) == ["four"]
+        async with memory.batch() as batch:
+            await batch.threads.append("u", "five", create="user:ada")
+        assert (await memory.threads.get("u")).ns == "user:ada"
+        assert await memory.threads.append("empty", create="global") == []
+        assert (await memory.threads.get("empty")).length == 0
+
+    async def test_an_append_expects_a_length(self, memory: Any) -> None:
+        await memory.threads.append("t", "one", "two", create="global", expect=0)
+        with pytest.raises(Conflict) as refused:
+            await memory.threads.append("t", "three", expect=1)
+        assert (refused.value.expected, refused.value.actual) == (1, 2)
+        await memory.threads.append("t", "three", expect=2, key="k")
+        (again,) = await memory.threads.append("t", "three", expect=2, key="k")
+        assert again.replayed and again.message.seq == 3
+        assert await texts(memory) == ["one", "two", "three"]
+
+    async def test_a_thread_is_updated(self, memory: Any, clock: FakeClock) -> None:
+        made = await memory.threads.create("global", "old", id="t", metadata={"a": 1})
+        clock.advance(5)
+        first = await memory.threads.update("t", title="new")
+        assert (first.title, first.metadata, first.created_at) == ("new", {"a": 1}, made.created_at)
+        assert first.updated_at > made.updated_at
+        second = await memory.threads.update("t", title=None, metadata={"b": 2}, expect=first.version)
+        assert await memory.threads.get("t") == second
+        assert (second.title, second.metadata) == (None, {"b": 2})
+        with pytest.raises(Conflict):
+            await memory.threads.update("t", title="x", expect=first.version)
+        with pytest.raises(NotFound):
+            await memory.threads.update("none", title="x")
+
+    async def test_messages_are_popped_from_the_end(self, memory: Any) -> None:
+        await memory.threads.append("t", "one", "two", "three", create="global")
+        assert (await memory.threads.pop("t")).text == "three"
+        assert (await memory.threads.pop("t")).text == "two"
+        (receipt,) = await memory.threads.append("t", "four")
+        assert receipt.message.seq == 4  # numbers are not given twice
+        assert await texts(memory) == ["one", "four"]
+        assert [(await memory.threads.pop("t")).text for _ in range(2)] == ["four", "one"]
+        assert await memory.threads.pop("t") is None
+        assert (await memory.threads.get("t")).tokens == 0
+        with pytest.raises(NotFound):
+            await memory.threads.pop("none")
+
+    async def test_messages_are_replaced_in_one_step(self, memory: Any) -> None:
+        await memory.threads.append("t", "one", "two", create="global")
+        read = await memory.threads.get("t")
+        given = ["short", {"role": "assistant", "content": "er"}]
+        receipts = await memory.threads.replace("t", given, expect=read.version)
+        assert [receipt.message.seq for receipt in receipts] == [3, 4]
+        assert await texts(memory) == ["short", "er"]
+        read = await memory.threads.get("t")
+        await memory.threads.pop("t")
+        with pytest.raises(Conflict):
+            await memory.threads.replace("t", ["x"], expect=read.version)
+        assert await memory.threads.replace("t", []) == []
+        assert await memory.threads.messages("t") == []
+        assert (await memory.threads.get("t")).tokens == 0
+
+    async def test_a_replaced_message_is_not_recalled(self, memory: Any) -> None:
+        await memory.threads.append("t", "the zebra crossed the road", create="global")
+        assert len(await memory.recall("zebra road")) == 1
+        await memory.threads.replace("t", ["the giraffe stayed at home"])
+        assert [hit.text for hit in await memory.recall("zebra road giraffe home")] == ["the giraffe stayed at home"]
+
+    async def test_a_message_is_redacted(self, memory: Any) -> None:
+        call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"who": "marta"}'}}
+        await memory.threads.append(
+            "t",
+            "the zebra lives at Elm Street 5",
+            {"role": "assistant", "content": "Looking for marta.", "tool_calls": [call], "metadata": {"m": "marta"}},
+            {"role": "tool", "tool_call_id": "c1", "content": "marta is here"},
+            create="global",
+        )
+        assert len(await memory.recall("zebra street")) > 0
+        for seq in (1, 2, 3):
+            await memory.threads.redact(f"t#{seq}")
+        found = await memory.threads.messages("t")
+        assert [message.role for message in found] == ["user", "assistant", "tool"]
+        assert "marta" not in repr(found) and "Elm" not in repr(found)
+        assert [call.id for call in found[1].tool_calls] == [result.id for result in found[2].tool_results] == ["c1"]
+        assert await memory.recall("zebra street") == []
+        with pytest.raises(NotFound):
+            await memory.threads.redact("t#9")
+
+    async def test_a_thread_is_forked(self, memory: Any) -> None:
+        await memory.threads.create("user:ada", "plans", id="t", metadata={"a": 1})
+        await memory.threads.append("t", *[f"message {n}" for n in range(1, 8)])
+        made = await memory.threads.fork("t", "t#3", new_id="branch")
+        assert (made.ns, made.title, made.metadata) == ("user:ada", "plans", {"a": 1, "forked_from": "t#3"})
+        assert await texts(memory, "branch") == ["message 1", "message 2", "message 3"]
+        (receipt,) = await memory.threads.append("branch", "another way")
+        assert receipt.message.id == "branch#4"
+        assert len(await memory.threads.messages("t")) == 7
+        whole = await memory.threads.fork("t")
+        assert len(await memory.threads.messages(whole.id)) == 7
+        assert whole.tokens == (await memory.threads.get("t")).tokens
+        with pytest.raises(Conflict):
+            await memory.threads.fork("t", new_id="branch")
+        with pytest.raises(NotFound):
+            await memory.threads.fork("none")
+
+    async def test_threads_are_listed_by_time_and_filtered(self, memory: Any, clock: FakeClock) -> None:
+        for id, tag in (("a", "x"), ("b", "y"), ("c", "x")):
+            await memory.threads.create("global", id=id, metadata={"tag": tag})
+            clock.advance(1)
+        await memory.threads.append("a", "newest")
+
+        async def listed(**options: Any) -> list[str]:
+            return [thread.id for thread in await memory.threads.list("global", **options)]
+
+        assert await listed() == ["a", "b", "c"]
+        assert await listed(where={"tag": "x"}) == ["a", "c"]
+        assert await listed(by="updated_at") == ["b", "c", "a"]
+        assert await listed(by="updated_at", reverse=True, limit=2) == ["a", "c"]
+        assert await listed(by="updated_at", reverse=True, after="c") == ["b"]
+        assert await listed(by="created_at", where={"tag": "x"}) == ["a", "c"]
+        assert await listed(reverse=True, after="c") == ["b", "a"]
+        with pytest.raises(UsageError):
+            await listed(by="size")
+
+    async def test_messages_are_deleted_in_a_batch(self, memory: Any) -> None:
+        await memory.threads.append("t", "one", "two", "three", create="global")
+        async with memory.batch() as batch:
+            assert await batch.threads.delete_messages("t", before=2) == 1
+            assert await batch.threads.delete_messages("t", ids=["t#3", "t#9"]) == 1
+        assert await texts(memory) == ["two"]
+
+    async def test_many_callers_pop_each_message_once(self, memory: Any, together: Together) -> None:
+        sent = [f"message {n}" for n in range(24)]
+        await memory.threads.append("t", *sent[:8], create="global")
+        seen: list[str] = []
+
+        async def pop() -> None:
+            for _ in range(4):
+                message = await memory.threads.pop("t")
+                seen.extend([] if message is None else [message.text])
+
+        async def append() -> None:
+            for text in sent[8:]:
+                await memory.threads.append("t", text)
+
+        await together([pop, append, pop, pop])
+        assert sorted(seen + await texts(memory)) == sorted(sent)
+
+    async def test_a_receipt_of_a_batch_has_no_id_before_the_commit(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            receipts = await batch.threads.append("t", "one", "two", create="global")
+            assert [(one.message.id, one.durable) for one in receipts] == [("", False), ("", False)]
+        assert [message.id for message in await memory.threads.messages("t")] == ["t#1", "t#2"]

@@ -1,0 +1,83 @@
+"""Random programs of thread and record methods: every store must answer as the in-memory reference does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memorist.blocking.memory import Memory
+from memorist.errors import MemoristError
+from memorist.testing.clock import FakeClock
+
+PROGRAMS, STEPS = 6, 30
+THREADS = ("t", "u")
+Call = tuple[str, str, tuple[Any, ...], dict[str, Any]]
+"""A noun, its method, arguments and options."""
+
+
+def program(seed: int) -> Iterator[Call]:
+    """Random calls on two threads and a few records, so that they collide."""
+    dice = random.Random(seed)
+    for step in range(STEPS):
+        id, other = dice.sample(THREADS, 2)
+        text, number = f"said {step}", dice.randrange(1, 8)
+        calls: list[Call] = [
+            ("threads", "append", (id, text), {"create": "global"}),
+            ("threads", "append", (id, text, text), {"key": [f"k{number}", None]}),
+            ("threads", "append", (id, text), {"expect": number}),
+            ("threads", "pop", (id,), {}),
+            ("threads", "replace", (id, [text, {"role": "assistant", "content": "ok"}]), {}),
+            ("threads", "redact", (f"{id}#{number}",), {}),
+            ("threads", "fork", (id,), {"at": f"{id}#{number}", "new_id": f"{other}-{step}"}),
+            ("threads", "update", (id,), {"title": text, "metadata": {"step": step}}),
+            ("threads", "delete_messages", (id,), {"ids": [f"{id}#{number}"]}),
+            ("threads", "delete", (id,), {}),
+            ("records", "put", ("global", (id, number), {"step": step}), {"absent": bool(number % 2)}),
+            ("records", "delete_range", ("global", (id,)), {}),
+            ("records", "scan", ("global", (id,)), {"reverse": True, "limit": 2}),
+        ]
+        yield dice.choice(calls)
+
+
+async def answer(memory: Any, call: Call) -> Any:
+    """The result of a call, without what may differ between two memories: times, orgs and states of receipts."""
+    noun, method, args, options = call
+    try:
+        given = getattr(getattr(memory, noun), method)(*args, **options)
+        return told(await given if hasattr(given, "__await__") else given)
+    except MemoristError as error:
+        return type(error).__name__
+
+
+def told(value: Any) -> Any:
+    """The part of a result that must be equal."""
+    if isinstance(value, list):
+        return [told(one) for one in value]
+    if hasattr(value, "message"):
+        return told(value.message), value.replayed
+    for fields in (("seq", "role", "text"), ("id", "title", "metadata", "length"), ("key", "data", "version")):
+        if all(hasattr(value, field) for field in fields):
+            return tuple(getattr(value, field) for field in fields)
+    return value
+
+
+class ThreadProgramTests:
+    """Threads and records under random programs."""
+
+    @pytest.mark.parametrize("seed", range(PROGRAMS))
+    @pytest.mark.filterwarnings("ignore::memorist.NothingLasts")
+    async def test_random_programs_of_verbs_answer_as_the_reference_does(
+        self, memory: Any, clock: FakeClock, seed: int
+    ) -> None:
+        quiet: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
+        with Memory("memory://", clock=clock, **quiet) as reference:
+            for number, call in enumerate(program(seed)):
+                expected, found = await answer(reference, call), await answer(memory, call)
+                assert (number, call, found) == (number, call, expected)
+                clock.advance(1)
+            for id in [thread.id for thread in reference.threads.list("global")]:
+                kept = [told(message) for message in reference.threads.messages(id)]
+                assert [told(message) for message in await memory.threads.messages(id)] == kept

@@ -1,0 +1,92 @@
+"""Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
+
+So the next recall, context or profile knows what a user has just said, whether or not a worker has run. A language
+model is never asked here, because it takes seconds: with one, facts follow when the worker has asked it. A backlog of
+more than `MOST` messages, such as an import, is left to the worker too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from ...backoff import pause
+from ...errors import Conflict, StoreError
+from ...filters import parse_filter
+from ...records import Job, Mark, Thread
+from ...scope import Scope
+from ..core import Core
+from ..recall.indexing import INDEX, Indexer
+from .deriving import Deriver
+
+MOST = 2_000
+"""How many messages are read at most before an answer; the rules take about half a second for them."""
+MOST_THREADS = 200
+PATIENCE = 12
+"""How often to look again while this process's own worker reads the same messages, about half a second in all."""
+_ALIVE = parse_filter({"status": {"$ne": "dead"}})
+
+
+async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
+    """Index what is new in these namespaces, read it for facts and learnings, and index those.
+
+    Where the store refuses to write, as with a full disk, the answer comes from what is indexed.
+    """
+    try:
+        await _caught_up(core, namespaces)
+    except StoreError as problem:
+        core.shared.unwritten(INDEX, problem)
+
+
+async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
+    """In a shared org this only indexes: which facts follow is the business of that org's own handles."""
+    indexer = Indexer(core)
+    await indexer.catch_up(namespaces)
+    if core.scope.foreign or not core.shared.reads_by_rules:
+        return
+    if any([await _read(core, ns) for ns in namespaces]):
+        await indexer.catch_up(namespaces)
+
+
+async def _read(core: Core, ns: str) -> bool:
+    """Do the waiting derivations of a namespace, unless they are too many; returns whether there were any."""
+    deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
+    found = False
+    for attempt in range(PATIENCE):
+        jobs = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MOST_THREADS + 1)
+        if not jobs or len(jobs) > MOST_THREADS or await _backlog(core, jobs) > MOST:
+            break
+        found = True
+        left = [job for job in jobs if not await _done(core, deriver, job)]
+        if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left):
+            break
+        await core.runtime.sleep(pause(attempt, first=0.005, longest=0.1))
+    return found
+
+
+async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
+    """How many messages the jobs are about."""
+    threads = await core.get_many(Thread, [(job.item.partition(":")[2],) for job in jobs])
+    marks = await core.get_many(Mark, [("derive", job.item) for job in jobs])
+    return sum(
+        thread.length - (mark.position if mark is not None else 0)
+        for thread, mark in zip(threads, marks, strict=True)
+        if thread is not None
+    )
+
+
+async def _done(core: Core, deriver: Deriver, job: Job) -> bool:
+    """Do a job that no worker has and that has not failed before; returns whether it is done."""
+    if job.status != "ready" or job.error:
+        return False
+    try:
+        await deriver.run(job)
+    except Conflict:  # an append or a worker interfered: the job's version has changed
+        return False
+    except StoreError:
+        raise
+    except Exception as problem:
+        # The worker meets the same problem, retries, and reports it as a dead letter; an answer must not fail for it.
+        core.shared.note("extractor", problem)
+        return False
+    return True

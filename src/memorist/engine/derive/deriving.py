@@ -1,0 +1,498 @@
+"""Derives facts and learnings from users' messages: runs the `derive` jobs of threads.
+
+One transaction writes what a run of messages yields, its lineage, the watermark and the end of the job, so that a
+killed worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see
+`memorist.extract`. With a model, a few messages go into each call (`memorist.extract.model`), and the cost of the
+calls is added up in the thread's watermark. If the model's answer for a message is unusable, or workers died on it, the
+message is read by the local rules instead, becomes a dead letter of the `reread` queue, and reading continues after it.
+While the model cannot be reached, the rules stand in for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ...errors import Conflict, ModelError
+from ...messages.message import Message
+from ...ports import to_datetime
+from ...records import Fact, FactVersion, Job, Learning, Mark, Thread, Tombstone
+from ...scope import Scope
+from ...stores.base import Change, Delete, Expect, Put
+from ...values import fingerprint_json
+from ..core import Core
+from ..facts.facts import Facts
+from ..facts.timeline import spliced
+from ..forgetting.fingerprints import fingerprint
+from ..forgetting.guard import epochs
+from ..learnings import Learnings
+
+BATCH = 100
+REREAD = "reread"
+BEHIND = 6
+"""How many earlier messages are read again for context, so that "no, I meant …" finds what it corrects."""
+LEASE = 60_000_000
+PASSING = "memorist.passing"
+"""The metadata key of a message from which nothing is to be derived."""
+SOURCES = 8
+"""A fact keeps this many of its newest sources."""
+UNREAD = 200
+"""For receipts, the numbers of this many of the newest messages in unknown languages are kept."""
+SURER = 0.3
+"""How much of the remaining doubt (1 - confidence) is removed when the same value is said again."""
+
+
+class Deriver:
+    """Reads threads for facts and learnings."""
+
+    def __init__(self, core: Core, model: Any = None, lease: int = LEASE) -> None:
+        self._core = core
+        self._lease = lease
+        self._model = core.shared.extraction_model if model is None else model
+        self._foreign: list[int] = []
+        self._alone = 0
+        """How many of the next messages to read one at a time, because the model failed on them together."""
+        self._reader: Any = None
+        if self._model is not None:
+            from ...extract.model import ModelReader
+
+            # The reader may call twice, to repair an answer; both calls must end before the lease does.
+            self._reader = ModelReader(self._model, timeout=lease / 3e6)
+
+    async def run(self, job: Job) -> int:
+        """Read a thread from its watermark to its end; returns how many facts and learnings were written."""
+        if job.queue == REREAD:
+            return await self._again(job)
+        # After a failed attempt, messages are read one at a time to isolate the one that fails.
+        total, limit = 0, BATCH if job.attempts <= 1 else 1
+        while True:
+            try:
+                written, more = await self._stretch(job, 1 if self._alone else limit)
+            except ModelError as problem:
+                if not (permanent(problem) and self._alone):
+                    raise
+                continue
+            self._alone = max(0, self._alone - 1)
+            total += written
+            if more is None:
+                return total
+            if self._core.shared.closing:
+                raise Conflict("the memory is being closed")  # returns the job to the queue for the next worker
+            job = more
+
+    async def stand_in(self, job: Job) -> None:
+        """Read the rest of a thread by the local rules while the model cannot be reached.
+
+        The watermark does not move, so that the model reads it all when the job is tried again.
+        """
+        core, id = self._core, job.item.partition(":")[2]
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        done = mark.position if mark else 0
+        while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
+            guards = await epochs(core, id)
+            changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
+            if changes:
+                await core.apply(*guards, *changes)
+            done = messages[-1].seq
+
+    async def skip(self, job: Job, reason: str) -> bool:
+        """Make the next message of a thread a dead letter and move the watermark past it; whether there was one."""
+        core, id = self._core, job.item.partition(":")[2]
+        mark = await core.get(Mark, "derive", job.item)
+        found = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
+        if job.queue != "derive" or not found:
+            return False
+        fresh = msgspec.structs.replace(
+            job, status="ready", owner=None, leased_until=None, attempts=0, error=None, run_at=core.at(),
+            updated_at=core.at(),
+        )  # fmt: skip
+        await core.apply(
+            Expect(Job, job.row_key, job.version),
+            *await self._unread(job, found, reason),
+            *self._marked(job.item, mark, found[0].seq, [*_seqs(mark), found[0].seq]),
+            Put(fresh),
+        )
+        return True
+
+    async def _stretch(self, job: Job, limit: int) -> tuple[int, Job | None]:
+        """Derive from one batch of messages in one commit; returns the job with a longer lease if more are left."""
+        core, id = self._core, job.item.partition(":")[2]
+        guards = await epochs(core, id)
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        if thread is None:
+            await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
+            return 0, None
+        done = mark.position if mark else 0
+        messages = self._together(await core.scan(Message, id, after=(done,), limit=limit))
+        reached = messages[-1].seq if messages else thread.length
+        more = bool(messages) and reached < thread.length
+        failed = _seqs(mark)
+        try:
+            changes, written = await self._derived(thread, messages, done, failed)
+        except ModelError as problem:
+            own = [message for message in messages if _is_own_text(message)]
+            if permanent(problem) and len(own) > 1:
+                self._alone = len(messages)
+                raise
+            if not permanent(problem):
+                raise
+            stand_in, written = await self._derived(thread, messages, done, failed, by_rules=True)
+            changes = [*await self._unread(job, own, why(problem)), *stand_in]
+            failed = [*failed, *(message.seq for message in own)]
+        changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
+        changes += self._marked(job.item, mark, reached if more else thread.length, failed)
+        if more:
+            longer = self._longer(job)
+            await core.apply(*changes, Put(longer))
+            return written, msgspec.structs.replace(longer, version=job.version + 1)
+        # The job is deleted only if nothing was appended since the thread was read.
+        await core.apply(*changes, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key))
+        return written, None
+
+    async def _again(self, job: Job) -> int:
+        """Read dead letters of a thread once more with the model; those it fails on again stay dead letters."""
+        core, id = self._core, job.item.partition(":")[2]
+        guards = await epochs(core, id)
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        changes: list[Change] = [Expect(Job, job.row_key, job.version), *guards]
+        left: list[int] = []
+        written, error = 0, None
+        for seq in job.payload["seqs"] if thread is not None else ():
+            message = await core.get(Message, id, seq)
+            if message is None:
+                continue
+            assert thread is not None
+            try:
+                found, count = await self._derived(thread, [message], seq - 1, _seqs(mark))
+            except ModelError as problem:
+                if not permanent(problem):
+                    raise
+                left, error = [*left, seq], why(problem)
+                continue
+            changes, written = changes + _untouched(found, _expected(changes)), written + count
+        if left:
+            dead = msgspec.structs.replace(
+                job, status="dead", owner=None, leased_until=None, error=error, payload={"seqs": left}
+            )
+            changes.append(Put(dead))
+        else:
+            changes.append(Delete(Job, job.row_key))
+        if mark is not None:
+            changes += self._marked(job.item, mark, mark.position, left)
+        await core.apply(*changes)
+        return written
+
+    async def _unread(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
+        """Add messages to the dead letter of their thread (one job holds all their numbers)."""
+        core, at = self._core, self._core.at()
+        held = await core.get(Job, REREAD, job.ns, job.item)
+        seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
+        made = Job(
+            org=core.org, queue=REREAD, ns=job.ns, item=job.item, status="dead", attempts=1, run_at=at,
+            payload={"seqs": list(dict.fromkeys(seqs))}, error=reason, created_at=at, updated_at=at,
+        )  # fmt: skip
+        return [Expect(Job, made.row_key, held.version if held else 0), Put(made)]
+
+    def _marked(self, item: str, mark: Mark | None, position: int, failed: Sequence[int]) -> list[Change]:
+        core = self._core
+        before: dict[str, Any] = (mark.detail or {}) if mark else {}
+        unread = sorted({*before.get("unread", ()), *self._foreign})[-UNREAD:]
+        told = {"failed": list(failed), "unread": unread, "cost": self._cost(before.get("cost"))}
+        detail = {name: value for name, value in told.items() if value} or None
+        made = Mark(
+            org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
+        )  # fmt: skip
+        return [Expect(Mark, made.row_key, mark.version if mark else 0), Put(made)]
+
+    def _cost(self, before: Any) -> Any:
+        """The total cost of the model's calls for a thread, including those since the last commit."""
+        if self._reader is None:
+            return before
+        spent, self._reader.cost = self._reader.cost, type(self._reader.cost)()
+        return msgspec.to_builtins(spent + type(spent)(**(before or {}))) if spent.calls else before
+
+    def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The first messages that fit into one call of the model; without a model, all of them."""
+        own = [place for place, message in enumerate(messages) if _is_own_text(message)]
+        if self._reader is None or not own:
+            return messages
+        from ...extract.model import together
+
+        count = together([messages[place].text for place in own])
+        return messages[: own[count]] if count < len(own) else messages
+
+    def _longer(self, job: Job) -> Job:
+        """The job after progress: its lease renewed, its attempts and error reset."""
+        now = self._core.now()
+        return msgspec.structs.replace(
+            job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
+        )
+
+    async def _derived(
+        self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int], *, by_rules: bool = False
+    ) -> tuple[list[Change], int]:
+        """The changes that messages yield, and how many facts and learnings; `by_rules` uses the rules, not the
+        model."""
+        ns = subject_of(thread)
+        known = await self._said_before(thread, messages, done, failed)
+        facts: list[tuple[Any, Message]] = []
+        learnings: list[tuple[Any, Message]] = []
+        for message, items in await self._readings(messages, known, by_rules=by_rules):
+            for item in items:
+                (facts if item.kind == "fact" else learnings).append((item, message))
+        changes = await self._facts(ns, facts)
+        written = sum(isinstance(change, Put) and isinstance(change.record, Fact) for change in changes)
+        user = ns.removeprefix("user:") if ns.startswith("user:") else None
+        if user is not None:
+            touched: set[tuple[type, Any]] = set()
+            for item, message in learnings:
+                changes += _untouched(await self._learning(user, item, message), touched)
+                written += 1
+        return changes, written
+
+    async def _said_before(
+        self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
+    ) -> list[Any]:
+        """What the messages before these said, so that "no, I meant …" finds what it corrects."""
+        if self._model is not None or not done or not any(_is_own_text(message) for message in messages):
+            return []
+        before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
+        known: list[Any] = []
+        await self._readings([one for one in reversed(before) if one.seq not in failed], known)
+        return known
+
+    async def _readings(
+        self, messages: Sequence[Message], known: list[Any], *, by_rules: bool = False
+    ) -> list[tuple[Message, list[Any]]]:
+        """The items extracted from each message; they are also added to `known`."""
+        own = [message for message in messages if _is_own_text(message)]
+        own = [one for one in own if await self._core.get(Tombstone, "source", fingerprint(one.id)) is None]
+        if self._reader is not None and not by_rules:
+            from ...extract.model import Said
+
+            said = [
+                Said(
+                    text=one.text,
+                    role=one.role,
+                    trust=one.trust_level,
+                    at=one.created_at or self._core.at(),
+                    speaker=one.name,
+                )
+                for one in own
+            ]
+            return list(zip(own, await self._reader.read(said), strict=True))
+        out = []
+        for message in own:
+            out.append((message, await self._by_rules(message, known)))
+            known += out[-1][1]
+        return out
+
+    async def _by_rules(self, message: Message, known: Sequence[Any]) -> list[Any]:
+        from ...extract import extract
+        from ...extract.extractor import unread
+
+        if unread(message.text):
+            self._foreign.append(message.seq)
+        asked: dict[str, Any] = {
+            "role": message.role,
+            "trust": message.trust_level,
+            "at": message.created_at,
+            "speaker": message.name,
+        }
+        return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
+
+    async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
+        """The changes for extracted facts and retractions; if a key is mentioned twice, the later mention counts."""
+        from ...extract.keys import spoken
+
+        facts = Facts(self._core)
+        held: dict[str, Fact | None] = {}
+        pending: dict[str, list[Change]] = {}
+        older: dict[str, list[Fact]] = {}
+        now_known: dict[str, Fact | None] = {}
+        for item, message in found:
+            said = self._said_at(message)
+            if item.retracted:
+                for old in await self._named(ns, item, now_known):
+                    held.setdefault(old.key, old if old.version else None)
+                    stored = held[old.key]
+                    if stored is not None and _said_since(stored, message, said):
+                        continue
+                    ends = facts._ending(stored, "retracted", _reason(item), message.id, said)[1] if stored else []
+                    pending[old.key], now_known[old.key] = ends, None
+                continue
+            made = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
+            made = msgspec.structs.replace(made, trust="user", reason=_reason(item), created_at=said, updated_at=said)
+            if await facts._refused(made) is not None:
+                continue
+            if item.key not in now_known:
+                now_known[item.key] = held[item.key] = await self._core.get(Fact, ns, item.key)
+            stored = held.get(item.key) or await self._last_word(ns, item.key, pending)
+            if stored is not None and item.key not in pending and _said_since(stored, message, said):
+                if not _same(stored.value, made.value):
+                    older.setdefault(item.key, []).append(made)
+                continue
+            if now_known[item.key] is None:
+                pending[item.key] = []  # retracted earlier in this batch, and now stated again
+            made = _joined(now_known[item.key], made)
+            now_known[item.key] = made
+            pending.setdefault(item.key, []).extend(facts._changes(made, "derive"))
+        changes = [change for key in older if key not in pending for change in await self._past(held[key], older[key])]
+        for key, ones in pending.items():
+            if ones:
+                before = held.get(key)
+                changes += [Expect(Fact, (self._core.org, ns, key), before.version if before else 0), *ones]
+        return changes
+
+    def _said_at(self, message: Message) -> datetime:
+        """When a message was said: its own time, which for imported messages is not the time of the import."""
+        now = self._core.at()
+        return now if message.created_at is None else min(message.created_at, now)
+
+    async def _last_word(self, ns: str, key: str, pending: dict[str, list[Change]]) -> Fact | None:
+        """The ending version of a fact that has ended, so that older messages do not bring it back."""
+        if key in pending:
+            return None
+        last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
+        return last[0] if last and last[0].status != "active" else None
+
+    async def _past(self, current: Fact | None, made: Sequence[Fact]) -> list[Change]:
+        """Changes that insert values said before the present one into the history, at their own time."""
+        first = made[0]
+        changes = await spliced(self._core, current, made, first.ns, first.key, before=True)
+        if not changes:
+            return []
+        return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
+
+    async def _named(self, ns: str, item: Any, now_known: dict[str, Fact | None]) -> list[Fact]:
+        """The facts that a retraction ends: the one of its key, else those of the same stem with the named value."""
+        core, (stem, _, part) = self._core, item.key.rpartition(".")
+        if part != "*":
+            held = now_known[item.key] if item.key in now_known else await core.get(Fact, ns, item.key)
+            if held is not None:
+                return [held] if item.value is None or _names(held, str(item.value)) else []
+        if not stem:
+            return []
+        wanted = str(item.value) if part == "*" or item.value is not None else part.replace("_", " ")
+        stored = {fact.key: fact for fact in await core.scan(Fact, ns, starts=f"{stem}.")}
+        known = {**stored, **{key: fact for key, fact in now_known.items() if key.startswith(f"{stem}.")}}
+        return [fact for fact in known.values() if fact is not None and _names(fact, wanted)]
+
+    async def _learning(self, user: str, item: Any, message: Message) -> list[Change]:
+        batch = Core(self._core.shared, Scope(self._core.org, user, "processor"), [])
+        await Learnings(batch).add(
+            str(item.value), type=item.type or "preference", confidence=item.confidence, source=message.id
+        )
+        said = self._said_at(message)
+        return [_of_the_user(change, said) for change in batch.batch or ()]
+
+
+def _is_own_text(message: Message) -> bool:
+    return message.role == "user" and message.trust_level == "user" and not message.metadata.get(PASSING)
+
+
+def _of_the_user(change: Change, said: datetime) -> Change:
+    """Give a learning derived from a user's own words the user's trust and the message's time."""
+    if isinstance(change, Put) and isinstance(change.record, Learning):
+        learning = change.record
+        made = min(learning.created_at, said)
+        return Put(msgspec.structs.replace(learning, trust="user", created_at=made, updated_at=said), change.absent)
+    return change
+
+
+def _seqs(mark: Mark | None) -> list[int]:
+    """The numbers of a thread's messages for which the model's answer was unusable."""
+    return list((mark.detail or {}).get("failed", ())) if mark is not None else []
+
+
+def _expected(changes: Sequence[Change]) -> set[tuple[type, Any]]:
+    return {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
+
+
+def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> list[Change]:
+    """The changes without those of rows that this `apply` changes already, whose Expect could not hold twice."""
+    mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
+    taken = mine & touched
+    touched |= mine
+    kept: list[Change] = []
+    for change in changes:
+        row = (change.kind, change.key) if isinstance(change, Expect) else None
+        if isinstance(change, Put):
+            row = (type(change.record), change.record.row_key)
+        if row not in taken:
+            kept.append(change)
+    return kept
+
+
+def _said_since(held: Fact, message: Message, said: datetime) -> bool:
+    """Whether the known fact was said later than a message: by number in the same thread, else by time."""
+    thread, _, seq = (held.source or "").rpartition("#")
+    if held.actor == "processor" and thread == message.thread and seq.isdecimal():
+        return int(seq) > message.seq
+    return held.updated_at > said
+
+
+def _reason(item: Any) -> str | None:
+    """The reason stored with a fact: what kind of statement it was, and the rule that matched."""
+    kind = "retraction" if item.retracted else "correction" if item.correction else "inferred" if item.inferred else ""
+    return " ".join(filter(None, (kind, item.rule and f"by {item.rule}"))) or None
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _names(fact: Fact, said: str) -> bool:
+    """Whether the words of a retraction mean this fact: they are in its value or key, or contain its value."""
+    words, value = _WORD.findall(said.casefold()), _WORD.findall(str(fact.value).casefold())
+    part = _WORD.findall(fact.key.rpartition(".")[2].casefold())
+    keyed = "." in fact.key and _all_in(part, words)
+    return keyed or _all_in(words, [*value, *part]) or _all_in(value, words)
+
+
+def _all_in(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether each word occurs among others, in the same or a longer form: nut and nuts, vegan and Veganerin."""
+    forms = [(one, [other for other in others if other == one or _is_form(one, other)]) for one in some]
+    return bool(some) and all(found for _, found in forms)
+
+
+def _is_form(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) > 2 and long.startswith(short)
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two values are equal; texts are compared without regard to case."""
+    if isinstance(old, str) and isinstance(new, str):
+        return old.casefold() == new.casefold()
+    return fingerprint_json(old) == fingerprint_json(new)
+
+
+def _joined(old: Fact | None, new: Fact) -> Fact:
+    """A new fact merged with the old one: the same value raises the confidence, another value replaces it."""
+    if old is None or not _same(old.value, new.value):
+        return new
+    sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-SOURCES:]
+    surer = max(old.confidence, new.confidence)
+    if not set(new.sources) <= set(old.sources):  # reading the same message again is no new evidence
+        surer = round(surer + SURER * (1 - surer), 4)
+    return msgspec.structs.replace(new, confidence=surer, sources=sources, expires_at=old.expires_at)
+
+
+def subject_of(thread: Thread) -> str:
+    """The namespace that facts from a thread belong to: its own, or that of the user it is with."""
+    user = thread.metadata.get("user")
+    return f"user:{user}" if isinstance(user, str) and user and not thread.ns.startswith("user:") else thread.ns
+
+
+def permanent(problem: Exception) -> bool:
+    """Whether trying again cannot help: the model answered, but unusably."""
+    return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
+
+
+def why(problem: Exception) -> str:
+    """The error text of a dead letter; model errors carry no content."""
+    return f"{type(problem).__name__}: {getattr(problem, 'reason', None) or problem}"[:500]

@@ -1,0 +1,284 @@
+"""Folds stored threads: writes a summary of the oldest messages, which later contexts show in their place.
+
+Nothing is deleted: folded messages stay readable. A thread is folded when its messages take too many tokens (`fold`),
+or by age (`archive`): then only what is older than a given time is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import Conflict
+from ...messages.message import Message
+from ...ports import to_datetime
+from ...records import Job, Link, Mark, Summary, Thread
+from ...stores.base import Change, Delete, Expect, Put
+from ..audit import audit
+from ..core import Core
+from ..facts.facts import index_job
+from ..forgetting.guard import epochs
+
+if TYPE_CHECKING:
+    from ...context.units import Unit
+
+MOST_MESSAGES = 20_000
+"""The most messages read into one fold; a longer thread is folded in several."""
+PAGE = 200
+"""How many messages after the age limit are searched for the results of a tool call."""
+ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
+"""The length of an archive's summary: this share of the messages' tokens, between these bounds."""
+TURN = 8
+"""How many units the cut may move back to the start of a turn."""
+TRIES = 5
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a fold was computed from; it must still hold when the summary is written."""
+
+    thread: Thread
+    previous: Summary | None
+    mark: Mark | None
+    messages: list[Message]
+    epochs: list[Change]
+    """Guards that fail the write if the thread or one of its messages was forgotten since; see `forgetting.guard`."""
+
+
+class Folding:
+    """Writes the summaries of threads."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def fold(
+        self, thread: str, *, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5, model: Any = None
+    ) -> Summary | None:
+        """Fold a thread's oldest unfolded messages when they take more than `compact_at` of the room; else None."""
+        from ...context.fold import plan_fold
+        from ...context.units import group
+
+        core = self._core
+        read = await self._start(thread)
+        if read is None:
+            return None
+        read.messages.extend(await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES))
+        # In cached contexts, recalled items are sent with their turn; count them too, so that folds do not come late.
+        found, _ = group(read.messages, core.shared.counter, attached=True)
+        planned = plan_fold(
+            found,
+            room_tokens,
+            previous=read.previous.text if read.previous else None,
+            counter=core.shared.counter,
+            compact_at=compact_at,
+            compact_to=compact_to,
+        )
+        digest = None if planned is None else await self._digest(thread, planned, model)
+        return None if digest is None else await self._write(read, planned, digest)
+
+    async def archive(self, job: Job, before: int, *, pause: int = 0, model: Any = None) -> bool:
+        """Fold messages older than `before`; whether there were any. The job is then due when the next one gets old.
+
+        `pause` is the least time until that, so that not every message costs a summary.
+        """
+        changed = False
+        while True:
+            read = await self._start(job.item.partition(":")[2])
+            if read is None:
+                await self._settle(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
+                return changed
+            full = await self._aged(read, to_datetime(before))
+            found, cut = self._old(read, to_datetime(before))
+            more = full and cut > 0
+            ends = self._job_ends(job, read.thread, [] if more else found[cut:], before, pause, more)
+            planned = self._planned(found[:cut], read.previous)
+            digest = None if planned is None else await self._digest(read.thread.id, planned, model)
+            if digest is None:
+                await self._settle(*ends)
+                return changed
+            if await self._write(read, planned, digest, *ends) is None:
+                return changed
+            changed = True
+            if not more:
+                return True
+            job = msgspec.structs.replace(job, version=job.version + 1)
+
+    async def _start(self, thread: str) -> Read | None:
+        """Read what a fold starts from; the mark is read before the messages, because forgetting one changes it."""
+        core = self._core
+        guards = await epochs(core, thread)
+        held = await core.get(Thread, thread)
+        if held is None:
+            return None
+        mark = await core.get(Mark, "index", f"thread:{thread}")
+        past = await core.scan(Summary, thread, reverse=True, limit=1)
+        return Read(held, past[0] if past else None, mark, [], guards)
+
+    async def _aged(self, read: Read, before: datetime) -> bool:
+        """Read old messages, and one page beyond them; True if the limit was reached and there may be more."""
+        last, borders = _behind(read), 0
+        while len(read.messages) < MOST_MESSAGES:
+            page = await self._core.scan(Message, read.thread.id, after=(last,), limit=PAGE)
+            read.messages.extend(page)
+            if len(page) < PAGE or borders:
+                return False
+            last, borders = page[-1].seq, borders + any(not _is_old(message, before) for message in page)
+        return True
+
+    def _old(self, read: Read, before: datetime) -> tuple[list[Unit], int]:
+        from ...context.units import group
+
+        found, _ = group(read.messages, self._core.shared.counter, attached=True)
+        return found, old_units(found, before)
+
+    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> Any:
+        from ...context.fold import fold_of
+
+        tokens = sum(unit.tokens for unit in units) + (previous.tokens if previous else 0)
+        most = min(max(int(ARCHIVED_SHARE * tokens), LEAST_ARCHIVED), MOST_ARCHIVED)
+        text = previous.text if previous else None
+        return fold_of(units, most, previous=text, counter=self._core.shared.counter) if units else None
+
+    def _job_ends(
+        self, job: Job, thread: Thread, left: Sequence[Unit], before: int, pause: int, more: bool
+    ) -> list[Change]:
+        """Changes to an archive job: it becomes due with the oldest message left, or is deleted if none is left.
+
+        Deleting expects the thread's version: an append since then found the job and did not write another one.
+        """
+        expects: list[Change] = [Expect(Job, job.row_key, job.version)]
+        if more:
+            return [*expects, Put(job)]
+        after = to_datetime(before)
+        young = [m.created_at for unit in left for m in unit.messages if m.created_at is not None]
+        waits = min((at for at in young if at > after), default=None)
+        if waits is None:
+            return [*expects, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+        due = max(waits, to_datetime(before + pause))
+        fresh = msgspec.structs.replace(
+            job, status="ready", owner=None, leased_until=None, attempts=0, run_at=due, updated_at=self._core.at()
+        )
+        return [*expects, Put(fresh)]
+
+    async def _settle(self, *changes: Change) -> None:
+        try:
+            await self._core.apply(*changes)
+        except Conflict:
+            return  # the thread grew, or another worker has the job: it is tried again when its lease ends
+
+    async def _digest(self, thread: str, planned: Any, model: Any) -> Any:
+        from ...context.fold import write_fold
+
+        core = self._core
+        with core.shared.events.span("fold", org=core.org, thread=thread, messages=len(planned.messages)):
+            digest = await write_fold(planned, model=model, counter=core.shared.counter)
+        if model is not None:
+            self._note(digest)
+        return digest
+
+    def _note(self, digest: Any) -> None:
+        """Remember for `doctor` why a model's summary was not used; the note names error types, never content."""
+        problems = self._core.shared.problems
+        if digest is not None and digest.note:
+            problems["summaries"] = digest.note
+        else:
+            problems.pop("summaries", None)
+
+    async def _write(self, read: Read, planned: Any, digest: Any, *more: Change) -> Summary | None:
+        core, at, thread, previous = self._core, self._core.at(), read.thread, read.previous
+        summary = Summary(
+            org=core.org,
+            thread=thread.id,
+            ns=thread.ns,
+            first=previous.first if previous else planned.first,
+            last=planned.last,
+            text=digest.text,
+            tokens=core.shared.counter.count(digest.text),
+            sources=(previous.id,) if previous else (),
+            method=digest.method,
+            created_at=at,
+        )
+        source = f"{thread.id}#{summary.last}"
+        changes: list[Change] = [
+            Expect(Summary, summary.row_key, 0),
+            *more,
+            Put(summary),
+            Put(index_job(core.org, thread.ns, f"summary:{thread.id}", at)),
+            Put(Link(org=core.org, source=source, kind="summary", target=summary.id, created_at=at)),
+            audit(core, "fold", "thread", thread.id, detail={"first": summary.first, "last": summary.last}),
+        ]
+        if not await self._committed(read, summary, changes):
+            return None
+        if core.shared.events.listening:
+            core.shared.emit(
+                "fold", org=core.org, thread=thread.id, first=summary.first, last=summary.last, tokens=summary.tokens,
+                method=summary.method,
+            )  # fmt: skip
+        return summary
+
+    async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
+        """Commit a summary; False if another one was written first or one of its messages was forgotten."""
+        core, mark, item, guards = self._core, read.mark, f"thread:{read.thread.id}", read.epochs
+        seqs = [message.seq for message in read.messages if message.seq <= summary.last]
+        for _ in range(TRIES):
+            try:
+                expects = [Expect(Mark, (core.org, "index", item), mark.version if mark else 0)]
+                await core.apply(*expects, *changes, *guards)
+            except Conflict:
+                # Usually the indexer moved its mark; or forgetting raised the epoch, and then a message is missing.
+                guards = await epochs(core, read.thread.id)
+                mark = await core.get(Mark, "index", item)
+                taken = await core.get(Summary, summary.thread, summary.last)
+                if taken is not None or not await self._all_there(read, summary, seqs):
+                    return False
+            else:
+                return True
+        return False
+
+    async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
+        """Whether the thread, the previous summary and every message to be folded still exist as they were read."""
+        core, previous = self._core, read.previous
+        thread = await core.get(Thread, summary.thread)
+        if thread is None or thread.created_at != read.thread.created_at:
+            return False
+        if previous is not None and await core.get(Summary, previous.thread, previous.last) != previous:
+            return False
+        first = seqs[0] if seqs else summary.last
+        held = await core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
+        return {*seqs} <= {one.seq for one in held}
+
+
+def old_units(units: Sequence[Unit], before: datetime) -> int:
+    """How many of the oldest units are entirely older than a time; no tool call is separated from its results."""
+    cut = 0
+    while cut < len(units) and all(_is_old(message, before) for message in units[cut].messages):
+        cut += 1
+    if cut == len(units) and cut and _is_open(units[-1]):
+        cut -= 1
+    if cut < len(units):
+        # Move the cut back to the start of a turn, so that no answer is left without its question.
+        cut = next((place for place in range(cut, max(cut - TURN, -1), -1) if units[place].role == "user"), cut)
+    # A tool result may come much later than its call, and one message may hold a result and a new turn.
+    reach = [0]
+    for unit in units[:cut]:
+        reach.append(max(reach[-1], unit.last, *(message.seq for message in unit.messages)))
+    while 0 < cut < len(units) and units[cut].position <= reach[cut]:
+        cut -= 1
+    return cut
+
+
+def _is_old(message: Message, before: datetime) -> bool:
+    return message.created_at is None or message.created_at <= before
+
+
+def _is_open(unit: Unit) -> bool:
+    """Whether a unit is a tool call whose result is missing and may still come."""
+    from ...context.units import SYNTHETIC
+
+    return unit.exchange and any(SYNTHETIC in message.metadata for message in unit.messages[1:])
+
+
+def _behind(read: Read) -> int:
+    return read.previous.last if read.previous else 0

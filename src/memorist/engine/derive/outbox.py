@@ -1,0 +1,464 @@
+"""The transactional outbox: jobs are committed with the rows they are about, and done at least once by workers.
+
+A job is leased to one worker. A failed job is retried with exponential back-off; after `ATTEMPTS` a derivation becomes
+a dead letter with its reason, which `memorist doctor` shows, and which `retry_dead` or the next append to its thread
+revives. A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the
+`reread` queue while the rest of its thread continues. An index job is retried forever, because all else waits for it,
+unless workers die on it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from ...backoff import pause, spread
+from ...errors import Conflict, CorruptRecord, InvalidValue, MemoristError, ModelError, StoreError
+from ...ids import new_id
+from ...ports import to_datetime, to_micros
+from ...records import Job, Mark
+from ...scope import Scope
+from ...stores.base import Change, Expect, Put
+from ..core import Core, Shared
+from ..recall.indexing import Indexer
+from ..threads.receipts import MessageReceipt, receipt_states
+from .deriving import REREAD, Deriver, permanent
+
+QUEUES = ("index", "derive", REREAD)
+SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
+"""The queues as `backlog` groups them."""
+ATTEMPTS = 5
+POISON = "poison: its workers stopped before they could finish or fail"
+LEASE = 60_000_000
+MOST_LEASE_SECONDS = 86_400
+MOST = 8
+"""Jobs claimed at once from a queue."""
+FIRST_DELAY = 1_000_000
+LONGEST_DELAY = 3600 * 1_000_000
+_NEEDED = ("recall.vectors", "recall.lexical", "recall.entry", "context.tokens", "context.measure", "extract.extractor")
+"""Modules that indexing and deriving import lazily."""
+QUIET_SECONDS = 0.25
+"""The in-process worker waits for a pause this long in the writes, so that it does not slow a burst of appends."""
+JOIN_SECONDS = 30.0
+"""How long closing waits for the worker to finish its present batch or call of a model."""
+CLOSE_STEPS = 4
+"""How many more steps closing makes: enough for the last few messages, not for a backlog."""
+POLL_SECONDS = 15.0
+"""How often the worker polls without being woken, for jobs that another process left behind."""
+AGAIN_SECONDS = 1.0
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """The state of one queue: how many jobs wait and for how long, fail for now, or are dead."""
+
+    queue: str
+    waiting: int
+    dead: int
+    lag_seconds: float
+    errors: tuple[str, ...] = ()
+    """Why there are dead letters."""
+    failing: int = 0
+    """How many of the waiting have failed and will be tried again."""
+    reasons: tuple[str, ...] = ()
+    """Why they failed."""
+
+
+class Outbox:
+    """Claims and does jobs of a store, of all orgs or of one."""
+
+    def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Any = None) -> None:
+        self._shared = shared
+        self._org = org
+        self._lease = lease
+        self._model = model
+        self._owner = f"{os.getpid()}-{new_id()}"
+        self._take = 1
+        """How many jobs to claim. One at first and after workers died, because a job that was claimed together with a
+        poisonous one would count an attempt too."""
+        self.due: int | None = None
+        """When the first of the jobs that were sent back is due again."""
+
+    async def step(self, queues: Sequence[str] = QUEUES) -> int:
+        """Claim a few jobs and do them; returns how many were claimed."""
+        shared, done = self._shared, 0
+        await shared.open()
+        store: Any = shared.store
+        if self.due is not None and self.due <= shared.now():
+            self.due = None
+        for queue in queues:
+            jobs: list[Job] = await store.claim(
+                queue, owner=self._owner, now=shared.now(), lease=self._lease, limit=self._take, org=self._org
+            )
+            if any(job.attempts > 1 and not job.error for job in jobs):
+                self._take = 1
+            for job in jobs:
+                await self._do(job)
+            done += len(jobs)
+        self._take = min(2 * self._take, MOST)
+        return done
+
+    async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
+        """Work until no job is due, or for at most `seconds`; returns how many jobs were claimed."""
+        total, end = 0, None if seconds is None else monotonic() + seconds
+        while (end is None or monotonic() < end) and (claimed := await self.step(queues)):
+            total += claimed
+        return total
+
+    async def _do(self, job: Job) -> None:
+        shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
+        if job.attempts > ATTEMPTS:
+            await self._give_up(core, job, POISON, skip=True)
+            return
+        status = "done"
+        try:
+            with shared.events.span("job", org=job.org, queue=job.queue, attempt=job.attempts):
+                await self._work(core, job)
+        except Conflict:
+            # An append or another worker interfered: release the job to be done again at once.
+            status = "conflict"
+            await self._release(core, job, job.error, delay=int(spread(50_000)), attempts=job.attempts - 1)
+        except Exception as problem:
+            if isinstance(problem, StoreError) and not isinstance(problem, CorruptRecord):
+                raise
+            status = await self._failed(core, job, problem)
+        if shared.events.listening:
+            shared.emit("job", org=job.org, queue=job.queue, item=job.item, status=status, attempts=job.attempts)
+
+    async def _work(self, core: Core, job: Job) -> None:
+        if job.queue != "index":
+            await Deriver(core, self._model, self._lease).run(job)
+            return
+        await Indexer(core).run(job.ns, [job])
+        held = await core.get(Job, *job.row_key[1:])
+        if held is not None and held.owner == self._owner:
+            # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
+            raise Conflict("the thread moved on")
+
+    async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
+        reason = _reason(problem)
+        if job.queue != "index" and (permanent(problem) or job.attempts >= ATTEMPTS):
+            if isinstance(problem, ModelError) and not permanent(problem):
+                await self._stand_in(core, job)
+            # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
+            await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
+            return "dead"
+        # The delay quadruples with each attempt, so that a part that is away for long is not asked often.
+        delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
+        await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, ATTEMPTS - 1))
+        return "failed"
+
+    async def _stand_in(self, core: Core, job: Job) -> None:
+        """Let the local rules read what the model could not; on a conflict the job is tried again anyway."""
+        try:
+            await Deriver(core, self._model, self._lease).stand_in(job)
+        except Conflict:
+            return
+
+    async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
+        """Make the next message of a derivation a dead letter (`skip`), or else the whole job."""
+        try:
+            if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
+                return
+        except Conflict:
+            return  # an append or another worker interfered: the job is claimed again
+        await self._bury(core, job, reason)
+
+    async def _release(self, core: Core, job: Job, error: str | None, *, delay: int, attempts: int) -> None:
+        now = core.now()
+        self.due = min(self.due or now + delay, now + delay)
+        await self._update(
+            core, job, status="ready", owner=None, leased_until=None, attempts=max(attempts, 0), error=error,
+            run_at=to_datetime(now + delay), updated_at=to_datetime(now),
+        )  # fmt: skip
+
+    async def _bury(self, core: Core, job: Job, reason: str) -> None:
+        """Mark a job as dead; receipts of the messages it did not reach then say `failed`."""
+        await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
+
+    async def _update(self, core: Core, job: Job, **fields: Any) -> None:
+        while True:
+            held = await core.get(Job, *job.row_key[1:])
+            if held is None or held.owner != self._owner:
+                # Our lease ended and another worker has the job, or it was deleted with its thread.
+                return
+            changes: list[Change] = [
+                Expect(Job, held.row_key, held.version),
+                Put(msgspec.structs.replace(held, **fields)),
+            ]
+            if fields["status"] == "dead":
+                changes += await _told(core, job, given_up=True)
+            try:
+                await core.apply(*changes)
+            except Conflict:
+                continue
+            return
+
+
+async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
+    """Changes to the derive mark by which receipts know that a derivation was given up, or is tried again."""
+    if job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:")):
+        return []
+    mark = await core.get(Mark, "derive", job.item)
+    made = mark or Mark(org=core.org, name="derive", item=job.item, updated_at=core.at())
+    detail = {name: value for name, value in (made.detail or {}).items() if name not in ("stuck", "again")}
+    if job.queue != REREAD:
+        detail |= {"stuck": True} if given_up else {}
+    elif not given_up:
+        detail |= {"again": True}
+    return [
+        Expect(Mark, made.row_key, mark.version if mark else 0),
+        Put(msgspec.structs.replace(made, detail=detail or None, updated_at=core.at())),
+    ]
+
+
+class Jobs:
+    """The outbox as users see it: its backlog, waiting for messages, and retrying dead letters."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def backlog(self) -> list[Backlog]:
+        """The state of each queue of this org, as far as this handle may see.
+
+        Examples:
+            >>> jobs = memory.jobs.drain()
+            >>> [queue.waiting for queue in memory.jobs.backlog()]
+            [0, 0]
+        """
+        now = self._core.now()
+        out = []
+        for name, queues in SHOWN.items():
+            jobs = await self._jobs(queues)
+            waiting = [job for job in jobs if job.status != "dead"]
+            failing = [job for job in waiting if job.error]
+            dead = [job for job in jobs if job.status == "dead"]
+            oldest = min((to_micros(job.created_at) for job in waiting), default=now)
+            lag = max(now - oldest, 0) / 1e6
+            out.append(
+                Backlog(
+                    name, len(waiting), sum(_letters(job) for job in dead), lag, _errors(dead), len(failing),
+                    _errors(failing),
+                )
+            )  # fmt: skip
+        return out
+
+    async def dead(self) -> list[Job]:
+        """List the dead letters that this handle may see, with their reasons.
+
+        Examples:
+            >>> memory.jobs.dead()
+            []
+        """
+        return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
+
+    async def retry_dead(self, *, item: str | None = None) -> int:
+        """Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
+
+        Examples:
+            >>> memory.jobs.retry_dead()
+            0
+        """
+        core, revived = self._core, 0
+        for job in await self.dead():
+            if item is not None and job.item != item:
+                continue
+            at = core.at()
+            fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
+            told = await _told(core, job, given_up=False)
+            try:
+                await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *told)
+            except Conflict:
+                continue  # it was deleted with its thread, or another process revived it
+            revived += _letters(job)
+        core.shared.wrote()
+        return revived
+
+    async def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
+        """Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
+
+        A handle over all orgs works for all of them, as a worker does, any other for its own.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.jobs.drain(seconds=5) > 0
+            True
+        """
+        self._core.scope.whole_org("working through the outbox")
+        if not 0 < lease <= MOST_LEASE_SECONDS:
+            raise InvalidValue("a lease lasts more than nothing and at most a day")
+        org = None if self._core.scope.all_orgs else self._core.org
+        return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
+
+    async def _jobs(self, queues: Sequence[str]) -> list[Job]:
+        found = [job for queue in queues for job in await self._core.scan(Job, queue)]
+        return [job for job in found if self._core.scope.may_write(job.ns)]
+
+    async def wait(
+        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
+    ) -> list[MessageReceipt]:
+        """Work until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", "I moved to Porto.")
+            >>> [(receipt.indexed, receipt.derived) for receipt in memory.jobs.wait(receipts)]
+            [(True, 'done')]
+        """
+        many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
+        deadline = None if timeout is None else monotonic() + timeout
+        outbox, tries = Outbox(self._core.shared, self._core.org), 0
+        while True:
+            settled = await self._settled(many)
+            open_ = [one for one in settled if one.derived == "pending" or not one.indexed]
+            if not open_ or (deadline is not None and monotonic() >= deadline):
+                return settled
+            if await outbox.step():
+                continue
+            if not sum(one.waiting for one in await self.backlog()):
+                return await self._settled(many)
+            # Another worker is doing it, or it waits for its next attempt.
+            tries += 1
+            await self._core.runtime.sleep(pause(tries, first=0.01, longest=0.2))
+
+    async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
+        states = {
+            thread: await receipt_states(self._core, thread) for thread in {one.message.thread for one in receipts}
+        }
+        out = []
+        for one in receipts:
+            indexed, derived = states[one.message.thread](one.message.seq)
+            out.append(msgspec.structs.replace(one, durable=True, indexed=indexed, derived=derived))
+        return out
+
+
+_imports = threading.Lock()
+"""Held while the worker's thread imports. A fork waits for it: a child would find a half-imported, locked module."""
+
+
+def _forked() -> None:
+    global _imports
+    _imports = threading.Lock()
+
+
+def _imported() -> None:
+    if _imports.locked():
+        _imports.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _imports.acquire(timeout=10.0), after_in_parent=_imported, after_in_child=_forked
+    )  # fmt: skip
+
+
+def _preload() -> None:
+    """Import the modules that the worker needs."""
+    with _imports:
+        for name in _NEEDED:
+            import_module(f"memorist.{name}")
+
+
+class InProcess:
+    """The in-process worker, a background thread or task: started by the first append, stopped when the memory
+    closes."""
+
+    def __init__(self, shared: Shared, org: str | None = None) -> None:
+        # A weak reference, so that a memory dropped without `close()` is collected and its worker ends.
+        self._found = weakref.ref(shared)
+        self._runtime = shared.runtime
+        self._org = org
+        self._running: Any = None
+        self._pid = 0
+        self._stop = False
+        self._woken = threading.Event()
+        self._look_at = 0.0
+
+    def wake(self) -> None:
+        """Start or wake the worker after a write; cheap if it is awake already."""
+        if self._pid != os.getpid() or self._running is None or not self._running.alive():
+            # A thread does not survive a fork, nor a task its loop, so the event is made anew as well.
+            self._pid, self._stop, self._woken = os.getpid(), False, threading.Event()
+            self._running = self._runtime.start(self._loop, "memorist-worker")
+        if not self._woken.is_set():
+            self._woken.set()
+
+    async def _loop(self) -> None:
+        if self._runtime.blocking:
+            _preload()
+        woken, due = self._woken, None
+        self._look_at = monotonic() + POLL_SECONDS
+        while not self._stop:
+            if not woken.is_set() and not self._is_time(due):
+                await self._runtime.sleep(QUIET_SECONDS)
+                if self._found() is None:
+                    return
+                continue
+            # Wait until the writing pauses, then catch up in one go.
+            while woken.is_set() and not self._stop:
+                woken.clear()
+                await self._runtime.sleep(QUIET_SECONDS)
+            shared = self._found()
+            if shared is None:
+                return
+            due = await self._catch_up(shared, woken)
+            del shared  # or this loop would keep it
+
+    def _is_time(self, due: int | None) -> bool:
+        """Whether a job that was sent back is due, or it is time to poll."""
+        shared = self._found()
+        return monotonic() >= self._look_at or (due is not None and shared is not None and due <= shared.now())
+
+    async def _catch_up(self, shared: Shared, woken: threading.Event) -> int | None:
+        """Work until no job is due; returns when the next one will be, if known."""
+        self._look_at = monotonic() + POLL_SECONDS
+        outbox = Outbox(shared, self._org)
+        try:
+            while not self._stop and not woken.is_set() and await outbox.step():
+                pass
+            shared.problems.pop("worker", None)
+        except Exception as problem:  # whatever it is, the next append must find a worker
+            shared.note("worker", problem)
+            self._look_at = monotonic() + AGAIN_SECONDS
+        return outbox.due
+
+    async def close(self) -> None:
+        """Stop the loop, then do a few remaining jobs; the rest stays in the outbox for the next worker."""
+        if self._running is None or self._pid != os.getpid():
+            return
+        shared = self._found()
+        if shared is None:
+            return
+        self._stop = shared.closing = True
+        await self._running.join(JOIN_SECONDS)
+        self._running = None
+        try:
+            outbox, turns = Outbox(shared, self._org), CLOSE_STEPS
+            while turns and await outbox.step():
+                turns -= 1
+        except MemoristError as problem:
+            # The remaining jobs stay in the outbox for the next worker.
+            shared.note("worker", problem)
+
+
+def _letters(job: Job) -> int:
+    """How many dead letters a job stands for: one per message where it names them."""
+    return len(job.payload["seqs"]) if job.queue == REREAD else 1
+
+
+def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
+    return tuple(sorted({job.error for job in jobs if job.error}))[:5]
+
+
+def _reason(problem: Exception) -> str:
+    """The reason of a failed job; of errors that are not ours only the type, because they may hold content."""
+    kind = type(problem).__name__
+    if not isinstance(problem, MemoristError):
+        return f"{kind} (unexpected)"
+    return f"{kind}: {getattr(problem, 'reason', None) or problem}"[:500]

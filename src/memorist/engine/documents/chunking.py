@@ -1,0 +1,203 @@
+"""Cuts text into chunks at sentences and headings, to a target size in tokens, each overlapping the one before.
+
+Pure and deterministic. A heading always begins a chunk, so that an edit in one section leaves the chunks of the others
+as they were; one with nothing below it but another heading begins the chunk of that one. Rows of tables and lines of
+code are not cut inside. Every chunk is an exact slice of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from ...recall.passage import ABBREVIATION
+
+TARGET_TOKENS = 96
+OVERLAP_TOKENS = 16
+_LONG = 4000
+"""A sentence of more characters than this is cut without counting its tokens first."""
+
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]++(?=\S)(.+)$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+# A sentence ends with its mark, closing quotes or brackets, and white space; unspaced scripts need no space.
+# Possessive quantifiers keep the match linear on long runs of marks, such as a page of dots.
+_SENTENCE_END = re.compile(
+    r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)|[。！？．｡]++["”’）」』】]*+|"""
+    r"""\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d+[.)])[ \t])"""
+)
+_ROW = re.compile(r"[ \t]*\|")
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One chunk: text[start:stop] under a heading."""
+
+    start: int
+    stop: int
+    text: str
+    heading: str | None
+    tokens: int
+
+
+class _Section(msgspec.Struct, frozen=True):
+    start: int
+    stop: int
+    heading: str | None
+
+
+def chunk(
+    text: str, count: Callable[[str], int], *, target_tokens: int = TARGET_TOKENS, overlap_tokens: int = OVERLAP_TOKENS
+) -> list[Piece]:
+    """The chunks of a text, in order; `count` says how many tokens a piece of it takes."""
+    pieces: list[Piece] = []
+    for section in _sections(text):
+        spans = list(_sentences(text, section.start, section.stop, count, target_tokens))
+        pieces.extend(_packed(text, section, spans, count, target_tokens, overlap_tokens))
+    return pieces
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    """The text between headings, each with the path of headings it stands under."""
+    path: list[tuple[int, str]] = []
+    start, heading = 0, None
+    for at, level, title in _headings(text):
+        path = [(depth, name) for depth, name in path if depth < level] + [(level, title)]
+        if _has_words(text[start:at], heading is not None):
+            yield _Section(start, at, heading)
+            start = at
+        heading = " > ".join(name for _, name in path)
+    if start < len(text):
+        yield _Section(start, len(text), heading)
+
+
+def _has_words(section: str, headed: bool) -> bool:
+    """Whether a section says something below its headings; one that does not belongs to the section that follows."""
+    lines = [line for line in section.splitlines() if line.strip()]
+    if headed and len(lines) == 2 and _SETEXT.match(lines[1]):
+        return False
+    return any(not _ATX.match(line) for line in lines)
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """The offset, level and title of each heading; lines inside code fences do not count."""
+    at, fenced = 0, None
+    before: tuple[int, str] | None = None
+    for line in text.splitlines(keepends=True):
+        if line.isspace():
+            before, at = None, at + len(line)
+            continue
+        bare = line.rstrip("\r\n")
+        fence = _FENCE.match(bare)
+        if fence and fenced in (None, fence[1]):
+            fenced = None if fenced else fence[1]
+        elif fenced is None:
+            atx, setext = _ATX.match(bare), _SETEXT.match(bare)
+            if atx:
+                yield at, len(atx[1]), _title(atx[2])
+            elif setext and before is not None and len(setext[1]) >= 3:
+                yield before[0], 1 if setext[1][0] == "=" else 2, before[1].strip()
+        before = (at, bare) if bare.strip() and fenced is None and not _ATX.match(bare) else None
+        at += len(line)
+
+
+def _title(written: str) -> str:
+    """A heading's title without closing hashes."""
+    words = written.rstrip(" \t")
+    bare = words.rstrip("#")
+    return bare.rstrip(" \t") if bare == "" or bare[-1] in " \t" else words
+
+
+def _sentences(
+    text: str, start: int, stop: int, count: Callable[[str], int], target: int
+) -> Iterator[tuple[int, int, int]]:
+    """Spans of sentences with their token counts; a sentence longer than a chunk is cut between words."""
+    at = start
+    for end, mark in _ends(text, start, stop):
+        if mark == "." and ABBREVIATION.search(text, max(at, end - 8), end):
+            continue
+        left, right = _trimmed(text, at, end)
+        if left < right:
+            yield from _short_enough(text, left, right, count, target)
+        at = end
+
+
+def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """Where sentences may end, each with its mark; rows of tables and lines of code end with their line alone."""
+    at, prose, fenced = start, start, False
+    for line in text[start:stop].splitlines(keepends=True):
+        begin, at = at, at + len(line)
+        if line.isspace() and not fenced:
+            continue
+        fence = bool(_FENCE.match(line))
+        if fence or fenced or _ROW.match(line):
+            yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, begin))
+            yield begin, ""
+            yield at, ""
+            prose, fenced = at, fenced != fence
+    yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, stop))
+    yield stop, ""
+
+
+def _short_enough(
+    text: str, start: int, stop: int, count: Callable[[str], int], target: int
+) -> Iterator[tuple[int, int, int]]:
+    tokens = count(text[start:stop]) if stop - start <= _LONG else target + 1
+    if tokens <= target or stop - start < 2:
+        yield start, stop, tokens
+        return
+    middle = _border_near(text, start, stop)
+    for left, right in ((start, middle), (middle, stop)):
+        left, right = _trimmed(text, left, right)
+        if left < right:
+            yield from _short_enough(text, left, right, count, target)
+
+
+def _border_near(text: str, start: int, stop: int) -> int:
+    """A cut near the middle: after a line, a comma or a word, else anywhere."""
+    middle = (start + stop) // 2
+    for mark in ("\n", ", ", " "):
+        before, after = text.rfind(mark, start + 1, middle), text.find(mark, middle, stop - 1)
+        near = [at + len(mark) for at in (before, after) if at > start and abs(at - middle) < (stop - start) // 4]
+        if near:
+            return min(near, key=lambda at: abs(at - middle))
+    return middle
+
+
+def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    piece = text[start:stop]
+    left = len(piece) - len(piece.lstrip())
+    return start + left, stop - (len(piece) - len(piece.rstrip())) if left < len(piece) else start + left
+
+
+def _packed(
+    text: str,
+    section: _Section,
+    spans: list[tuple[int, int, int]],
+    count: Callable[[str], int],
+    target: int,
+    overlap: int,
+) -> Iterator[Piece]:
+    """Pack sentences into chunks of up to the target size; each chunk begins with the last few of the one before."""
+    first = 0
+    while first < len(spans):
+        last, tokens = first, spans[first][2]
+        while last + 1 < len(spans) and tokens + spans[last + 1][2] <= target:
+            last += 1
+            tokens += spans[last][2]
+        start, stop = spans[first][0], spans[last][1]
+        yield Piece(start, stop, text[start:stop], section.heading, count(text[start:stop]))
+        if last + 1 >= len(spans):
+            return
+        first = _overlapping(spans, first, last, overlap, target)
+
+
+def _overlapping(spans: list[tuple[int, int, int]], first: int, last: int, overlap: int, target: int) -> int:
+    """The first sentence of the next chunk: as far back as the overlap allows while the next new sentence still
+    fits."""
+    begin, room = last + 1, min(overlap, target - spans[last + 1][2])
+    while begin - 1 > first and spans[begin - 1][2] <= room:
+        begin -= 1
+        room -= spans[begin][2]
+    return begin

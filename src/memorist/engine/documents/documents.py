@@ -1,0 +1,270 @@
+"""Documents: long-form knowledge, cut into chunks that recall finds.
+
+Adding the same source again replaces the document. A chunk's id is a hash of its text, so that a chunk that is
+unchanged, or has only moved, keeps its row, its index entry and its vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...errors import InvalidValue
+from ...filters import Where, parse_filter
+from ...ids import digest, new_id
+from ...ports import Ttl
+from ...records import Chunk, Document, Entry, Job
+from ...scope import Ns
+from ...stores.base import Change, Delete, DeleteRange, Expect, Put
+from ...values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
+from ..audit import audit
+from ..core import Core
+from ..facts.facts import index_job, page
+from ..forgetting.guard import made_again, owned, raised
+
+if TYPE_CHECKING:
+    from .chunking import Piece
+
+
+class Documents:
+    """Adds, reads and deletes documents."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def add(
+        self,
+        ns: Ns,
+        text: str,
+        *,
+        title: str | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        id: str | None = None,
+        ttl: Ttl | None = None,
+    ) -> Document:
+        """Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Refunds within 30 days.", source="policies.md")
+            >>> memory.recall("refunds", namespaces="global", top_k=1)[0].source
+            'policies.md'
+        """
+        new = self._new(self._core.scope.writable(ns), text, title, source, metadata, id, ttl)
+        return (await self._stored(new, again=ttl is not None))[0]
+
+    async def _stored(self, new: Document, *, again: bool) -> tuple[Document, bool]:
+        """Store a document; returns it and whether it was written. An unchanged one is written only with `again`."""
+
+        async def attempt() -> tuple[Document, bool]:
+            old = await self._core.get(Document, new.ns, new.id)
+            if old is not None and not again and _same(old, new):
+                return old, False
+            had = await self._core.scan(Chunk, new.ns, new.id)
+            has = self._chunks(new)
+            document = msgspec.structs.replace(new, chunks=len(has))
+            guards = await made_again(self._core, new.id, f"{new.ns}/{new.id}", expires=new.expires_at is not None)
+            results = await self._core.apply(
+                Expect(Document, new.row_key, 0 if old is None else old.version),
+                Put(document),
+                *guards,
+                Put(index_job(new.org, new.ns, f"document:{new.id}", self._core.at())),
+                audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
+                *self._moves(had, has),
+                *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
+            )
+            version, made = results[1].version, results[1].created_at or document.created_at
+            return msgspec.structs.replace(document, version=version, created_at=made), True
+
+        done: tuple[Document, bool] = await self._core.retry(attempt)
+        return done
+
+    async def get(self, ns: Ns, id: str) -> Document | None:
+        """Read a document with its text; None if there is none.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
+            >>> memory.documents.get("global", page.id).title
+            'Refunds'
+        """
+        return await self._core.get(Document, self._core.scope.readable(ns), check_name(id, "document id"))
+
+    async def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
+        """Read several documents at once, in the order of the given ids; None for those that do not exist.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
+            >>> [one and one.title for one in memory.documents.get_many("global", [page.id, "nothing"])]
+            ['Refunds', None]
+        """
+        space = self._core.scope.readable(ns)
+        wanted = [(space, check_name(id, "document id")) for id in as_list(ids, "ids")]
+        return await self._core.get_many(Document, wanted)
+
+    async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
+        """List the chunks of a document, in the order of its text.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Refunds within 30 days.")
+            >>> [chunk.text for chunk in memory.documents.chunks("global", page.id)]
+            ['Refunds within 30 days.']
+        """
+        found = await self._core.scan(Chunk, self._core.scope.readable(ns), check_name(id, "document id"))
+        return sorted(found, key=lambda piece: piece.position)
+
+    async def delete(self, ns: Ns, id: str) -> bool:
+        """Remove a document, its chunks and their index entries; whether there was one.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.")
+            >>> memory.documents.delete("global", page.id)
+            True
+        """
+        space = self._core.scope.writable(ns)
+        check_name(id, "document id")
+
+        async def attempt() -> bool:
+            held = await self._core.get(Document, space, id)
+            if held is None:
+                return False
+            await self._core.apply(
+                Expect(Document, held.row_key, held.version),
+                Delete(Document, held.row_key),
+                *removal(self._core.org, space, id),
+                *raised(self._core, id, f"{space}/{id}"),
+                audit(self._core, "delete", "document", f"{space}/{id}"),
+            )
+            return True
+
+        done: bool = await self._core.retry(attempt)
+        return done
+
+    # -- parts
+
+    def _new(
+        self,
+        ns: str,
+        text: str,
+        title: str | None,
+        source: str | None,
+        metadata: Mapping[str, Json] | None,
+        id: str | None,
+        ttl: Ttl | None,
+    ) -> Document:
+        check_text(text, "text")
+        if not text.strip():
+            raise InvalidValue("a document needs text")
+        if title is not None:
+            check_text(title, "title", limit=10_000)
+        fields = check_metadata(metadata)
+        now, at = self._core.now(), self._core.at()
+        return Document(
+            org=self._core.org,
+            ns=ns,
+            id=_id(ns, source, id),
+            title=title,
+            source=source,
+            metadata=fields,
+            text=text,
+            digest=digest(text.encode()),
+            actor=self._core.scope.actor,
+            created_at=at,
+            updated_at=at,
+            expires_at=self._core.expiry(ttl, now),
+        )
+
+    def _chunks(self, document: Document) -> dict[str, Chunk]:
+        from .chunking import chunk
+
+        chunks: dict[str, Chunk] = {}
+        for position, piece in enumerate(chunk(document.text, self._core.shared.counter.count)):
+            part = _part(piece, chunks)
+            chunks[part] = Chunk(
+                org=document.org,
+                ns=document.ns,
+                document=document.id,
+                part=part,
+                position=position,
+                text=piece.text,
+                heading=piece.heading,
+                start=piece.start,
+                stop=piece.stop,
+                tokens=piece.tokens,
+                created_at=document.updated_at,
+            )
+        return chunks
+
+    def _moves(self, had: list[Chunk], has: dict[str, Chunk]) -> list[Change]:
+        """The changes from old chunks to new: put those that are new or moved, delete the others with their entries."""
+        before = {piece.part: piece for piece in had}
+        changes: list[Change] = [
+            Put(piece)
+            for part, piece in has.items()
+            if part not in before or msgspec.structs.replace(piece, created_at=before[part].created_at) != before[part]
+        ]
+        for part, piece in before.items():
+            if part not in has:
+                entry = (piece.org, piece.ns, "document", piece.document, piece.id)
+                changes += [Delete(Chunk, piece.row_key), Delete(Entry, entry)]
+        return changes
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self,
+        ns: Ns,
+        *,
+        where: Where | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+    ) -> list[Document]:
+        """List documents of a namespace by id (or `reverse`); the next page is `after` the last id.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.", metadata={"team": "support"})
+            >>> len(memory.documents.list("global", where={"team": "support"}))
+            1
+        """
+        return await self._core.listed(
+            Document,
+            self._core.scope.readable(ns),
+            where=parse_filter(where),
+            **page(limit, after, reverse),
+        )
+
+
+def removal(org: str, ns: str, id: str) -> list[Change]:
+    """Changes that delete a document's chunks, index entries and job."""
+    return [
+        DeleteRange(Chunk, (org, ns, id)),
+        DeleteRange(Entry, (org, ns, "document", id)),
+        Delete(Job, (org, "index", ns, f"document:{id}")),
+    ]
+
+
+def _id(ns: str, source: str | None, id: str | None) -> str:
+    if id is not None:
+        return check_name(id, "document id")
+    if source is None:
+        return new_id()
+    return digest(f"{ns}\x00{check_name(source, 'source')}".encode(), 12)
+
+
+def _part(piece: Piece, taken: dict[str, Chunk]) -> str:
+    made = digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:16]
+    part, again = made, 1
+    while part in taken:
+        again += 1
+        part = f"{made}-{again}"
+    return part
+
+
+def _same(old: Document, new: Document) -> bool:
+    return (old.digest, old.title, old.source, fingerprint_json(old.metadata)) == (
+        new.digest,
+        new.title,
+        new.source,
+        fingerprint_json(new.metadata),
+    )

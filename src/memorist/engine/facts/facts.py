@@ -1,0 +1,536 @@
+"""Facts: namespaced JSON values with history and sources, which can be corrected or rejected."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ...errors import Conflict, InvalidValue, NotFound, UsageError
+from ...filters import Where, parse_filter
+from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
+from ...records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
+from ...scope import Ns
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
+from ...values import Json, as_list, check_confidence, check_name, check_prefix, check_text, encode_json
+from ..audit import audit
+from ..core import Core
+from ..forgetting.fingerprints import value_fingerprint
+from ..forgetting.guard import guard
+
+GUARD_TRIES = 40
+"""How often a fact with sources is written again while these are being forgotten."""
+PAGE = 1000
+MAX_LIMIT = 2**31 - 1
+"""Larger limits are cut to this, because databases refuse limits beyond their integers."""
+
+
+class Facts:
+    """Reads and writes facts under a namespace and a key."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def set(
+        self,
+        ns: Ns,
+        key: str,
+        value: Json,
+        *,
+        ttl: Ttl | None = None,
+        confidence: float = 1.0,
+        source: str | None = None,
+        expect: int | None = None,
+        index: bool | Sequence[str] = True,
+    ) -> Fact:
+        """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
+
+        Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
+        nothing with `index=False`.
+        A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
+        holds for a fact whose `source` was forgotten, whoever writes it.
+
+        Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
+
+        Examples:
+            >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
+            1
+            >>> memory.facts.set("user:ada", "city", "Porto", expect=1).value
+            'Porto'
+        """
+        core = self._core
+        fact = self._new(core.scope.writable(ns), key, value, ttl, confidence, source, index)
+        expects: builtins.list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
+        return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
+
+    async def _derive(self, fact: Fact, expects: Sequence[Change] = (), *, since: datetime | None = None) -> Fact:
+        """Write a fact with sources, guarded against forgetting; returned as `rejected` if one of them was
+        forgotten."""
+        for _ in range(GUARD_TRIES):
+            held = await guard(self._core, fact.sources, since=since)
+            if held.forgotten:
+                return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")
+            try:
+                return await self._write(fact, expects, held.changes)
+            except Conflict as conflict:
+                if not held.caused(conflict):
+                    raise
+        raise Conflict("the sources of this fact are being forgotten")
+
+    async def _write(self, fact: Fact, expects: Sequence[Change], guards: Sequence[Change] = ()) -> Fact:
+        if self._core.scope.actor != "user":
+            refused = await self._refused(fact)
+            if refused is not None:
+                return refused
+        results = await self._core.apply(*expects, *self._changes(fact), *guards)
+        return _as_stored(fact, results[len(expects)])
+
+    async def set_many(
+        self,
+        ns: Ns,
+        items: Mapping[str, Json] | Iterable[tuple[str, Json]],
+        *,
+        ttl: Ttl | None = None,
+        index: bool | Sequence[str] = True,
+    ) -> list[Fact]:
+        """Write several values in one transaction; `ttl` and `index` apply to each of them, as in `set`.
+
+        Examples:
+            >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
+            ['city', 'role']
+        """
+        core = self._core
+        space = core.scope.writable(ns)
+        pairs: builtins.list[Any] = [*items.items()] if isinstance(items, Mapping) else as_list(items, "items")
+        if any(not isinstance(pair, tuple | builtins.list) or len(pair) != 2 for pair in pairs):
+            raise InvalidValue("items are a dict, or pairs of a key and a value")
+        facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
+        if core.scope.actor != "user":
+            facts = [fact for fact in facts if await self._refused(fact) is None]
+        groups = [self._changes(fact) for fact in facts]
+        results = await core.apply(*(change for group in groups for change in group))
+        starts = [sum(len(group) for group in groups[:i]) for i in range(len(groups))]
+        return [_as_stored(fact, results[start]) for fact, start in zip(facts, starts, strict=True)]
+
+    async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
+        """Read a fact, or its version at a time (`as_of`); None if there is none.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.get("user:ada", "city").value
+            'Lisbon'
+            >>> memory.facts.get("user:ada", "shoe_size") is None
+            True
+        """
+        space = self._core.scope.readable(ns)
+        check_name(key, "fact key")
+        if as_of is None:
+            return await self._core.get(Fact, space, key)
+        return await self._as_of(space, key, as_datetime(as_of, "as_of"))
+
+    async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
+        """Read several facts at once, in the order of the keys; None for those that do not exist.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [fact and fact.value for fact in memory.facts.get_many("user:ada", ["city", "role"])]
+            ['Lisbon', None]
+        """
+        space = self._core.scope.readable(ns)
+        return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in as_list(keys, "keys")])
+
+    async def list(
+        self,
+        ns: Ns,
+        *,
+        prefix: str | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+    ) -> list[Fact]:
+        """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
+
+        Raises `InvalidFilter` for an invalid `where`.
+
+        Examples:
+            >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})
+            >>> [fact.value for fact in memory.facts.list("user:ada", prefix="pet.")]
+            ['Mia', 'Rex']
+            >>> [fact.key for fact in memory.facts.list("user:ada", where={"count": {"$gt": 2}})]
+            ['visits']
+        """
+        return await self._core.listed(
+            Fact,
+            self._core.scope.readable(ns),
+            starts=check_prefix(prefix),
+            where=parse_filter(where),
+            **page(limit, after, reverse),
+        )
+
+    async def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
+        """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "mood", "curious", ttl=60)
+            >>> memory.facts.touch("user:ada", "mood", 3600).version
+            1
+        """
+        core, space = self._core, self._core.scope.writable(ns)
+        check_name(key, "fact key")
+
+        async def attempt() -> Fact | None:
+            old = await core.get(Fact, space, key)
+            if old is None:
+                return None
+            now = core.now()
+            kept = msgspec.structs.replace(old, expires_at=core.expiry(ttl, now))
+            # Load writes the row without a new version or history. The index job copies the new expiry to the entry.
+            job = index_job(old.org, space, f"fact:{key}", to_datetime(now))
+            await core.apply(Expect(Fact, old.row_key, old.version), Load(kept), Put(job))
+            return kept
+
+        done: Fact | None = await core.retry(attempt)
+        return done
+
+    async def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
+        """Delete a fact; returns whether there was one. With `expect`, only that version.
+
+        Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
+
+        Raises `Conflict` if `expect` is not the present version.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.delete("user:ada", "city")
+            True
+        """
+        if expect is not None:
+            version_of(expect)
+        if history:
+            return await self._end(ns, key, "deleted", None, expect) is not None
+        core, space = self._core, self._core.scope.writable(ns)
+        row = (core.org, space, check_name(key, "fact key"))
+        changes: builtins.list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
+        done = await core.apply(*changes, *_without_trace(row), audit(core, "delete", "fact", f"{space}/{key}"))
+        return bool(done[len(changes)])
+
+    async def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
+        """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
+
+        Examples:
+            >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex"})
+            >>> memory.facts.delete_range("user:ada", "pet.")
+            2
+        """
+        core, space = self._core, self._core.scope.writable(ns)
+        total, after = 0, None
+        while facts := await self.list(ns, prefix=prefix, limit=PAGE, after=after):
+            after = facts[-1].key
+            if history:
+                total += sum([await self.delete(ns, fact.key) for fact in facts])
+                continue
+            gone = [change for fact in facts for change in _without_trace(fact.row_key)]
+            await core.apply(*gone, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
+            total += len(facts)
+        if not history:
+            await self._forget_versions(space, prefix)
+        return total
+
+    async def _forget_versions(self, ns: str, prefix: str) -> None:
+        """Delete the history of facts that were deleted earlier."""
+        while past := await self._core.scan(FactVersion, ns, starts=prefix or None, limit=PAGE):
+            keys = dict.fromkeys((self._core.org, ns, version.key) for version in past)
+            await self._core.apply(*(DeleteRange(FactVersion, key) for key in keys))
+            if self._core.batch is not None:
+                return
+
+    async def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
+        """Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
+
+        With `expect`, only that version is rejected.
+
+        Raises `NotFound` if there is no such fact.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.reject("user:ada", "city", reason="she never said so").status
+            'rejected'
+            >>> memory.facts.get("user:ada", "city") is None
+            True
+        """
+        ended = await self._end(ns, key, "rejected", reason, None if expect is None else version_of(expect))
+        if ended is None:
+            raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=str(ns), key=key)
+        return ended
+
+    async def correct(
+        self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None
+    ) -> Fact:
+        """Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
+
+        With `expect`, only that version is corrected.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.correct("user:ada", "city", "Porto", reason="she moved").value
+            'Porto'
+        """
+        core = self._core
+        space = core.scope.writable(ns)
+        check_reason(reason)
+
+        async def attempt() -> Fact:
+            old = await core.get(Fact, space, check_name(key, "fact key"))
+            if expect is not None:
+                _check_version(key, 0 if old is None else old.version, version_of(expect))
+            fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
+            if old is not None:
+                fact = msgspec.structs.replace(fact, indexed=old.indexed)
+            changes: builtins.list[Change] = [
+                Expect(Fact, fact.row_key, old.version if old else 0),
+                *self._changes(fact, "correct"),
+            ]
+            if old is not None:
+                changes += [Put(self._tombstone(old, source)) for source in old.sources]
+            results = await core.apply(*changes)
+            return _as_stored(fact, results[1])
+
+        done: Fact = await core.retry(attempt)
+        return done
+
+    async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
+        """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> [(version.version, version.value) for version in memory.facts.history("user:ada", "city")]
+            [(1, 'Lisbon'), (2, 'Porto')]
+        """
+        space = self._core.scope.readable(ns)
+        check_name(key, "fact key")
+        past: builtins.list[Fact] = list(await self._core.scan(FactVersion, space, key))
+        now = await self._core.get(Fact, space, key)
+        return [*past, now] if now is not None else past
+
+    async def delete_expired(self) -> int:
+        """Remove this org's expired facts now, without waiting for the collector; returns how many.
+
+        Examples:
+            >>> memory.facts.delete_expired()
+            0
+        """
+        core, total = self._core, 0
+        await core.shared.open()
+        after: Any = None
+        # now=0 makes the scan return expired rows too. `Store.purge` would work on all orgs, this on the handle's own.
+        while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE), now=0):
+            now = core.now()
+            dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
+            mine = [fact for fact in dead if core.scope.may_write(fact.ns)]
+            if mine:
+                await core.apply(*(Delete(Fact, fact.row_key) for fact in mine))
+            total += len(mine)
+            after = (page[-1].ns, page[-1].key)
+        return total
+
+    # -- parts
+
+    def _new(
+        self,
+        ns: str,
+        key: str,
+        value: Any,
+        ttl: Any,
+        confidence: float,
+        source: str | None,
+        index: bool | Sequence[str] = True,
+    ) -> Fact:
+        check_name(key, "fact key")
+        checked = check_confidence(confidence)
+        encode_json(value)
+        at, scope = self._core.at(), self._core.scope
+        return Fact(
+            org=scope.org,
+            ns=ns,
+            key=key,
+            value=value,
+            confidence=checked,
+            sources=() if source is None else (check_name(source, "source"),),
+            actor=scope.actor,
+            trust="user" if scope.actor in ("user", "import") else scope.actor,
+            indexed=None if index is True else _indexed(index),
+            created_at=at,
+            updated_at=at,
+            expires_at=None if ttl is None else self._core.expiry(ttl, to_micros(at)),
+        )
+
+    def _changes(self, fact: Fact, action: str = "set") -> builtins.list[Change]:
+        """The fact, its lineage links, its audit event and its index job, to be committed together."""
+        at = self._core.at()  # not the fact's own time, which is when it was said
+        links = [Link(org=fact.org, source=one, kind="fact", target=fact.id, created_at=at) for one in fact.sources]
+        return [
+            Put(fact),
+            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at))
+            if fact.indexed != []
+            else Delete(Entry, (fact.org, fact.ns, "fact", "", fact.id)),
+            audit(self._core, action, "fact", fact.id, fact.source, at=at),
+            *(Put(link, absent=True) for link in links),
+        ]
+
+    async def _refused(self, fact: Fact) -> Fact | None:
+        """The stored version to return instead, if a tombstone says that this value was rejected or corrected."""
+        sources: builtins.list[str | None] = [None, *fact.sources]
+        keys = [("fact", value_fingerprint(fact, source)) for source in sources]
+        marks = await self._core.get_many(Tombstone, keys)
+        if not any(marks):
+            return None
+        current = await self._core.get(Fact, fact.ns, fact.key)
+        if current is not None:
+            return current
+        past = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=1)
+        return past[0] if past else msgspec.structs.replace(fact, status="rejected")
+
+    async def _end(self, ns: Ns, key: str, status: str, reason: str | None, expect: int | None = None) -> Fact | None:
+        core = self._core
+        space = core.scope.writable(ns)
+        check_name(key, "fact key")
+        check_reason(reason)
+
+        async def attempt() -> Fact | None:
+            old = await core.get(Fact, space, key)
+            version = 0 if old is None else old.version
+            if expect is not None:
+                _check_version(key, version, expect)
+            if old is None:
+                return None
+            ended, changes = self._ending(old, status, reason)
+            if status == "rejected":
+                changes.append(Put(self._tombstone(old, None)))
+            await core.apply(Expect(Fact, old.row_key, old.version), *changes)
+            return ended
+
+        done: Fact | None = await core.retry(attempt)
+        return done
+
+    def _ending(
+        self, old: Fact, status: str, reason: str | None, source: str | None = None, at: datetime | None = None
+    ) -> tuple[FactVersion, builtins.list[Change]]:
+        """The final version of a fact, and the changes that end it; the caller adds an Expect of the version it
+        read."""
+        core = self._core
+        fields = {name: getattr(old, name) for name in old.__struct_fields__}
+        ended = FactVersion(
+            **{
+                **fields,
+                "status": status,
+                "reason": reason,
+                "version": old.version + 1,
+                "updated_at": at or core.at(),
+                "actor": core.scope.actor,
+                "value": old.value if status == "rejected" else None,
+                "sources": old.sources if source is None else (*old.sources, source),
+            }
+        )
+        action = "delete" if status == "deleted" else "reject" if status == "rejected" else status
+        changes: builtins.list[Change] = [
+            Load(FactVersion(**fields)),
+            Load(ended),
+            Delete(Fact, old.row_key),
+            Delete(Entry, (core.org, old.ns, "fact", "", old.id)),
+            audit(core, action, "fact", old.id, source),
+        ]
+        if status == "retracted":  # the messages that stated it are marked
+            changes.append(Put(index_job(old.org, old.ns, f"fact:{old.key}", core.at())))
+        return ended, changes
+
+    async def _as_of(self, ns: str, key: str, moment: datetime) -> Fact | None:
+        core, micros = self._core, to_micros(moment)
+        current = await core.get(Fact, ns, key)
+        if current is not None and to_micros(current.updated_at) <= micros:
+            return current
+        # now=0 makes the scan return expired versions too: first find the version that held, then check its expiry.
+        await core.shared.open()
+        past = await core.store.scan(Scan(FactVersion, (core.org, ns, key), reverse=True), now=0)
+        for version in past:
+            if to_micros(version.updated_at) <= micros:
+                gone = version.expires_at is not None and to_micros(version.expires_at) <= core.now()
+                return None if gone or version.status != "active" else version
+        return None
+
+    def _tombstone(self, fact: Fact, source: str | None) -> Tombstone:
+        return Tombstone(
+            org=fact.org,
+            kind="fact",
+            fingerprint=value_fingerprint(fact, source),
+            actor=self._core.scope.actor,
+            created_at=self._core.at(),
+        )
+
+
+def _without_trace(row: Key) -> builtins.list[Change]:
+    """Changes that delete a fact with its history, index entry and index job."""
+    org, ns, key = map(str, row)
+    return [
+        Delete(Fact, row),
+        DeleteRange(FactVersion, row),
+        Delete(Entry, (org, ns, "fact", "", f"{ns}/{key}")),
+        Delete(Job, (org, "index", ns, f"fact:{key}")),
+    ]
+
+
+def _indexed(index: bool | Sequence[str]) -> builtins.list[str] | None:
+    """The stored form of `index`: None for the whole value, else a list of fields."""
+    if isinstance(index, bool):
+        return None if index else []
+    if isinstance(index, str) or not index:
+        raise UsageError("index is True, False or a list of fields of the value")
+    return [check_name(field, "field to index") for field in index]
+
+
+def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
+    """The outbox row that asks a worker to index a thing (or, with another queue, to derive from it)."""
+    return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)
+
+
+def page(limit: int | None, after: str | None, reverse: bool) -> dict[str, Any]:
+    """The bounds of a scan for one page of a list; in reverse order, `after` becomes an upper bound."""
+    bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
+    if after is not None:
+        bounds["before" if reverse else "after"] = (check_name(after, "after"),)
+    return bounds
+
+
+def checked_limit(limit: int | None) -> int | None:
+    """A checked limit: None, or a whole number from 0 up."""
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise UsageError("limit must be a whole number from 0 up")
+    return min(limit, MAX_LIMIT)
+
+
+def check_reason(reason: str | None) -> None:
+    """Raise unless a reason is None or short text."""
+    if reason is not None:
+        check_text(reason, "reason", limit=10_000)
+
+
+def version_of(expect: Any) -> int:
+    """A version to expect: a whole number from 0 up."""
+    if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
+        raise UsageError("expect is a version number; 0 means that there must be none yet")
+    return expect
+
+
+def _check_version(key: str, version: int, expect: int) -> None:
+    if version != expect:
+        text = f"fact {key!r} has version {version}, expected {expect}; read it again"
+        raise Conflict(text, expected=expect, actual=version, final=True)
+
+
+def _as_stored(fact: Fact, stored: Any) -> Fact:
+    return msgspec.structs.replace(fact, version=stored.version, created_at=stored.created_at or fact.created_at)

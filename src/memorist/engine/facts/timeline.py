@@ -1,0 +1,72 @@
+"""Inserts versions into a fact's history at the time they were said, whenever they became known.
+
+Imported history, and values derived from old messages after newer ones, are placed by their time: the newest is the
+present value, and `history` and `as_of` answer as if everything had been said in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ...records import Entry, Fact, FactVersion
+from ...stores.base import Change, Delete, Expect, Load
+from ..core import Core
+
+_replace = msgspec.structs.replace
+
+
+async def spliced(
+    core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str, *, before: bool = False
+) -> list[Change]:
+    """The changes that insert versions of a fact into its history, each at its `updated_at`.
+
+    With `before`, all are placed before the last known version, even if it has the same time; versions that are known
+    already from the same source are left out. A version whose status is not `active` ends the fact at that time. Later
+    versions are renumbered; the commit fails if the fact was changed since `current` was read.
+    """
+    past: list[Fact] = list(await core.scan(FactVersion, ns, key))
+    rows = [*past, *([current] if current is not None else [])]
+    first = rows[0].version if rows else 1
+    for version in new:
+        if not any(_same(version, row) for row in rows):
+            rows.insert(min(_place(rows, version.updated_at), len(rows) - before), version)
+    if len(rows) == len(past) + (current is not None):
+        return []
+    row_key = (core.org, ns, key)
+    changes: list[Change] = [Expect(Fact, row_key, current.version if current is not None else 0)]
+    for number, row in enumerate(rows[:-1], first):
+        if row.version != number or row is current or type(row) is not FactVersion:
+            changes.append(Load(_as(FactVersion, row, number)))
+    last, number = rows[-1], first + len(rows) - 1
+    if last.status == "active" and not (current is None and last in past):
+        return [*changes, Load(_as(Fact, last, number))]
+    gone: list[Change] = [Delete(Fact, row_key), Delete(Entry, (core.org, ns, "fact", "", f"{ns}/{key}"))]
+    return [*changes, Load(_as(FactVersion, last, number)), *(gone if current is not None else [])]
+
+
+def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
+    """The version that ends a fact at a time."""
+    return _replace(fact, value=None, status=status, updated_at=at)
+
+
+def _same(one: Fact, other: Fact) -> bool:
+    shared = set(one.sources) & set(other.sources)
+    return (
+        bool(shared) and one.updated_at == other.updated_at and (one.status, one.value) == (other.status, other.value)
+    )
+
+
+def _place(rows: Sequence[Fact], at: datetime) -> int:
+    """The index at which to insert a version of a time: after the last one that is not later."""
+    place = len(rows)
+    while place and rows[place - 1].updated_at > at:
+        place -= 1
+    return place
+
+
+def _as(kind: type[Fact], row: Fact, version: int) -> Fact:
+    fields = {name: getattr(row, name) for name in Fact.__struct_fields__}
+    return kind(**{**fields, "version": version})

@@ -1,0 +1,293 @@
+"""Assembles contexts from stored threads: history read backwards as far as it fits, its summary, and recalled items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import UsageError
+from ...filters import Where
+from ...kinds import source_of
+from ...messages.message import Message
+from ...records import Mark, Summary
+from ...values import Json, as_list
+from ..core import Core
+from ..derive.catching_up import catch_up
+from ..learnings import Learnings
+from ..recall.hits import log_odds
+from ..recall.recalling import Recalling, Spaces
+from ..threads.threads import Threads
+
+if TYPE_CHECKING:
+    from ...context.context import Context
+    from ...context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
+    from ...context.plan import Policy
+    from ...context.profile import ProfileLine
+
+NEIGHBOURS = 10
+"""How many messages around a pinned one are searched for the rest of its tool exchange."""
+FEWEST, MOST = 12, 100
+"""Bounds of how many items are recalled when the caller does not say: as many as may fit."""
+ITEM_TOKENS = 30
+FAINT = 7.0
+"""An item is dropped if the log-odds of its score are this far below the best, unless it is the user's own
+statement."""
+
+
+class Recall(msgspec.Struct, frozen=True):
+    """What to recall for a context or a task: where to look and how much to bring."""
+
+    namespaces: Spaces = None
+    top_k: int | None = None
+    """How many items; None means as many as are relevant and fit."""
+    kinds: tuple[str, ...] | None = None
+    min_score: float | None = None
+    where: Where | None = None
+
+
+class Assembling:
+    """Assembles the requests to a model."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def context(
+        self,
+        input: Prompt | None,
+        *,
+        thread: str | None = None,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        profile: About = True,
+        scratchpad: Json = None,
+        layout: Layout = "standard",
+    ) -> Context:
+        """Assemble the request for an input: within the budget, tool exchanges whole, recalled memory fenced as data.
+
+        `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
+        is true (what is known of this handle's user), false, or lines of your own to add to it.
+        """
+        from ...context.assemble import Assembly
+        from ...context.budget import TokenBudget
+        from ...context.policies import VectorSwap
+        from ...context.reading import as_tools
+
+        core = self._core
+        budget = checked_budget(TokenBudget(8000) if budget is None else budget)
+        parts: dict[str, Any] = {
+            "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
+            "budget": budget, "policy": policy, "counter": core.shared.counter, "system": system,
+            "tools": as_tools(tools), "input": input, "scratchpad": scratchpad,
+            "layout": layout,
+        }  # fmt: skip
+        if thread is None:
+            assembly = Assembly(**parts, memory=await self._recalled(input, recall, budget))
+            assembly.feed((), more=False)
+            return await self._finished(assembly)
+        await Threads(core)._check_visible(thread)
+        past = await self._past(thread)
+        if past is not None:
+            parts |= {"summary": past.text, "folded": past.last}
+        if isinstance(policy, VectorSwap):
+            parts["found"] = []
+        assembly = Assembly(**parts)
+        pages = await self._read(assembly, thread, past.last if past else 0)
+        oldest = assembly.oldest  # not the last message read: the policy may have stopped in the middle of a page
+        head = await self._pinned(thread, oldest)
+        memory = await self._recalled(input, recall, budget)
+        if isinstance(policy, VectorSwap):
+            parts["found"] = await self._swapped(input, thread, oldest, policy.k)
+        if head or memory or parts.get("found"):
+            # Assemble again with what was found; the pages are at hand, so nothing is read twice.
+            ended = assembly.ended
+            assembly = Assembly(**parts, head=head, memory=memory)
+            assembly.feed(pages, more=not ended)
+        if not pages and past is None:
+            await Threads(core)._existing_or_fail(thread)
+        return await self._finished(assembly)
+
+    async def _finished(self, assembly: Any) -> Context:
+        shared = self._core.shared
+        with shared.events.span("context", org=self._core.org):
+            context: Context = await assembly.finish_async()
+        if shared.events.listening:
+            shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
+        used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
+        used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
+        if used and self._core.scope.user is not None:
+            with shared.reading_on("the use of learnings"):
+                await Learnings(self._core).used(used)
+        return context
+
+    async def _past(self, thread: str) -> Summary | None:
+        found = await self._core.scan(Summary, thread, reverse=True, limit=1)
+        return found[0] if found else None
+
+    async def _read(self, assembly: Any, thread: str, behind: int) -> list[Message]:
+        """Feed the thread to the assembly, newest first, until the policy has enough; returns the messages read."""
+        pages: list[Message] = []
+        while count := assembly.wants():
+            page = await self._core.scan(
+                Message,
+                thread,
+                after=(behind,),
+                before=(pages[-1].seq,) if pages else None,
+                reverse=True,
+                limit=count,
+            )
+            pages += page
+            assembly.feed(page, more=len(page) == count)
+            if len(page) < count:
+                break
+        return pages
+
+    async def _pinned(self, thread: str, oldest: int) -> list[Message]:
+        """Pinned messages older than what was read, each with the rest of its tool exchange."""
+        from ...context.units import group
+
+        core = self._core
+        mark = await core.get(Mark, "pinned", thread)
+        out: list[Message] = []
+        for seq in sorted(mark.detail) if mark else ():
+            if oldest and seq >= oldest:
+                continue
+            near = await core.scan(
+                Message, thread, after=(max(seq - NEIGHBOURS - 1, 0),), before=(seq + NEIGHBOURS + 1,)
+            )
+            found, _ = group(near, core.shared.counter)
+            out += [m for unit in found if any(m.seq == seq for m in unit.messages) for m in unit.messages]
+        return list({message.seq: message for message in out}.values())
+
+    async def _about(self, asked: About) -> list[ProfileLine]:
+        """The profile lines of this handle's user, followed by the caller's own lines."""
+        from ...context.profile import ProfileLine as Line
+        from ..profile import Profile
+
+        if asked is False:
+            return []
+        mine: list[ProfileLine] = []
+        if (user := self._core.scope.user) is not None:
+            await self._catch_up(f"user:{user}")
+            mine = await Profile(self._core)._lines()
+        if asked is True:
+            return mine
+        listed = [asked] if isinstance(asked, str) else as_list(asked, "profile")
+        return mine + [line if isinstance(line, Line) else Line(str(line), "facts") for line in listed]
+
+    async def _catch_up(self, ns: str) -> None:
+        """Learn what was just said in a namespace, before its facts are read."""
+        await catch_up(self._core, [ns])
+
+    async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any]:
+        """Items for the memory section, best first."""
+        if asked is None or asked is False:
+            return []
+        if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
+            return list(asked)
+        spec = _spec(asked)
+        query = _query(input)
+        if not query.strip():
+            return []
+        if spec.top_k is None:
+            room = budget.request_tokens if budget.memory is None else budget.memory
+            spec = msgspec.structs.replace(spec, top_k=max(FEWEST, min(MOST, room // ITEM_TOKENS)))
+            hits = _audible(await self._hits(query, spec))
+        else:
+            hits = await self._hits(query, spec)
+        # Leave out earlier messages that ask the same question.
+        same, length = " ".join(query.split()).casefold(), 2 * len(query) + 2
+        return [
+            self._item(hit) for hit in hits
+            if len(hit.text) > length or " ".join(hit.text.split()).casefold() != same
+        ]  # fmt: skip
+
+    async def _hits(self, query: str, spec: Recall) -> list[Any]:
+        return await Recalling(self._core).recall(
+            query,
+            namespaces=spec.namespaces,
+            top_k=MOST if spec.top_k is None else spec.top_k,
+            kinds=spec.kinds,
+            min_score=spec.min_score,
+            where=spec.where,
+            bare=True,
+        )
+
+    @staticmethod
+    def _item(hit: Any) -> Any:
+        from ...context.items import MemoryItem, when
+        from ...recall.reach import DERIVED
+
+        # The lineage id, by which forgetting finds copies of it.
+        source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
+        return MemoryItem(
+            hit.text, hit.kind, source, hit.trust, when(hit.created_at), hit.speaker, hit.superseded_by, hit.score,
+            hit.id, hit.place if hit.kind == "document" else 0,
+            next((reason.note for reason in hit.reasons if reason.signal == "sentence"), ""),
+            (hit.source or "") if hit.kind in DERIVED else "",
+        )  # fmt: skip
+
+    async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
+        """Older units of the thread that recall finds for the input, for VectorSwap."""
+        hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
+        mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
+        seqs = [int(id.rpartition("#")[2]) for id in mine]
+        found = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
+        return [[message] for message in found if message is not None and not message.tool_calls][:k]
+
+
+def _spec(asked: Any) -> Recall:
+    if isinstance(asked, Recall):
+        return asked
+    return Recall() if asked is True else Recall(namespaces=asked)
+
+
+def _query(input: Any) -> str:
+    from ...messages.message import as_message
+
+    if isinstance(input, str):
+        return input
+    if input is None:
+        return ""
+    given: Sequence[Any] = [input] if not isinstance(input, list | tuple) else input
+    texts = [message.text for message in map(as_message, given) if message.role == "user"]
+    return texts[-1] if texts else ""
+
+
+def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
+    """A function that cuts a text to the passage most relevant to the query."""
+    from ...recall.analyze import query_terms
+    from ...recall.passage import Read, passage
+
+    terms, known = query_terms(query), dict[str, Read]()
+    return lambda text, most: passage(text, terms, most, count, known)
+
+
+def _audible(hits: Sequence[Any]) -> list[Any]:
+    """The hits whose score is close enough to the best one's, or that are the user's own statements."""
+    if not hits:
+        return []
+    best = max(hits, key=lambda hit: hit.score)
+    least = log_odds(best.score) - FAINT
+    # Passages keep the scores of the first ranking, which say little of how well a sentence of them answers.
+    return [hit for hit in hits if log_odds(hit.score) >= least or _own(hit) or hit.kind == best.kind == "document"]
+
+
+def _own(hit: Any) -> bool:
+    """Whether a hit is a user's statement or was derived from one: a question may depend on it without naming it."""
+    return hit.kind in ("fact", "learning") or (
+        hit.kind == "message" and hit.trust == "user" and not hit.text.rstrip().endswith(("?", "？"))
+    )
+
+
+def checked_budget(budget: Any) -> Any:
+    """A TokenBudget from a number, a model's name or one already made."""
+    from ...context.budget import as_budget
+
+    if isinstance(budget, bool):
+        raise UsageError("a budget is a number of tokens, a model's name or a TokenBudget")
+    return as_budget(budget)

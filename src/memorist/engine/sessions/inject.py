@@ -1,0 +1,341 @@
+"""Runs any agent or function with memory: recalled text is passed in, fenced as data, and the turn is recorded."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
+
+import msgspec
+
+from ...errors import UsageError
+from ...kinds import source_of
+from ...messages.message import Message, text_of
+from ...ports import Ttl
+from ...runtime import run_blocking
+from ...scope import Ns
+from ...values import Json
+from ..core import Core
+from ..derive.carried import DERIVED
+from ..facts.facts import Facts
+from ..recall.recalling import Recalling, Spaces
+from ..state import State
+from ..threads.threads import Threads
+from .assembling import Assembling, Recall, _spec
+
+if TYPE_CHECKING:
+    from ...context.context import Context
+    from ...context.given import BudgetSpec, Layout, Prompt, Tool
+    from ...context.plan import Policy
+    from ...recall.hit import Hit
+
+P = ParamSpec("P")
+T = TypeVar("T")
+METHODS = ("run", "invoke", "arun", "ainvoke")
+TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
+"""Ranks of trust; text made from several sources has the trust of the lowest."""
+TASK_HITS = 8
+OWN_THREAD = "memorist.thread"
+"""The state key of the thread that agents of a scope continue."""
+
+
+class Remember(msgspec.Struct, frozen=True):
+    """Stores the output of a task as a fact under a key."""
+
+    namespace: Ns
+    key: str
+    ttl: Ttl | None = None
+    confidence: float = 1.0
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An agent's output, and the thread in which its turn was recorded."""
+
+    output: Any
+    thread: str
+    context: Context
+
+
+class Runs(Protocol):
+    """An agent with `run`."""
+
+    def run(self, *args: Any, **options: Any) -> Any: ...
+
+
+class Invokes(Protocol):
+    """An agent with `invoke`."""
+
+    def invoke(self, *args: Any, **options: Any) -> Any: ...
+
+
+class RunsAsync(Protocol):
+    """An agent with `arun`."""
+
+    def arun(self, *args: Any, **options: Any) -> Any: ...
+
+
+class InvokesAsync(Protocol):
+    """An agent with `ainvoke`."""
+
+    def ainvoke(self, *args: Any, **options: Any) -> Any: ...
+
+
+Agent = Callable[..., Any] | Runs | Invokes | RunsAsync | InvokesAsync
+"""What `run_with_memory` runs: a function, sync or async, or an object with run, invoke, arun or ainvoke."""
+
+
+class AsyncTask(Protocol):
+    """A decorator whose functions are awaited, with the parameters they had."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+
+class BlockingTask(Protocol):
+    """A decorator that keeps plain functions plain and async functions async."""
+
+    def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What the output of a task was made from: what was recalled for it, and the time before that."""
+
+    since: datetime
+    sources: tuple[str, ...] = ()
+    """The lineage ids of the hits."""
+    trust: str | None = None
+    """The lowest trust of the hits; None if there are none."""
+
+    @classmethod
+    def of(cls, since: datetime, hits: Sequence[Any]) -> Made:
+        """From the hits of a recall that began at a time."""
+        sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
+        return cls(since, tuple(sources), _lowest([str(hit.trust) for hit in hits]) if hits else None)
+
+    def lowered(self, own: str) -> str:
+        """The lowest trust of the output's own and all that it was made from."""
+        return own if self.trust is None else _lowest([own, self.trust])
+
+    def message(self, text: str) -> Message:
+        """The output as a message that names its sources, so that forgetting one of them finds it."""
+        message = Message(role="assistant", content=text)
+        if not self.sources:
+            return message
+        trust = self.lowered(message.trust_level)
+        return msgspec.structs.replace(
+            message, metadata={DERIVED: list(self.sources)}, trust=None if trust == message.trust_level else trust
+        )
+
+
+def _lowest(trusts: Sequence[str]) -> str:
+    return min(trusts, key=lambda trust: TRUSTED.get(trust, 0))
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What a call of a task leaves in memory: a fact, an exchange in a thread, or both."""
+
+    value: Json
+    said: str
+    """The output as text."""
+    asked: str = ""
+    """The texts the function was called with."""
+    remember: Remember | None = None
+    thread: str | None = None
+
+
+class Injection:
+    """Runs agents and functions with memory."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def run(
+        self,
+        agent: Agent,
+        input: str,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        budget: BudgetSpec = 8000,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        policy: Policy | None = None,
+        scratchpad: Json = None,
+        layout: Layout = "standard",
+    ) -> Answer:
+        """Call an agent with the user's context, then record the turn; if the agent raises, nothing is recorded."""
+        core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
+        threads = core.part(Threads)
+        call = _callable(agent, core.runtime.blocking)
+        if thread is None:
+            thread = await self._own_thread(core)
+        context = await core.part(Assembling).context(
+            input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
+            layout=layout,
+        )  # fmt: skip
+        output = await _called(core, agent, call, input, context)
+        if thread is None:
+            thread = (await threads.create(core.scope.own())).id
+            await core.part(State).set(OWN_THREAD, thread)
+        await threads.append(
+            thread, Message(role="user", content=input), Message(role="assistant", content=_said(output))
+        )
+        return Answer(output, thread, context)
+
+    @staticmethod
+    async def _own_thread(core: Core) -> str | None:
+        """The thread that agents of this scope continue; None before the first turn is recorded."""
+        known = await core.part(State).get(OWN_THREAD)
+        return known if isinstance(known, str) and await core.part(Threads).get(known) is not None else None
+
+    def task(
+        self,
+        *,
+        recall: Recall | Spaces | bool = None,
+        remember: Remember | None = None,
+        thread: str | None = None,
+    ) -> AsyncTask:
+        """A decorator that gives a function memory; see `Memory.task`."""
+
+        def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+            takes = "recalled" in inspect.signature(function).parameters
+
+            async def run(*args: Any, **kwargs: Any) -> Any:
+                texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
+                made = Made(self._core.at())
+                if recall is not None and recall is not False and takes and "recalled" not in kwargs:
+                    made, kwargs["recalled"] = await self._recalled(_spec(recall), texts)
+                output = await _run(self._core, function, args, kwargs)
+                if remember is not None or thread is not None:
+                    said = _said(output)
+                    value = output if _is_json(output) else said
+                    await self.keep(Output(value, said, "\n".join(texts), remember, thread), made)
+                return output
+
+            return functools.wraps(function)(run)
+
+        return cast(AsyncTask, wrap)
+
+    async def _recalled(self, spec: Recall, texts: Sequence[str]) -> tuple[Made, list[Hit]]:
+        if not texts:
+            raise UsageError("a task that recalls takes at least one text argument to recall for")
+        return await self.recall("\n".join(texts)[:4000], spec)
+
+    async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
+        """What a task is given for a query, and what its output will be made from."""
+        since = self._core.at()
+        hits = await self._core.part(Recalling).recall(
+            query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
+            kinds=spec.kinds,
+            min_score=spec.min_score, where=spec.where,
+        )  # fmt: skip
+        return Made.of(since, hits), hits
+
+    async def keep(self, output: Output, made: Made) -> bool:
+        """Store the output as a fact and the exchange as messages, in one commit, both with their sources; False if
+        there is no fact to keep, because one of its sources was forgotten meanwhile."""
+        batch, kept = self._core.batched(), True
+        if (remember := output.remember) is not None:
+            facts, space = Facts(batch), self._core.scope.writable(remember.namespace)
+            fact = facts._new(space, remember.key, output.value, remember.ttl, remember.confidence, None)
+            fact = msgspec.structs.replace(fact, sources=made.sources, trust=made.lowered(fact.trust))
+            kept = (await facts._derive(fact, since=made.since)).status != "rejected"
+        if output.thread is not None:
+            asked = [Message(role="user", content=output.asked)] if output.asked else []
+            known = await Threads(self._core).get(output.thread)
+            own = self._core.scope.own() if known is None else None
+            await Threads(batch).append(output.thread, *asked, made.message(output.said), create=own)
+        await self._core.commit(batch)
+        return kept
+
+
+def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
+    given: Callable[..., Any] = agent
+    if callable(agent) and not any(hasattr(agent, name) for name in METHODS):
+        return given
+    order = METHODS if blocking else ("arun", "ainvoke", "run", "invoke")
+    for name in order:
+        method: Callable[..., Any] | None = getattr(agent, name, None)
+        if callable(method) and not (blocking and inspect.iscoroutinefunction(method)):
+            return method
+    if callable(agent):
+        return given
+    raise UsageError(
+        f"{type(agent).__name__} cannot be run: give a function, or an object with {', '.join(METHODS)}"
+        + ("; async ones need AsyncMemory" if blocking else "")
+    )
+
+
+async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, context: Any) -> Any:
+    """Call an agent with the context, the messages or the system prompt, whichever it takes, else with one text."""
+    try:
+        names = set(inspect.signature(call).parameters)
+    except (TypeError, ValueError):  # a builtin without a signature
+        names = set()
+    if "context" in names:
+        return await _run(core, call, (input,), {"context": context})
+    if "messages" in names:
+        return await _run(core, call, (), {"messages": context.messages()})
+    own = getattr(agent, "system", None)
+    if "system" in names:
+        return await _run(core, call, (input,), {"system": _system(own, context)})
+    if isinstance(own, str) and call is not agent:
+        import copy
+
+        # Change a copy, because another call of the same agent may run at the same time with another context.
+        twin = copy.copy(agent)
+        twin.system = _system(own, context)
+        return await _run(core, getattr(twin, call.__name__), (input,), {})
+    return await _run(core, call, (context.text(),), {})
+
+
+def _system(own: Any, context: Any) -> str:
+    """An agent's own system prompt, followed by the user's profile, recalled items and recent history."""
+    from ...context.fence import HISTORY_NOTE, clean, fence
+    from ...context.render import transcript
+
+    parts = [own if isinstance(own, str) else "", *(message.text for message in context.system_messages)]
+    known = (context.profile_message, context.memory_message, context.summary_message)
+    parts += [message.text for message in known if message is not None]
+    if context.history:
+        parts.append(fence("recent_history", HISTORY_NOTE, clean(transcript(context.history))))
+    return "\n\n".join(part for part in parts if part)
+
+
+async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a user's function, sync or async; a sync one runs in another thread if there is an event loop."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    output = await core.runtime.offload(lambda: function(*args, **kwargs))
+    return await output if inspect.isawaitable(output) else output
+
+
+def _said(output: Any) -> str:
+    if isinstance(output, str):
+        return output
+    for name in ("content", "output", "text", "final_output"):
+        found = output.get(name) if isinstance(output, dict) else getattr(output, name, None)
+        if isinstance(found, str | list):
+            return text_of(found)
+    return msgspec.json.encode(output).decode() if _is_json(output) else str(output)
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool | list | dict)
+
+
+def stepped(wrap: AsyncTask) -> BlockingTask:
+    """The decorator for a blocking memory: plain functions stay plain, async ones stay async."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        wrapped = wrap(function)
+        if inspect.iscoroutinefunction(function):
+            return wrapped
+        return functools.wraps(function)(lambda *args, **kwargs: run_blocking(wrapped(*args, **kwargs)))
+
+    return cast(BlockingTask, decorate)

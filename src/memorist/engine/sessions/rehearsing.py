@@ -1,0 +1,198 @@
+"""Dry runs of contexts: the request that would be sent now, or at an earlier turn, without sending it.
+
+The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, may stop at an earlier turn
+of a stored thread, and may assume that a fact has another value than the stored one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from ...kinds import fact_text
+from ...messages.message import Message
+from ...ports import to_micros
+from ...records import Fact, FactVersion, Key, Learning, Mark, Summary
+from ...stores.base import Scan, Store
+from ..core import Core
+from ..derive.catching_up import catch_up
+from ..facts.facts import Facts
+from ..recall.recalling import Recalling
+from .assembling import Assembling, Recall
+
+if TYPE_CHECKING:
+    from ...context.context import Context
+    from ...recall.hit import Hit
+
+MOST_KEYS = 2_000
+"""The most facts of a namespace that are looked up at an earlier time."""
+
+
+class Supposed(msgspec.Struct, frozen=True):
+    """The assumptions of a rehearsal: how it differs from what is stored now."""
+
+    facts: Mapping[Key, Fact | None] = {}
+    """Assumed facts by `(org, ns, key)`; None for one that is assumed not to exist."""
+    thread: str = ""
+    until: int | None = None
+    """Messages of the thread from this number on are hidden."""
+    at: datetime | None = None
+    """Summaries and learnings made after this time are hidden."""
+
+
+class Reads:
+    """A read-only view of a store under the assumptions of a rehearsal."""
+
+    def __init__(self, store: Store, supposed: Supposed) -> None:
+        self._store = store
+        self._supposed = supposed
+        self.name = store.name
+
+    async def get(self, kind: type[Any], key: Key, *, now: int) -> Any:
+        if kind is Fact and key in self._supposed.facts:
+            return self._supposed.facts[key]
+        found: Any = await self._store.get(kind, key, now=now)
+        if kind is Mark and found is not None and found.name == "pinned" and found.item == self._supposed.thread:
+            return msgspec.structs.replace(found, detail=[seq for seq in found.detail or () if self._said(seq)])
+        return found
+
+    async def get_many(self, kind: type[Any], keys: Sequence[Key], *, now: int) -> list[Any]:
+        found = await self._store.get_many(kind, keys, now=now)
+        if kind is not Fact:
+            return found
+        facts = self._supposed.facts
+        return [facts.get(key, row) for key, row in zip(keys, found, strict=True)]
+
+    async def scan(self, asked: Scan[Any], *, now: int) -> list[Any]:
+        if asked.kind is Fact and self._supposed.facts:
+            return await self._facts(asked, now)
+        if asked.kind is Message and self._cuts(asked):
+            until = self._supposed.until
+            assert until is not None
+            if asked.before is None or int(asked.before[0]) > until:
+                asked = msgspec.structs.replace(asked, before=(until,))
+            return await self._store.scan(asked, now=now)
+        if asked.kind in (Summary, Learning) and self._supposed.at is not None:
+            found = await self._store.scan(msgspec.structs.replace(asked, limit=None), now=now)
+            return [row for row in found if self._was_there(row)][: asked.limit]
+        return await self._store.scan(asked, now=now)
+
+    async def _facts(self, asked: Scan[Any], now: int) -> list[Any]:
+        """The facts under a prefix, with assumed ones in place of stored ones."""
+        found = await self._store.scan(asked, now=now)
+        rows = {row.row_key: row for row in found if row.row_key not in self._supposed.facts}
+        for key, fact in self._supposed.facts.items():
+            inside = key[: len(asked.prefix)] == asked.prefix
+            begins = asked.starts is None or str(key[len(asked.prefix)]).startswith(asked.starts)
+            if fact is not None and inside and begins:
+                rows[key] = fact
+        ordered = sorted(rows.values(), key=lambda row: row.row_key, reverse=asked.reverse)
+        return ordered[: asked.limit]
+
+    def _cuts(self, asked: Scan[Any]) -> bool:
+        return self._supposed.until is not None and self._supposed.thread in asked.prefix
+
+    def _said(self, seq: int) -> bool:
+        return self._supposed.until is None or seq < self._supposed.until
+
+    def _was_there(self, row: Any) -> bool:
+        at = self._supposed.at
+        return at is None or to_micros(row.created_at) <= to_micros(at)
+
+
+class Rehearsal(Assembling):
+    """Assembles requests without counting uses. Like any recall it indexes what is new; it writes nothing else."""
+
+    def __init__(self, core: Core, supposed: Supposed | None = None) -> None:
+        self._supposed = supposed or Supposed()
+        self._whole = core
+        self.hits: list[Hit] = []
+        """What recall found for the last request, with its reasons, best first."""
+        seen = Core(core.shared, core.scope)
+        seen.store = cast(Store, Reads(core.store, self._supposed))
+        super().__init__(seen)
+
+    async def _finished(self, assembly: Any) -> Context:
+        made: Context = await assembly.finish_async()
+        return made
+
+    async def _catch_up(self, ns: str) -> None:
+        await catch_up(self._whole, [ns])
+
+    async def _hits(self, query: str, spec: Recall) -> list[Any]:
+        at = self._supposed.at
+        found = await Recalling(self._whole).recall(
+            query, namespaces=spec.namespaces, top_k=100 if spec.top_k is None else spec.top_k, kinds=spec.kinds,
+            min_score=spec.min_score, where=spec.where, before=at,
+        )  # fmt: skip
+        until, thread = self._supposed.until, self._supposed.thread
+        if until is not None:
+            found = [hit for hit in found if not _unsaid(hit, thread, until)]
+        self.hits = [await self._restated(hit) for hit in found]
+        return self.hits
+
+    async def _restated(self, hit: Hit) -> Hit:
+        """A hit as it would be if the assumed facts were stored."""
+        for key, fact in self._supposed.facts.items():
+            if fact is None or hit.namespace != key[1]:
+                continue
+            if hit.kind == "fact" and hit.id == fact.id:
+                return msgspec.structs.replace(hit, text=fact_text(fact))
+            if hit.kind == "message":
+                hit = await self._marked(hit, fact)
+        return hit
+
+    async def _marked(self, hit: Hit, fact: Fact) -> Hit:
+        """Mark a message hit as superseded if it stated another value of the assumed fact; unmark it otherwise."""
+        stored = await Facts(self._whole).history(fact.ns, fact.key)
+        said = [one for one in stored if hit.id in one.sources]
+        if not said:
+            return hit
+        holds = hit.id in fact.sources or any(one.value == fact.value for one in said)
+        words = None if holds else f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
+        return msgspec.structs.replace(hit, superseded_by=words)
+
+
+def _unsaid(hit: Hit, thread: str, until: int) -> bool:
+    place, _, seq = hit.id.rpartition("#")
+    return hit.kind == "message" and place == thread and seq.isdecimal() and int(seq) >= until
+
+
+async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
+    """The facts of some namespaces that differed at a time from now, as they were then."""
+    facts, found = Facts(core), dict[Key, Fact | None]()
+    for ns in namespaces:
+        held = await core.scan(Fact, ns, limit=MOST_KEYS)
+        changed = {fact.key for fact in held if to_micros(fact.updated_at) > to_micros(moment)}
+        past = await core.scan(FactVersion, ns, limit=MOST_KEYS)
+        ended = {version.key for version in past} - {fact.key for fact in held}
+        for key in sorted(changed | ended):
+            then = await facts.get(ns, key, as_of=moment)
+            found[(core.org, ns, key)] = None if then is None else _as_fact(then)
+    return found
+
+
+def _as_fact(version: Fact) -> Fact:
+    return Fact(**{name: getattr(version, name) for name in Fact.__struct_fields__})
+
+
+async def supposing(core: Core, ns: str, key: str, value: Any, *, reason: str | None = None) -> dict[Key, Fact | None]:
+    """A fact as it would be after `facts.correct`, without calling it."""
+    space = core.scope.readable(ns)
+    old = await core.get(Fact, space, key)
+    made = msgspec.structs.replace(
+        Facts(core)._new(space, key, value, None, 1.0, None), reason=reason, version=(old.version if old else 0) + 1
+    )
+    return {made.row_key: made}
+
+
+async def turns_of(core: Core, thread: str, before: int | None = None, limit: int = 50) -> list[Message]:
+    """The user's messages in a thread, newest first: the turns at which a rehearsal can stop."""
+    bounds: dict[str, Any] = {"reverse": True, "limit": 8 * limit}
+    if before is not None:
+        bounds["before"] = (before,)
+    found = await core.scan(Message, thread, **bounds)
+    return [message for message in found if message.role == "user" and not message.tool_results][:limit]

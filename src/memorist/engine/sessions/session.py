@@ -1,0 +1,371 @@
+"""Sessions: one run of a conversation over a thread.
+
+Working memory holds the last turns for the next prompt; the thread holds the whole conversation; facts and learnings
+are derived from the turns that `should_persist` accepts. At the end the conversation is folded into a summary for
+recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from ...backoff import pause
+from ...errors import NotFound, UsageError
+from ...ids import new_id
+from ...messages.message import Given, Message, as_message
+from ...records import Job, Summary
+from ...values import Json
+from ..core import Core
+from ..derive.deriving import PASSING
+from ..derive.folding import Folding
+from ..derive.outbox import QUEUES, Outbox
+from ..recall.recalling import Spaces
+from ..recall.retrieval_cache import CachedAssembling
+from ..state import State
+from ..threads.receipts import MessageReceipt
+from ..threads.threads import Threads
+from .assembling import Recall, checked_budget
+
+if TYPE_CHECKING:
+    from ...context.context import Context
+    from ...context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ...context.plan import Policy
+
+SMALL_TALK = frozenset("hi hello hey thanks thank you ok okay yes no bye goodbye cool great nice sure".split())
+PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
+"""State keys under which the turns of ended sessions are counted, per user."""
+
+
+END_SECONDS = 30.0
+"""How long ending a session processes its messages, and waits for a worker that is processing them."""
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """The messages of one exchange."""
+
+    messages: tuple[Message, ...]
+    number: int
+
+    @property
+    def text(self) -> str:
+        """The user's text."""
+        return "\n".join(message.text for message in self.messages if message.role == "user")
+
+
+class SessionState(msgspec.Struct, frozen=True):
+    """A snapshot of a session: its ids, counts, window policy and token limit."""
+
+    session_id: str
+    thread: str
+    messages: int
+    window: str
+    max_tokens: int
+    turns: int
+    persisted: int
+    """Turns from which facts and learnings are derived."""
+    passing: int
+    """Turns that `should_persist` excluded from derivation."""
+    folded_to: int
+    """The last message covered by a summary."""
+    reused: int
+    """How often a retrieval was served from the session's cache."""
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The result of a session."""
+
+    thread: str
+    """Empty if no turn was added to a new one."""
+    turns: int
+    summary: Summary | None
+    derived: int
+    """Jobs that were worked through at the end."""
+
+
+def worth_keeping(turn: Turn) -> bool:
+    """The default `should_persist`: every turn except small talk and turns without words of the user."""
+    words = [word.strip(".,!?") for word in turn.text.lower().split()]
+    return any(word not in SMALL_TALK for word in words if word)
+
+
+class AsyncSession:
+    """One run of a conversation over a thread."""
+
+    id: str
+    """The id of this run of the conversation, kept in its thread's metadata."""
+
+    def __init__(
+        self,
+        core: Core,
+        thread: str | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        budget: BudgetSpec = 8000,
+        policy: Policy | None = None,
+        layout: Layout = "cached",
+        system: Prompt | None = None,
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        should_persist: Callable[[Turn], bool] | None = None,
+        on_turn_end: Callable[[Turn], Any] | None = None,
+        on_session_end: Callable[[Ended], Any] | None = None,
+    ) -> None:
+        self.id = new_id()
+        self._user = user or core.scope.user
+        self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
+        self._agent = agent
+        self._thread = new_id() if thread is None else thread
+        self._written = thread is not None
+        """Whether the thread is there: asking alone writes none."""
+        self._budget = checked_budget(budget)
+        self._policy = policy
+        self._layout: Layout = layout
+        self._system = system
+        self._compact = (compact_at, compact_to)
+        self._should_persist = should_persist or worth_keeping
+        self._on_turn_end = on_turn_end
+        self._on_session_end = on_session_end
+        self._asked: tuple[str, Context] | None = None
+        self._turns = self._persisted = 0
+        self._assembling = CachedAssembling(self._core)
+        self._ended: Ended | None = None
+
+    @property
+    def thread(self) -> str:
+        """The id of the thread; a new one is written by `with`, `start` or the first turn."""
+        return self._thread
+
+    async def start(self) -> Self:
+        """Check that the thread exists, or create a new one without waiting for the first turn.
+
+        Examples:
+            >>> talk = memory.session(user="ada").start()
+            >>> memory.threads.get(talk.thread).length
+            0
+        """
+        threads = self._core.part(Threads)
+        if self._written:
+            if await threads.get(self.thread) is None:
+                raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
+            return self
+        ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
+        metadata = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
+        await threads.create(ns, id=self.thread, metadata={**metadata, "session": self.id})
+        self._written = True
+        return self
+
+    async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
+        """Add a turn: the user's message, the assistant's, and any tool calls and results between them.
+
+        Plain texts alternate between user and assistant. The turn is committed as a whole; `key` makes it idempotent.
+
+        Raises `InvalidValue` for a turn that no provider would accept, such as a tool result without its call.
+
+        Examples:
+            >>> with memory.session(user="ada") as talk:
+            ...     receipts = talk.add("I live in Lisbon.", "Noted.")
+            >>> memory.facts.get("user:ada", "location").value
+            'Lisbon'
+        """
+        self._check_open()
+        if not self._written:
+            await self.start()
+        given = [self._attached(message) for message in _spoken(messages)]
+        turn = Turn(tuple(given), self._turns + 1)
+        keep = bool(self._should_persist(turn))
+        if not keep:
+            given = [_passing(message) for message in given]
+        receipts = await Threads(self._core).append(self.thread, *given, key=key or f"{self.id}/{turn.number}")
+        self._turns += 1
+        self._persisted += keep
+        if not all(receipt.replayed for receipt in receipts):
+            await self._remember_turn(turn)
+        if self._on_turn_end is not None:
+            await self._core.runtime.resolve(self._on_turn_end(turn))
+        return receipts
+
+    async def context(
+        self,
+        input: Prompt | None,
+        *,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout | None = None,
+    ) -> Context:
+        """Assemble the request for the next input; the thread is folded first if it exceeds its token limit.
+
+        System prompt, budget, policy and layout default to the session's own.
+
+        Raises `BudgetError` if what must be kept exceeds the budget.
+
+        Examples:
+            >>> with memory.session(user="ada", budget=2000) as talk:
+            ...     request = talk.context("Where do I live?", system="Be brief.")
+            >>> request.tokens <= 2000
+            True
+        """
+        self._check_open()
+        if self._written:
+            with self._core.shared.reading_on("summaries of sessions"):
+                await self._fold()
+        context = await self._assembling.context(
+            input, thread=self.thread if self._written else None,
+            system=self._system if system is None else system, tools=tools,
+            budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
+            scratchpad=scratchpad, layout=layout or self._layout,
+        )  # fmt: skip
+        self._asked = (input if isinstance(input, str) else "", context)
+        return context
+
+    async def state(self) -> SessionState:
+        """A snapshot of the session.
+
+        Examples:
+            >>> with memory.session("talk") as talk:
+            ...     talk.state().messages
+            2
+        """
+        thread = await Threads(self._core)._existing_or_fail(self.thread) if self._written else None
+        past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
+        messages = thread.length - thread.start if thread else 0
+        window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
+        return SessionState(
+            self.id, self.thread, messages, window, self._budget.total, self._turns,
+            self._persisted, self._turns - self._persisted, past[0].last if past else 0, self._assembling.reused,
+        )  # fmt: skip
+
+    async def end(self) -> Ended:
+        """End the session: fold it into a summary and derive facts and learnings; ending twice is harmless.
+
+        Examples:
+            >>> talk = memory.session(user="ada")
+            >>> receipts = talk.add("I live in Lisbon.", "Noted.")
+            >>> talk.end().turns
+            1
+        """
+        if self._ended is not None:
+            return self._ended
+        if self._written:
+            summary = await self._archive()
+            await self._count()
+            self._ended = Ended(self.thread, self._turns, summary, await self._derive())
+        else:
+            self._ended = Ended("", 0, None, 0)
+        if self._on_session_end is not None:
+            await self._core.runtime.resolve(self._on_session_end(self._ended))
+        return self._ended
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.end()
+
+    # -- parts
+
+    async def _derive(self) -> int:
+        """Do due jobs, and wait while a worker holds a job of this thread; jobs that wait for a retry are left."""
+        outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
+        done = await outbox.drain(seconds=END_SECONDS)
+        while monotonic() < end and await self._in_hand():
+            tries += 1
+            await self._core.runtime.sleep(pause(tries, first=0.005, longest=0.2))
+            done += await outbox.drain(seconds=END_SECONDS)
+        return done
+
+    async def _in_hand(self) -> bool:
+        """Whether a worker holds a job of this thread at the moment."""
+        thread = await Threads(self._core).get(self.thread)
+        keys = [(queue, thread.ns, f"thread:{thread.id}") for queue in QUEUES] if thread is not None else []
+        jobs = await self._core.get_many(Job, keys)
+        return any(job is not None and job.status == "running" for job in jobs)
+
+    async def _fold(self) -> None:
+        room = self._budget.request_tokens
+        thread = await Threads(self._core).get(self.thread)
+        # The whole thread's tokens are an upper bound of its unfolded part, so short threads need no reading.
+        if thread is not None and thread.tokens > self._compact[0] * room:
+            await Folding(self._core).fold(
+                self.thread,
+                room_tokens=room,
+                compact_at=self._compact[0],
+                compact_to=self._compact[1],
+                model=self._core.shared.model,
+            )
+
+    async def _archive(self) -> Summary | None:
+        """Fold the older half of the conversation if it is long enough; returns the newest summary, if any."""
+        thread = await Threads(self._core).get(self.thread)
+        if thread is None or thread.tokens < 200:
+            return None
+        folded = await Folding(self._core).fold(
+            self.thread, room_tokens=thread.tokens, compact_at=0.5, compact_to=0.45, model=self._core.shared.model
+        )
+        if folded is not None:
+            return folded
+        past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
+        return past[0] if past else None
+
+    async def _count(self) -> None:
+        """Add the session's turns to the counters that `stats` shows."""
+        state = State(self._core)
+        for key, turns in ((PERSISTED, self._persisted), (PASSED, self._turns - self._persisted)):
+            if turns:
+                await state.increment(key, turns)
+
+    def _attached(self, message: Message) -> Message:
+        """The user's message with the items recalled for it attached, so that later requests send the same bytes."""
+        if self._asked is None or message.role != "user":
+            return message
+        asked, context = self._asked
+        if asked and message.text == asked:
+            self._asked = None
+            return context.attach(message)
+        return message
+
+    async def _remember_turn(self, turn: Turn) -> None:
+        """Add the turn to working memory, where the next prompt or another process finds it at once."""
+        if self._user is None:
+            return
+        from ..working import WorkingMemory
+
+        said = [{"role": message.role, "text": message.text[:500]} for message in turn.messages if message.text]
+        await WorkingMemory(self._core).add_turn(*said, session=self.id)
+
+    def _check_open(self) -> None:
+        if self._ended is not None:
+            raise UsageError("the session has ended; start another one over the same thread")
+
+
+def _spoken(given: Iterable[Any]) -> list[Message]:
+    """The messages of a turn; plain texts alternate between user and assistant, the user first."""
+    out: list[Message] = []
+    for item in given:
+        if isinstance(item, str):
+            last = next((m.role for m in reversed(out) if m.role in ("user", "assistant")), "assistant")
+            out.append(Message(role="assistant" if last == "user" else "user", content=item))
+        elif isinstance(item, list | tuple):
+            out += [as_message(one) for one in item]
+        else:
+            out.append(as_message(item))
+    if not out:
+        raise UsageError("a turn needs at least one message")
+    return out
+
+
+def _passing(message: Message) -> Message:
+    """A message marked so that nothing is derived from it; it stays in the thread."""
+    return msgspec.structs.replace(message, metadata={**message.metadata, PASSING: True})

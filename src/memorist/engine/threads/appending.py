@@ -1,0 +1,245 @@
+"""Appends messages to a thread: completes their fields, and commits them with the job that will index them.
+
+An idempotency key belongs to one `Append` change: to all messages of a call, or to one of them. A change whose key the
+thread has seen before does nothing; the other changes of the same commit are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from ...errors import UsageError
+from ...messages.message import Given, Message, as_message
+from ...records import Mark, Receipt, Thread
+from ...stores.base import Append, Appended, Change, Expect, Put
+from ...values import as_list, check_name
+from ..core import Core
+from ..derive.carried import bare, carried
+from ..facts.facts import index_job
+from ..forgetting.guard import guard
+from .edits import another_length
+from .receipts import MessageReceipt, receipt_states
+
+Keys = str | Sequence[str | None] | None
+"""One idempotency key for all messages of a call, or one per message."""
+KNOWN_THREADS = 10_000
+JOB_AGE = timedelta(seconds=1)
+"""How long one outbox row object is reused by appends to a thread."""
+_replace = msgspec.structs.replace
+
+
+class Keyed(msgspec.Struct, frozen=True):
+    """Messages as given, and their idempotency keys: none, one for all, or one each."""
+
+    messages: Sequence[Given]
+    key: str | None = None
+    keys: tuple[str | None, ...] | None = None
+
+
+def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
+    """Pair the messages of a call with idempotency keys: those of the call, or the `key` fields of dict messages."""
+    if key is None:
+        for one in given:
+            if (type(one) is dict or isinstance(one, Mapping)) and "key" in one:
+                break
+        else:
+            return Keyed(given)
+    own = [one.get("key") if isinstance(one, Mapping) else None for one in given]
+    if own.count(None) < len(own):
+        if key is not None:
+            raise UsageError("messages have a key each already; leave out key= or theirs")
+        given, key = [_without_key(one) for one in given], own
+    if key is None:
+        return Keyed(given)
+    if isinstance(key, str):
+        return Keyed(given, check_name(key, "idempotency key"))
+    key = as_list(key, "key")
+    if len(key) != len(given):
+        raise UsageError(f"{len(key)} keys for {len(given)} messages; give one key each, None for those without")
+    keys = tuple(None if one is None else check_name(one, "idempotency key") for one in key)
+    named = [one for one in keys if one is not None]
+    if len(named) != len(set(named)):
+        raise UsageError("one idempotency key twice; the second message would be taken for the first")
+    return Keyed(given, keys=keys)
+
+
+def _without_key(given: Given) -> Given:
+    return {name: value for name, value in given.items() if name != "key"} if isinstance(given, Mapping) else given
+
+
+class Appending:
+    """Adds messages to a thread whose namespace is known."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._counting: tuple[Callable[[Message], int], str | None] | None = None
+        """`Shared.counting`, taken with the first message, because the counter is made on first use."""
+
+    async def append(self, id: str, ns: str, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
+        """Commit messages; raises NotFound if there is no such thread in this namespace."""
+        core, at = self._core, self._core.at()
+        stamped, plain = [], expect is None and given.keys is None
+        for one in given.messages:
+            message = self.stamped(id, one, at)
+            stamped.append(message)
+            plain = plain and not message.pinned and not message.metadata
+        if plain:  # one change without guards or links, as most calls have it
+            change = Append(core.org, id, tuple(stamped), at, given.key, ns)
+            (done, _) = await core.apply(change, self.job(id, ns, at))
+            if done.replayed:
+                return await self._replay(id, change, done)
+            core.shared.wrote()
+            return self._new_receipts(change, done)
+        appends, results = await self._append_special(id, ns, self.changes(id, ns, stamped, given, at), at, expect)
+        return await self.receipts(id, appends, results)
+
+    def stamped(self, thread: str, given: Given, at: datetime) -> Message:
+        """A message as it will be stored, except its number: with org, thread, time and token count."""
+        message, core = as_message(given), self._core
+        if self._counting is None:
+            self._counting = core.shared.counting
+        count, name = self._counting
+        at = message.created_at or at
+        return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
+
+    def changes(self, id: str, ns: str, messages: Sequence[Message], given: Keyed, at: datetime) -> list[Append]:
+        """One change for all messages, or one for each that has a key of its own."""
+        org = self._core.org
+        if given.keys is None:
+            return [Append(org, id, tuple(messages), at, given.key, ns)]
+        out: list[Append] = []
+        for message, key in zip(messages, given.keys, strict=True):
+            if key is None and out and out[-1].key is None:
+                out[-1] = _replace(out[-1], messages=(*out[-1].messages, message))
+            else:
+                out.append(Append(org, id, (message,), at, key, ns))
+        return out
+
+    def job(self, id: str, ns: str, at: datetime) -> Put:
+        """The outbox row that an append ensures; the same object for a second, because mostly the row exists already.
+
+        `doctor` computes the lag of indexing from the row's creation time. There is only this one job: the indexer asks
+        for the rest (deriving, folding, archiving).
+        """
+        known, key = self._core.shared.jobs, (self._core.org, id, ns)
+        found = known.get(key)
+        if found is None or not found[0] <= at < found[1]:
+            if len(known) >= KNOWN_THREADS:
+                known.clear()
+            job = Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True)
+            found = known[key] = at, at + JOB_AGE, job
+        return found[2]
+
+    async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
+        """A receipt for each message, in order; in a batch, numbers are given only at the commit.
+
+        `done` may have results of other changes after those of the appends. Wakes the worker if a message was new.
+        """
+        out: list[MessageReceipt] = []
+        new = False
+        for change, one in zip(appends, done, strict=False):
+            if one.replayed:
+                out += await self._replay(id, change, one)
+            else:
+                new = True
+                out += self._new_receipts(change, one)
+        if new:
+            self._core.shared.wrote()
+        return out
+
+    def _new_receipts(self, change: Append, done: Appended) -> list[MessageReceipt]:
+        core = self._core
+        derived: Literal["none", "pending"] = "pending" if core.shared.derives else "none"
+        durable = core.batch is None
+        out: list[MessageReceipt] = []
+        for seq, message in enumerate(change.messages, done.first):
+            message = _replace(message, seq=seq * durable, expires_at=done.expires_at)
+            out.append(MessageReceipt(message, durable, False, derived))
+        return out
+
+    async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
+        """Receipts for an append that was done before under its key; a message deleted since is returned as given
+        now."""
+        numbers = range(done.first, done.first + done.count)
+        found = await self._core.get_many(Message, [(id, number) for number in numbers])
+        given: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
+        state = await receipt_states(self._core, id)
+        rows = [row or instead for row, instead in zip(found, given, strict=True)]
+        return [
+            MessageReceipt(_replace(row, seq=seq), True, indexed, derived, replayed=True)
+            for seq, row in zip(numbers, rows, strict=True)
+            if row is not None
+            for indexed, derived in [state(seq)]
+        ]
+
+    async def _append_special(
+        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
+    ) -> tuple[Sequence[Append], Sequence[Appended]]:
+        """Append messages of which some are pinned or carry recalled text, or that expect a length of the thread."""
+        if any(message.metadata and carried(message, at) for change in appends for message in change.messages):
+            done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
+                lambda: self._append_derived(id, ns, appends, at, expect)
+            )
+            return done
+        return appends, await self._commit(id, appends, [self.job(id, ns, at)], expect)
+
+    async def _commit(
+        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
+    ) -> Sequence[Appended]:
+        if expect is None and not any(message.pinned for change in appends for message in change.messages):
+            return await self._core.apply(*appends, *others)
+        read = {(self._core.org, id), (self._core.org, "pinned", id)}
+        done: Sequence[Appended] = await self._core.retry(
+            lambda: self._expecting(id, appends, others, expect), rows=read
+        )
+        return done
+
+    async def _append_derived(
+        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
+    ) -> tuple[Sequence[Append], Sequence[Appended]]:
+        """Append messages that carry recalled text, with the lineage links by which forgetting finds it. If a source
+        was forgotten meanwhile, the carried text is left out."""
+        links = [link for change in appends for message in change.messages for link in carried(message, at)]
+        held = await guard(self._core, [link.source for link in links])
+        if held.forgotten:
+            appends, links = [_replace(one, messages=tuple(map(bare, one.messages))) for one in appends], []
+        others = [self.job(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
+        return appends, await self._commit(id, appends, others, expect)
+
+    async def _expecting(
+        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
+    ) -> Sequence[Appended]:
+        """Append by compare-and-set on the thread's version, so that its length and the new messages' numbers are
+        known."""
+        core = self._core
+        thread = await core.get(Thread, id)
+        length = thread.length if thread else 0
+        # Every append raises the thread's version, so no receipt is missing here if the version check holds.
+        before = await self._done_before(id, appends)
+        if expect is not None and length != expect:
+            if len(before) == len(appends):  # the thread grew by these very messages
+                return [before[change.key] for change in appends]
+            raise another_length(id, expect, length)
+        guards: list[Change] = [] if thread is None else [Expect(Thread, thread.row_key, thread.version)]
+        new = [message for change in appends if change.key not in before for message in change.messages]
+        places = [length + n for n, message in enumerate(new, 1) if message.pinned]
+        pins: list[Change] = []
+        if places:
+            # The numbers of pinned messages are kept in a mark, so that a context need not search the thread for them.
+            mark = await core.get(Mark, "pinned", id)
+            detail = [*(mark.detail if mark else ()), *places]
+            kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
+            guards.append(Expect(Mark, kept.row_key, mark.version if mark else 0))
+            pins.append(Put(kept))
+        done = await core.apply(*guards, *appends, *others, *pins)
+        return done[len(guards) : len(guards) + len(appends)]
+
+    async def _done_before(self, id: str, appends: Sequence[Append]) -> dict[str | None, Appended]:
+        """The appends that were done before under these keys."""
+        keys = [change.key for change in appends if change.key is not None]
+        found = await self._core.get_many(Receipt, [(id, key) for key in keys]) if keys else []
+        return {row.key: Appended(row.first, row.count, replayed=True) for row in found if row is not None}

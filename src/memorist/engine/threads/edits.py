@@ -1,0 +1,211 @@
+"""Changes to a thread other than appending: pop, replace, redact, fork.
+
+Each reads the thread, then commits by compare-and-set on its version, which every append raises; after a conflict the
+caller reads and tries again. Sequence numbers are never reused: `length` is the last one given, and stays when messages
+are deleted.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ...errors import Conflict, NotFound, UsageError
+from ...messages.message import ROLES, Message
+from ...records import Entry, Mark, Receipt, Summary, Thread
+from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
+from ...values import as_list
+from ..audit import audit
+from ..core import Core
+from ..facts.facts import index_job, version_of
+from ..forgetting.guard import raised
+
+COPIED = 500
+"""How many messages a fork copies in one commit."""
+REDACTED = "[redacted]"
+_replace = msgspec.structs.replace
+
+
+class ThreadEdits:
+    """Edits existing messages, for `Threads`."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def pop(self, thread: Thread) -> Message | None:
+        """Delete and return the newest message."""
+        core = self._core
+        newest = await core.scan(Message, thread.id, reverse=True, limit=1)
+        if not newest:
+            return None
+        message = newest[0]
+        await core.apply(
+            Expect(Thread, thread.row_key, thread.version),
+            *_removal(thread, message),
+            Put(self._shrunk(thread, [message])),
+            *raised(core, thread.id),
+            audit(core, "pop", "thread", thread.id, detail={"messages": 1}),
+        )
+        return message
+
+    async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
+        """Replace all messages by others, which get new numbers."""
+        core, org, id = self._core, thread.org, thread.id
+        found, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
+        results = await core.apply(
+            Expect(Thread, thread.row_key, thread.version),
+            DeleteRange(Message, (org, id)),
+            DeleteRange(Summary, (org, id)),
+            DeleteRange(Entry, (org, thread.ns, "message", id)),
+            DeleteRange(Entry, (org, thread.ns, "summary", id)),
+            Delete(Mark, (org, "pinned", id)),
+            Put(self._shrunk(thread, found)),
+            *raised(core, id),
+            audit(core, "replace", "thread", id, detail={"messages": len(found), "by": count}),
+            # Drop earlier receipts of these idempotency keys, which now belong to the new messages.
+            *(Delete(Receipt, (org, id, change.key)) for change in appends if change.key is not None),
+            *appends,
+            *jobs,
+        )
+        return results[-len(appends) - len(jobs) :][: len(appends)]
+
+    async def redact(self, thread: Thread, seq: int) -> Message:
+        """Remove a message's content but keep its place; what was derived from it is deleted."""
+        from ..forgetting.erase import Eraser
+
+        message = await self._core.get(Message, thread.id, seq)
+        if message is None:
+            raise NotFound(f"no message {seq} in thread {thread.id!r}", thread=thread.id)
+        count, name = self._core.shared.counting
+        bare = _redacted(message)
+        bare = _replace(bare, tokens=count(bare), counter=name)
+        await Eraser(self._core).message(thread.id, seq, instead=bare)
+        await self._core.apply(audit(self._core, "redact", "message", message.id))
+        return bare
+
+    async def fork(self, source: Thread, last: int, made: Thread) -> Thread:
+        """Copy the messages up to a number into a new thread; its row is written last, so that no half copy is
+        visible."""
+        core, after, tokens, length = self._core, 0, 0, 0
+        if await core.get(Thread, made.id) is not None:
+            raise taken(made.id)
+        await core.apply(DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id)))
+        while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED):
+            copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
+            await core.apply(*map(Load, copies))
+            after, length = page[-1].seq, page[-1].seq
+            tokens += sum(message.tokens or 0 for message in page)
+        made = _replace(made, length=length, tokens=tokens)
+        try:
+            await core.apply(Expect(Thread, made.row_key, 0), Put(made), *await self._marks(source, made))
+        except Conflict as conflict:
+            raise taken(made.id) from conflict
+        return _replace(made, version=1)
+
+    async def _marks(self, source: Thread, made: Thread) -> builtins.list[Change]:
+        """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""
+        core, item = self._core, f"thread:{made.id}"
+        derived, pinned = await core.get_many(Mark, [("derive", f"thread:{source.id}"), ("pinned", source.id)])
+        changes: builtins.list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
+        if derived is not None:
+            position = min(derived.position, made.length)
+            changes.append(Put(_replace(derived, item=item, position=position, detail=None, version=0)))
+        if pinned is not None:
+            places = [place for place in pinned.detail or () if place <= made.length]
+            changes.append(Put(_replace(pinned, item=made.id, detail=places, version=0)))
+        return changes
+
+    def _shrunk(self, thread: Thread, gone: Sequence[Message]) -> Thread:
+        tokens = sum(message.tokens or 0 for message in gone)
+        return _replace(thread, tokens=max(0, thread.tokens - tokens), updated_at=self._core.at())
+
+
+def sorted_threads(
+    threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
+) -> builtins.list[Thread]:
+    """Threads sorted by a time; the page after the thread with an id."""
+    if by not in ("updated_at", "created_at"):
+        raise UsageError("threads are listed by id, updated_at or created_at")
+    ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)
+    if after is not None:
+        places = [place for place, thread in enumerate(ranked) if thread.id == after]
+        if not places:
+            raise NotFound(f"no thread {after!r} in this list to go on after", thread=after)
+        ranked = ranked[places[0] + 1 :]
+    return ranked if limit is None else ranked[:limit]
+
+
+def checked_roles(roles: Sequence[str]) -> builtins.list[str]:
+    """Checked roles to filter messages by."""
+    roles = [roles] if isinstance(roles, str) else as_list(roles, "roles")
+    unknown = [role for role in roles if role not in ROLES]
+    if unknown:
+        raise UsageError(f"roles are {', '.join(ROLES)}")
+    return roles
+
+
+def _removal(thread: Thread, message: Message) -> builtins.list[Change]:
+    entry = (thread.org, thread.ns, "message", thread.id, message.id)
+    return [Delete(Message, message.row_key), Delete(Entry, entry)]
+
+
+def _redacted(message: Message) -> Message:
+    """A message without its content, but with its tool call ids, so that a tool exchange stays valid."""
+    content, extra = message.content, message.extra
+    kept: dict[str, Any] = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
+    if isinstance(extra.get("tool_calls"), list):
+        kept["tool_calls"] = [_bare_call(call) for call in extra["tool_calls"]]
+    if isinstance(content, list) and message.shape == "anthropic":
+        content = [_bare_block(block) for block in content]
+    elif isinstance(content, list) and message.shape == "responses" and "type" not in extra:
+        content = [_bare_item(item) for item in content]
+    elif content:
+        content = REDACTED
+    return _replace(message, content=content, extra=kept, metadata={}, name=None, raw=None)
+
+
+def _bare_call(call: Any) -> dict[str, Any]:
+    kind = "custom" if "custom" in call else "function"
+    inner = {"name": call[kind].get("name", ""), "input" if kind == "custom" else "arguments": "{}"}
+    return {"id": call.get("id", ""), "type": kind, kind: inner}
+
+
+def _bare_item(item: Any) -> dict[str, Any]:
+    """An item of the Responses API without its content, but with the ids that pair it with others."""
+    kept: dict[str, Any] = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
+    kind = str(kept["type"])
+    if kind.endswith("_output"):
+        return {**kept, "output": REDACTED}
+    blank: dict[str, dict[str, Any]] = {
+        "function_call": {"arguments": "{}"}, "custom_tool_call": {"input": ""}, "reasoning": {"summary": []},
+    }  # fmt: skip
+    return {**kept, **blank.get(kind, {})}
+
+
+def _bare_block(block: Any) -> dict[str, Any]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "tool_use":
+        return {"type": kind, "id": block.get("id", ""), "name": block.get("name", ""), "input": {}}
+    if kind == "tool_result":
+        return {"type": kind, "tool_use_id": block.get("tool_use_id", ""), "content": REDACTED}
+    return {"type": "text", "text": REDACTED}
+
+
+def taken(id: str) -> Conflict:
+    """The error for an id that a new thread cannot have."""
+    return Conflict(f"thread {id!r} exists already; choose another id", final=True)
+
+
+def another_length(id: str, expected: int, actual: int) -> Conflict:
+    """The error for a thread whose length is not the expected one."""
+    text = f"thread {id!r} has length {actual}, expected {version_of(expected)}; read it again"
+    return Conflict(text, expected=expected, actual=actual, final=True)
+
+
+def another_version(id: str, expected: int, actual: int) -> Conflict:
+    """The error for a thread that was changed."""
+    text = f"thread {id!r} has version {actual}, expected {version_of(expected)}; read it again"
+    return Conflict(text, expected=expected, actual=actual, final=True)

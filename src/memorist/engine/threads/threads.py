@@ -1,0 +1,569 @@
+"""Threads and messages: an append-only log with sequence numbers; the cost of a read does not grow with the thread."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from ...errors import Conflict, NotFound, UsageError
+from ...filters import Test, Where, parse_filter
+from ...ids import new_id
+from ...messages.message import Given, Message, message_id
+from ...ports import Ttl, to_datetime
+from ...records import Entry, Job, Mark, Receipt, Summary, Thread
+from ...scope import Ns
+from ...stores.base import Change, Delete, DeleteRange, Expect, Put
+from ...values import Json, as_list, check_metadata, check_name, check_text
+from ..audit import audit
+from ..core import Core
+from ..facts.facts import checked_limit, page
+from ..forgetting.guard import epochs, owned, raised
+from .appending import KNOWN_THREADS, Appending, keyed
+from .edits import ThreadEdits, another_version, checked_roles, sorted_threads, taken
+from .numbering import fresh, kept, numbered, used_before
+from .receipts import MessageReceipt
+
+Place = int | str | Message
+"""A place in a thread: a message, its id, or its sequence number."""
+QUEUES = ("index", "derive", "reread", "fold", "archive")
+"""The queues in which a thread may have a job."""
+BATCH = 1000
+_replace = msgspec.structs.replace
+
+
+class Threads:
+    """Reads and writes conversations."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._appending = Appending(core)
+
+    async def create(
+        self,
+        ns: Ns,
+        title: str | None = None,
+        *,
+        id: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
+        new: bool = False,
+    ) -> Thread:
+        """Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
+
+        Raises `Conflict` with `new` if the id is taken.
+
+        Examples:
+            >>> thread = memory.threads.create("user:ada", "Planning", id="plan")
+            >>> memory.threads.create("user:ada", id="plan").title
+            'Planning'
+        """
+        core = self._core
+        thread = self._new(ns, title, id, metadata, ttl)
+        if id is not None and core.batch is None:
+            return await self._made(thread, new)
+        numbers: builtins.list[Change] = []
+        if id is not None:
+            core.watch_thread(id, thread.ns)
+            thread, numbers = await numbered(core, thread)
+        expected = [Expect(Thread, thread.row_key, 0)] if new else []
+        made = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
+        stored = (await core.apply(*expected, *made))[len(expected)]
+        return _replace(thread, version=stored.version)
+
+    def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
+        core, now = self._core, self._core.now()
+        at = to_datetime(now)
+        if title is not None:
+            check_text(title, "title", limit=10_000)
+        return Thread(
+            org=core.org,
+            id=new_id() if id is None else check_name(id, "thread id"),
+            ns=core.scope.writable(ns),
+            title=title,
+            metadata=check_metadata(metadata),
+            created_at=at,
+            updated_at=at,
+            expires_at=core.expiry(ttl, now),
+        )
+
+    async def get(self, id: str) -> Thread | None:
+        """Read a thread, without its messages; None if there is none.
+
+        Examples:
+            >>> memory.threads.get("talk").length
+            2
+        """
+        thread = await self._core.get(Thread, check_name(id, "thread id"))
+        return thread if thread is not None and self._core.scope.may_read(thread.ns) else None
+
+    async def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
+        """Read several threads at once, in the order of the given ids; None for those that do not exist.
+
+        Examples:
+            >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
+            ['talk', None]
+        """
+        found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in as_list(ids, "ids")])
+        may_read = self._core.scope.may_read
+        return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
+
+    async def list(
+        self,
+        ns: Ns,
+        *,
+        where: Where | None = None,
+        by: Literal["id", "updated_at", "created_at"] = "id",
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+    ) -> list[Thread]:
+        """List threads of a namespace by id; generated ids sort by creation.
+
+        `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
+        time, all threads of the namespace are read and sorted: an index would have to be written with every append.
+
+        Examples:
+            >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
+            ['talk']
+        """
+        space, limit, wanted = self._core.scope.readable(ns), checked_limit(limit), parse_filter(where)
+        if by != "id":
+            found = await self._core.listed(Thread, space, index="by_ns", where=wanted)
+            return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
+        return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
+
+    async def append(
+        self,
+        id: str,
+        *messages: Given,
+        key: str | Sequence[str | None] | None = None,
+        create: Ns | None = None,
+        expect: int | None = None,
+    ) -> builtins.list[MessageReceipt]:
+        """Append messages in one transaction.
+
+        An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
+        carry its own as `key`); a message whose key the thread has seen is not added again, and its receipt says
+        `replayed`. With `create`, a missing thread is created in that namespace. With `expect`, only if the thread's
+        `length` (the number of the last appended message) is that.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
+            >>> receipts[0].message.id, receipts[0].durable
+            ('talk#3', True)
+            >>> again = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
+            >>> again[0].message.id, memory.threads.get("talk").length
+            ('talk#3', 3)
+        """
+        if type(id) is not str:
+            check_name(id, "thread id")
+        given = keyed(messages, key)
+        core, place = self._core, (self._core.org, id)
+        if create is not None and (not messages or core.batch is not None):
+            await self.create(create, id=id)
+        if not messages:
+            return []
+        if create is None or core.batch is not None:
+            known = None if core.scope.user is not None else core.shared.threads.get(place)
+            ns = known or await self._namespace(id, write=True)
+        else:
+            known, ns = check_name(id, "thread id"), core.scope.writable(create)
+        try:
+            return await self._appending.append(id, ns, given, expect)
+        except NotFound:
+            core.shared.threads.pop(place, None)
+            if known is None:
+                raise
+        # There is no such thread, or its cached namespace is outdated because it was created again in another one.
+        if create is not None:
+            await self.create(create, id=id)
+        return await self._appending.append(id, await self._namespace(id, write=True), given, expect)
+
+    async def messages(
+        self,
+        id: str,
+        limit: int | None = None,
+        *,
+        before: Place | None = None,
+        after: Place | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> builtins.list[Message]:
+        """List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
+
+        Examples:
+            >>> [message.text for message in memory.threads.messages("talk", roles=["user"])]
+            ['I live in Lisbon.']
+        """
+        await self._check_visible(id)
+        backwards = before is not None and after is None
+        found = await self._core.scan(
+            Message,
+            id,
+            after=None if after is None else (self._place(id, after),),
+            before=None if before is None else (self._place(id, before),),
+            reverse=backwards,
+            limit=checked_limit(limit),
+            where=None if roles is None else Test(("role",), "$in", checked_roles(roles)),
+        )
+        if not found:
+            await self._existing_or_fail(id)
+        return found[::-1] if backwards else found
+
+    async def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
+        """Read the newest n messages, the newest last.
+
+        Examples:
+            >>> [message.role for message in memory.threads.recent("talk", 2)]
+            ['user', 'assistant']
+        """
+        core = self._core
+        if core.scope.user is not None:
+            await self._check_visible(id)
+        found = await core.scan(Message, check_name(id, "thread id"), reverse=True, limit=checked_limit(n))
+        if not found:
+            await self._existing_or_fail(id)
+        found.reverse()
+        return found
+
+    async def message(self, id: str) -> Message | None:
+        """Read one message by its id; None if there is none.
+
+        Examples:
+            >>> memory.threads.message("talk#1").text
+            'I live in Lisbon.'
+        """
+        thread, seq = message_id(id)
+        await self._check_visible(thread)
+        return await self._core.get(Message, thread, seq)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        title: str | msgspec.UnsetType | None = msgspec.UNSET,
+        metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
+        expect: int | None = None,
+    ) -> Thread:
+        """Change a thread's title or metadata; with `expect`, only over that version.
+
+        Raises `NotFound` if there is no such thread, `Conflict` if `expect` is not its version.
+
+        Examples:
+            >>> memory.threads.update("talk", title="Moving", metadata={"open": True}).title
+            'Moving'
+        """
+        if isinstance(title, str):
+            check_text(title, "title", limit=10_000)
+        given = None if metadata is msgspec.UNSET else check_metadata(metadata)
+
+        async def attempt() -> Thread:
+            thread = await self._to_change(id)
+            if expect is not None and thread.version != expect:
+                raise another_version(id, expect, thread.version)
+            changed = _replace(thread, updated_at=self._core.at())
+            if title is not msgspec.UNSET:
+                changed = _replace(changed, title=title)
+            if given is not None:
+                changed = _replace(changed, metadata=given)
+            results = await self._core.apply(
+                Expect(Thread, thread.row_key, thread.version), Put(changed), audit(self._core, "update", "thread", id)
+            )
+            return _replace(changed, version=results[1].version)
+
+        done: Thread = await self._core.retry(attempt)
+        return done
+
+    async def pop(self, id: str) -> Message | None:
+        """Delete and return the newest message, or None if there is none; what was derived from it stays.
+
+        Examples:
+            >>> memory.threads.pop("talk").text
+            'Noted.'
+            >>> memory.threads.append("talk", "And now?")[0].message.id
+            'talk#3'
+        """
+
+        async def attempt() -> Message | None:
+            return await ThreadEdits(self._core).pop(await self._to_change(id))
+
+        popped: Message | None = await self._core.retry(attempt)
+        return popped
+
+    async def replace(
+        self, id: str, messages: Sequence[Given], *, expect: int | None = None
+    ) -> builtins.list[MessageReceipt]:
+        """Replace all messages by others in one transaction; the new ones get new numbers.
+
+        With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
+        Summaries are deleted; other derivations stay.
+
+        Raises `Conflict` if `expect` is not the thread's version.
+
+        Examples:
+            >>> thread = memory.threads.get("talk")
+            >>> receipts = memory.threads.replace("talk", ["A summary of it all."], expect=thread.version)
+            >>> [message.text for message in memory.threads.recent("talk")]
+            ['A summary of it all.']
+        """
+        given, at, adding = keyed(as_list(messages, "messages")), self._core.at(), self._appending
+        stamped = [adding.stamped(id, one, at) for one in given.messages]
+
+        async def attempt() -> builtins.list[MessageReceipt]:
+            thread = await self._to_change(id)
+            if expect is not None and thread.version != expect:
+                raise another_version(id, expect, thread.version)
+            appends = adding.changes(id, thread.ns, stamped, given, at)
+            done = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
+            return await adding.receipts(id, appends, done)
+
+        receipts: builtins.list[MessageReceipt] = await self._core.retry(attempt)
+        return receipts
+
+    async def redact(self, message: str | Message) -> Message:
+        """Remove the content of one message, by its id, but keep its place and its tool call ids.
+
+        What was derived from it is deleted, as with `forget`.
+
+        Examples:
+            >>> memory.threads.redact("talk#1").text
+            '[redacted]'
+        """
+        id, seq = message_id(message.id if isinstance(message, Message) else message)
+        return await ThreadEdits(self._core).redact(await self._to_change(id), seq)
+
+    async def fork(
+        self,
+        id: str,
+        at: Place | None = None,
+        *,
+        new_id: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
+    ) -> Thread:
+        """Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
+
+        Its metadata is copied unless given, and names its origin under `forked_from`.
+
+        Examples:
+            >>> branch = memory.threads.fork("talk", at="talk#1")
+            >>> [message.text for message in memory.threads.recent(branch.id)]
+            ['I live in Lisbon.']
+        """
+        source = await self._existing_or_fail(id)
+        last = source.length if at is None else self._place(id, at)
+        kept = source.metadata if metadata is None else metadata
+        about = {**kept, "forked_from": f"{id}#{min(last, source.length)}"}
+        made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
+        if new_id is not None and await used_before(self._core, new_id):
+            raise taken(new_id)
+        return await ThreadEdits(self._core).fork(source, last, made)
+
+    async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
+        """Delete messages, by id or all before a place; returns how many.
+
+        What was derived from them stays; `forget` deletes that too.
+
+        Examples:
+            >>> memory.threads.delete_messages("talk", ids=["talk#2"])
+            1
+        """
+        if (ids is None) == (before is None):
+            raise UsageError("say which messages: ids=[…] or before=…")
+        done: int = await self._core.retry(lambda: self._delete_messages(id, ids, before))
+        return done
+
+    async def _delete_messages(self, id: str, ids: Sequence[str] | None, before: Place | None) -> int:
+        guards = await self._guards(id)
+        thread = await self._to_change(id)
+        if before is not None:
+            return await self._delete_before(thread, self._place(id, before))
+        seqs = list(dict.fromkeys(self._place(id, one) for one in as_list(ids, "ids")))
+        changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
+        if self._core.batch is not None:  # the commit comes later, so count the messages that exist now
+            seqs = [seq for seq, row in zip(seqs, await self._held(id, seqs), strict=True) if row is not None]
+        results = await self._core.apply(
+            *changes,
+            *entries,
+            *self._still(thread),
+            *guards,
+            *raised(self._core, id),
+            audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
+        )
+        return len(seqs) if self._core.batch is not None else sum(bool(result) for result in results[: len(seqs)])
+
+    async def _held(self, id: str, seqs: Sequence[int]) -> Sequence[Message | None]:
+        return await self._core.get_many(Message, [(id, seq) for seq in seqs])
+
+    async def delete(self, id: str) -> bool:
+        """Delete a thread with its messages, summaries and index entries; returns whether there was one.
+
+        Examples:
+            >>> memory.threads.delete("talk")
+            True
+        """
+        done: bool = await self._core.retry(lambda: self._delete(id))
+        return done
+
+    async def _delete(self, id: str) -> bool:
+        guards = await self._guards(id)
+        if await self.get(id) is None:
+            return False
+        thread = await self._to_change(id)
+        core, org = self._core, self._core.org
+        core.shared.threads.pop((org, id), None)
+        await core.apply(
+            *kept(core, thread),
+            *guards,
+            DeleteRange(Message, (org, id)),
+            DeleteRange(Receipt, (org, id)),
+            DeleteRange(Summary, (org, id)),
+            DeleteRange(Entry, (org, thread.ns, "message", id)),
+            DeleteRange(Entry, (org, thread.ns, "summary", id)),
+            Delete(Mark, (org, "index", f"thread:{id}")),
+            Delete(Mark, (org, "derive", f"thread:{id}")),
+            Delete(Mark, (org, "pinned", id)),
+            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in QUEUES),
+            Delete(Thread, (org, id)),
+            *raised(core, id),
+            owned(core, thread.ns, "thread", id),
+            audit(core, "delete", "thread", id, detail={"messages": thread.length - thread.start}),
+        )
+        return True
+
+    async def _guards(self, id: str) -> builtins.list[Change]:
+        """Guards that fail a deletion whose thread is forgotten meanwhile, or its audit event would outlive the
+        thread."""
+        return await epochs(self._core, id) if self._core.batch is None else []
+
+    async def summaries(self, id: str) -> builtins.list[Summary]:
+        """List the summaries of a thread, oldest first, each with the range of messages it covers.
+
+        Examples:
+            >>> memory.threads.summaries("talk")
+            []
+        """
+        await self._check_visible(id)
+        found = await self._core.scan(Summary, id)
+        if not found:
+            await self._existing_or_fail(id)
+        return found
+
+    # -- parts
+
+    async def _namespace(self, id: str, *, write: bool = False) -> str:
+        """The namespace of a thread that this scope may read (or write), cached because it never changes.
+
+        A user's handle does not use the cache: a thread deleted elsewhere may exist again as another user's.
+        """
+        core = self._core
+        known = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
+        if known is None:
+            check_name(id, "thread id")
+            if core.batch is not None:
+                made = [c.record for c in core.batch if isinstance(c, Put) and isinstance(c.record, Thread)]
+                known = next((thread.ns for thread in made if thread.id == id), None)
+            if known is None:
+                known = (await self._existing_or_fail(id)).ns
+                if len(core.shared.threads) >= KNOWN_THREADS:
+                    core.shared.threads.clear()
+                core.shared.threads[(core.org, id)] = known
+        if not core.scope.may_read(known):
+            raise _no_thread(id)
+        if write:
+            core.scope.writable(known)
+            if core.scope.user is not None:
+                core.watch_thread(id, known)
+        return known
+
+    async def _check_visible(self, id: str) -> None:
+        check_name(id, "thread id")
+        if self._core.scope.user is not None:
+            await self._namespace(id)
+
+    async def _to_change(self, id: str) -> Thread:
+        """A thread that this handle may write; the caller commits by compare-and-set on the version read here."""
+        thread = await self._existing_or_fail(id)
+        self._core.scope.writable(thread.ns)
+        if self._core.scope.user is not None:
+            self._core.watch_thread(id, thread.ns)
+        return thread
+
+    def _still(self, thread: Thread) -> builtins.list[Change]:
+        """For a user's handle: a guard that fails if the thread was created again since, perhaps by another user."""
+        if self._core.scope.user is None or self._core.batch is not None:
+            return []
+        return [Expect(Thread, thread.row_key, thread.version)]
+
+    async def _existing_or_fail(self, id: str) -> Thread:
+        thread = await self.get(id)
+        if thread is None:
+            raise _no_thread(id)
+        return thread
+
+    def _outliving(self, thread: Thread) -> builtins.list[Change]:
+        """The ownership link of a thread that expires, by which forgetting its user finds what was derived from it."""
+        if thread.expires_at is None:
+            return []
+        return [owned(self._core, thread.ns, "thread", thread.id), *raised(self._core, thread.id)]
+
+    async def _made(self, asked: Thread, new: bool = False) -> Thread:
+        """Create a thread under a given id, and delete the remains of an expired thread of that id."""
+        asked, changes = await fresh(self._core, asked)
+        try:
+            await self._core.apply(*changes, *self._outliving(asked))
+        except Conflict as conflict:
+            return await self._existing(asked, new, conflict)
+        return _replace(asked, version=1)
+
+    async def _existing(self, asked: Thread, new: bool, conflict: Conflict) -> Thread:
+        thread = await self._core.get(Thread, asked.id)
+        if thread is None:  # it expired or was deleted meanwhile
+            return await self._made(asked, new)
+        if new:
+            raise taken(asked.id) from conflict
+        if thread.ns != asked.ns:
+            raise Conflict(f"thread {asked.id!r} exists in another namespace; choose another id")
+        return thread
+
+    async def _delete_before(self, thread: Thread, place: int) -> int:
+        core, total, last = self._core, 0, 0
+        # Page by page after the last number seen, because in a batch nothing is deleted until the commit.
+        while True:
+            guards = await self._guards(thread.id)
+            if last:
+                thread = await self._to_change(thread.id)
+            doomed = await core.scan(Message, thread.id, after=(last,), before=(place,), limit=BATCH)
+            if not doomed:
+                return total
+            first, last = last, doomed[-1].seq
+            await core.apply(
+                *guards,
+                *self._still(thread),
+                DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,)),
+                *(Delete(Entry, (core.org, thread.ns, "message", thread.id, message.id)) for message in doomed),
+                *raised(core, thread.id),
+                audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(doomed)}),
+            )
+            total += len(doomed)
+
+    @staticmethod
+    def _place(thread: str, given: Place) -> int:
+        if isinstance(given, Message):
+            given = given.id
+        if isinstance(given, str):
+            owner, seq = message_id(given)
+            if owner != thread:
+                raise UsageError("that message belongs to another thread")
+            return seq
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise UsageError("a place in a thread is a message, its id or its sequence number")
+        return max(min(given, 2**62), -1)
+
+
+def _no_thread(id: str) -> NotFound:
+    return NotFound(f"no thread {id!r} here; create it first with threads.create", thread=id)

@@ -1,0 +1,298 @@
+"""Messages: accepted in the OpenAI chat shape, as Responses items, in the Anthropic shape or as `Message`, and returned
+in any of them.
+
+A message is kept in the shape it came in, unknown fields included, so that it comes back unchanged. Only asking for
+another shape converts it, and what has no equivalent there is carried along rather than dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, UsageError
+from ..ports import as_datetime
+from ..records import Record, Table
+from ..values import check_metadata, check_name
+from .responses import SHAPE as RESPONSES
+from .responses import as_chat, is_item, item_fields, output_text
+from .shapes import mended
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+INSTRUCTIONS = ("system", "developer")
+"""The roles whose text instructs the model."""
+TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
+ATTACHED = "memorist.context"
+"""The metadata key of the memory that was recalled for a message, exactly as it was sent."""
+_OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
+_ANTHROPIC_BLOCKS = frozenset(
+    [
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "image",
+        "document",
+        "search_result",
+        "server_tool_use",
+        "web_search_tool_result",
+        "mcp_tool_use",
+        "mcp_tool_result",
+        "container_upload",
+        "code_execution_tool_result",
+    ]
+)
+_ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call the assistant asked for; `arguments` is the parsed JSON, or the raw text where it does not parse."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """What a call gave back."""
+
+    id: str
+    content: Any
+    is_error: bool = False
+
+
+class Message(Record, frozen=True, kw_only=True):
+    """One message of a thread. Give role and content; thread, sequence and token count are set when it is appended."""
+
+    table = Table("messages", ("org", "thread", "seq"), checksum=True)
+    thread: str = ""
+    seq: int = 0
+    role: str
+    content: Any = ""
+    name: str | None = None
+    extra: dict[str, Any] = {}
+    """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
+    shape: str | None = None
+    """`anthropic` where the content blocks are Anthropic's; `responses` where it is an item of the Responses API;
+    `bare` where there was no content field at all; otherwise the OpenAI chat shape."""
+    metadata: dict[str, Any] = {}
+    importance: float | None = None
+    pinned: bool = False
+    trust: str | None = None
+    """Where the text came from when the role does not say: `web`, `document`, `tool`."""
+    tokens: int | None = None
+    counter: str | None = None
+    """Which counter made `tokens`; None is the default one."""
+    raw: Any = None
+    """The original that this message was read from, as JSON: not counted, indexed or sent, and returned unchanged."""
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        """`thread#seq`, the same on every store; empty while it has no number."""
+        return f"{self.thread}#{self.seq}" if self.seq else ""
+
+    @property
+    def text(self) -> str:
+        """What a reader would see: the text parts, joined."""
+        return text_of(self.content)
+
+    @property
+    def trust_level(self) -> str:
+        """The stated trust, or the one its role implies."""
+        return self.trust or _ROLE_TRUST.get(self.role, "system")
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls this message asks for, in either shape."""
+        return _tool_calls(self)
+
+    @property
+    def tool_results(self) -> list[ToolResult]:
+        """The results this message carries, in either shape."""
+        return _tool_results(self)
+
+    def openai(self) -> list[dict[str, Any]]:
+        """The OpenAI chat messages this stands for: one, or several where an Anthropic message holds tool results."""
+        from .wire import to_openai
+
+        return to_openai(self)
+
+    def anthropic(self) -> dict[str, Any]:
+        """The Anthropic messages shape."""
+        from .wire import to_anthropic
+
+        return to_anthropic(self)
+
+    def responses(self) -> list[dict[str, Any]]:
+        """The items of the Responses API this stands for: one, or several where a message holds text and calls."""
+        from .responses import to_items
+
+        return to_items(self)
+
+
+def message_id(text: str) -> tuple[str, int]:
+    """Thread and sequence number of a message id."""
+    if not isinstance(text, str):
+        raise UsageError(f"a message id is text such as 'thread#12', not {type(text).__name__}")
+    thread, mark, seq = text.rpartition("#")
+    if not mark or not thread or not seq.isdecimal() or not seq.isascii() or len(seq) > 18:
+        raise UsageError(f"not a message id ({len(text)} characters); one looks like 'thread#12'")
+    return thread, int(seq)
+
+
+def text_of(content: Any) -> str:
+    """The readable text of content in either shape."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, Mapping):
+        content = [content]
+    return "\n".join(part for part in (_part_text(block) for block in content) if part)
+
+
+def _part_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, Mapping):
+        return ""
+    if block.get("type") == "tool_result":
+        return text_of(block.get("content"))
+    if "output" in block:
+        return text_of(output_text(block))
+    text = block.get("text")
+    return text if isinstance(text, str) else ""
+
+
+Given = Message | Mapping[str, Any] | str
+"""A message as users give it: a `Message`, a dict in the shape of OpenAI (chat or Responses) or Anthropic, or text (a
+user's message)."""
+
+
+def as_message(given: Given) -> Message:
+    """A checked Message from any accepted shape; text alone is a user's message."""
+    if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
+        # A fast path for the common case, which needs no further checks.
+        return Message(role=given["role"], content=given["content"])
+    if isinstance(given, Message):
+        _check(given)
+        if isinstance(given.created_at, str):
+            given = msgspec.structs.replace(given, created_at=as_datetime(given.created_at))
+        # Trust a token count only in a message that came out of a store; anyone can write a number beside a text.
+        return given if given.tokens is None or given.thread else msgspec.structs.replace(given, tokens=None)
+    if isinstance(given, str):
+        return Message(role="user", content=given)
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"a message is a dict, a Message or text, not {type(given).__name__}")
+    fields = item_fields(given) if "role" not in given and is_item(given) else _fields(given)
+    if fields.get("metadata") is None:
+        fields.pop("metadata", None)
+    elif isinstance(fields["metadata"], dict):
+        # A `Message` made by `Context.attach` may have reserved keys; a dict may come from anywhere and is checked.
+        check_metadata(fields["metadata"], "message metadata")
+    if isinstance(fields.get("created_at"), str):
+        fields["created_at"] = as_datetime(fields["created_at"], "created_at")
+    message = Message(**fields)
+    _check(message)
+    return message
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a message from a dict with a role; unknown ones are kept in `extra`."""
+    fields = {name: given[name] for name in _OWN if name in given}
+    if "role" not in fields:
+        raise InvalidValue("a message needs a role")
+    extra = {name: value for name, value in given.items() if name not in _OWN}
+    shape = "bare" if "content" not in fields else _shape_of(fields["content"], extra)
+    return {**fields, "content": fields.get("content"), "extra": extra, "shape": shape}
+
+
+def as_messages(given: Iterable[Given]) -> list[Message]:
+    """Checked messages from a list in any mix of shapes."""
+    return [as_message(item) for item in given]
+
+
+def _shape_of(content: Any, extra: Mapping[str, Any]) -> str | None:
+    if extra.get("type") == "message":
+        return RESPONSES
+    if not isinstance(content, list) or "tool_calls" in extra or "tool_call_id" in extra:
+        return None
+    kinds = {
+        block.get("type") for block in content if isinstance(block, Mapping) and isinstance(block.get("type"), str)
+    }
+    cached = any(isinstance(block, Mapping) and "cache_control" in block for block in content)
+    return "anthropic" if kinds & _ANTHROPIC_BLOCKS or cached else None
+
+
+def _check(message: Message) -> None:
+    if message.role not in ROLES:
+        raise InvalidValue(f"role must be one of {', '.join(ROLES)}")
+    content = message.content
+    if content is not None and not isinstance(content, str | list | tuple):
+        raise InvalidValue(f"content must be text, a list of parts or None, not {type(content).__name__}")
+    if message.name is not None:
+        check_name(message.name, "message name")
+    if message.trust is not None and message.trust not in TRUSTS:
+        raise InvalidValue(f"trust must be one of {', '.join(TRUSTS)}")
+    if not isinstance(message.pinned, bool):
+        raise InvalidValue("pinned must be true or false")
+    importance = message.importance
+    if importance is not None and (isinstance(importance, bool) or not isinstance(importance, int | float)):
+        raise InvalidValue("importance must be a number")
+    if not isinstance(message.metadata, dict):
+        raise InvalidValue("metadata must be a dict")
+    if type(content) is not str or message.extra:
+        _, flaws = mended(message)
+        if flaws:
+            raise InvalidValue(f"no provider would take this message: {flaws[0]}")
+    if message.created_at is not None:
+        as_datetime(message.created_at, "created_at")
+
+
+def _tool_calls(message: Message) -> list[ToolCall]:
+    message = as_chat(message)
+    calls = message.extra.get("tool_calls")
+    if isinstance(calls, list):
+        return [_openai_call(call) for call in calls if isinstance(call, Mapping)]
+    if message.role != "assistant" or not isinstance(message.content, list):
+        return []
+    return [
+        ToolCall(str(block.get("id", "")), str(block.get("name", "")), block.get("input"))
+        for block in message.content
+        if isinstance(block, Mapping) and block.get("type") == "tool_use"
+    ]
+
+
+def _openai_call(call: Mapping[str, Any]) -> ToolCall:
+    inner = call.get("function") or call.get("custom") or {}
+    raw = inner.get("arguments", inner.get("input", "")) if isinstance(inner, Mapping) else ""
+    name = inner.get("name", "") if isinstance(inner, Mapping) else ""
+    return ToolCall(str(call.get("id", "")), str(name), parse_arguments(raw))
+
+
+def parse_arguments(raw: Any) -> Any:
+    """Arguments parsed as JSON, or the text unchanged if it does not parse: models do write broken JSON."""
+    if not isinstance(raw, str):
+        return raw
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return raw
+
+
+def _tool_results(message: Message) -> list[ToolResult]:
+    message = as_chat(message)
+    if message.role == "tool":
+        return [ToolResult(str(message.extra.get("tool_call_id", "")), message.content)]
+    if message.role != "user" or not isinstance(message.content, list):
+        return []
+    return [
+        ToolResult(str(block.get("tool_use_id", "")), block.get("content"), bool(block.get("is_error")))
+        for block in message.content
+        if isinstance(block, Mapping) and block.get("type") == "tool_result"
+    ]

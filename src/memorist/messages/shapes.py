@@ -1,0 +1,138 @@
+"""Validates the shape of messages, so that every provider accepts them.
+
+`mended` walks over a message's parts and repairs flaws. A new message with a flaw is refused with the reason; a flawed
+message that is stored already is sent repaired, and the manifest says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..values import compact_json
+from .responses import flaw_of
+
+if TYPE_CHECKING:
+    from .message import Message
+
+_TEXTS = ("text", "input_text", "output_text")
+_NEEDED = {"thinking": "thinking", "redacted_thinking": "data", **dict.fromkeys(_TEXTS, "text")}
+"""The field of a part that must be text, by the part's type."""
+
+
+def mended(message: Message) -> tuple[Message, list[str]]:
+    """The message with everything that no provider accepts removed or repaired, and the reason for each change."""
+    flaws: list[str] = []
+    content, extra = message.content, message.extra
+    if isinstance(content, list | tuple):
+        content = _parts(content, flaws)
+    if extra:
+        extra = _extra(extra, flaws)
+    if not flaws:
+        return message, flaws
+    return msgspec.structs.replace(message, content=content, extra=extra, tokens=None), flaws
+
+
+def _extra(extra: Mapping[str, Any], flaws: list[str]) -> dict[str, Any]:
+    made = dict(extra)
+    calls = made.get("tool_calls")
+    if calls is not None:
+        made["tool_calls"] = _calls(calls, flaws)
+    if "tool_call_id" in made:
+        made["tool_call_id"] = _identity(made["tool_call_id"], "tool_call_id", flaws)
+    return made
+
+
+def _calls(calls: Any, flaws: list[str]) -> list[Any]:
+    if not isinstance(calls, list | tuple):
+        flaws.append("tool_calls is not a list")
+        calls = [calls]
+    made = [_call(call, flaws) for call in calls]
+    return [call for call in made if call is not None]
+
+
+def _call(call: Any, flaws: list[str]) -> dict[str, Any] | None:
+    kind = "custom" if isinstance(call, Mapping) and "custom" in call else "function"
+    inner = call.get(kind) if isinstance(call, Mapping) else None
+    if not isinstance(inner, Mapping):
+        flaws.append("a tool call is not an object with `function` in it")
+        return None
+    if not isinstance(inner.get("name"), str) or not inner["name"]:
+        flaws.append("a tool call does not name its function")
+        return None
+    made = dict(call)
+    if made.get("id") is not None:
+        made["id"] = _identity(made["id"], "the id of a tool call", flaws)
+    given = inner.get("arguments")
+    if given is not None and not isinstance(given, str | Mapping):
+        flaws.append("the arguments of a tool call are neither text nor an object")
+        made[kind] = {**inner, "arguments": compact_json(given)}
+    return made
+
+
+def _identity(given: Any, what: str, flaws: list[str]) -> str:
+    if isinstance(given, str):
+        return given
+    flaws.append(f"{what} is not text")
+    return "" if given is None else str(given)
+
+
+def _parts(content: Sequence[Any], flaws: list[str]) -> list[Any]:
+    made = [_part(part, flaws) for part in content]
+    return [part for part in made if part is not None]
+
+
+def _part(part: Any, flaws: list[str]) -> Any:
+    if isinstance(part, str):
+        return part
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if not isinstance(kind, str) or not kind:
+        flaws.append("a part of the content has no type")
+        return None
+    needed = _NEEDED.get(kind)
+    if needed is not None and not isinstance(part.get(needed), str):
+        flaws.append(f"a part of type {kind} has no text under `{needed}`")
+        return None
+    flaw = flaw_of(part)
+    if flaw is not None:
+        flaws.append(flaw)
+        return None
+    if kind == "tool_use":
+        return _use(part, flaws)
+    if kind == "tool_result":
+        return _result(part, flaws)
+    if kind == "image_url" and not _has_url(part.get("image_url")):
+        flaws.append("an image_url part has no url")
+        return None
+    if kind in ("image", "document") and not isinstance(part.get("source"), Mapping):
+        flaws.append(f"a part of type {kind} has no source")
+        return None
+    return part
+
+
+def _has_url(image: Any) -> bool:
+    return isinstance(image, str) or (isinstance(image, Mapping) and isinstance(image.get("url"), str))
+
+
+def _use(part: Mapping[str, Any], flaws: list[str]) -> dict[str, Any] | None:
+    if not isinstance(part.get("name"), str) or not part["name"]:
+        flaws.append("a tool_use part does not name its tool")
+        return None
+    made = {**part, "id": _identity(part.get("id"), "the id of a tool_use part", flaws)}
+    if not isinstance(part.get("input", {}), Mapping):
+        flaws.append("the input of a tool_use part is not an object")
+        made["input"] = {"arguments": part["input"]}
+    return made
+
+
+def _result(part: Mapping[str, Any], flaws: list[str]) -> dict[str, Any]:
+    made = {**part, "tool_use_id": _identity(part.get("tool_use_id"), "the tool_use_id of a result", flaws)}
+    content = part.get("content")
+    if isinstance(content, list | tuple):
+        made["content"] = _parts(content, flaws)
+    elif content is not None and not isinstance(content, str):
+        flaws.append("the content of a tool_result is neither text nor parts")
+        made["content"] = compact_json(content)
+    return made

@@ -1,0 +1,446 @@
+"""The table of operations: verb, path and role of every method that is available over HTTP.
+
+A row names a method of `AsyncMemory` or of one of its nouns (`memorist.protocol.surface` lists them), or of a noun that
+only a server has (`server/api/`). Parameters, types and documentation are taken from the method's own signature and
+docstring. The routes, the OpenAPI document, the remote client and the MCP tools are made from this table; it imports no
+web framework.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal
+
+import msgspec
+
+from ..context.profile import ProfileLine
+from ..engine.records import OpaqueRecord
+from . import surface
+from .data import RecordItem
+
+Role = Literal["reader", "writer", "forget", "operator", "admin"]
+ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
+MAX_LIMIT = 500
+"""The most rows one answer lists."""
+SERVER_NOUNS: Mapping[str, tuple[str, str]] = {
+    "keys": ("keys", "KeyRing"),
+    "batches": ("batches", "Batches"),
+    "leases": ("leases", "Leases"),
+    "entity_cache": ("entity_cache", "EntityCache"),
+    "turns": ("turns", "Turns"),
+    "functions": ("functions", "Functions"),
+    "erasing": ("erasing", "Erasing"),
+    "outbox": ("outbox", "OutboxOf"),
+    "transfers": ("transfers", "Transfers"),
+    "events": ("events", "EventStream"),
+    "analyses": ("analyses", "Analyses"),
+    "watching": ("watching", "Watching"),
+}
+"""Nouns that only a server has: the module under `server/api/`, and the class."""
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One method, reachable by one verb and path."""
+
+    method: str
+    path: str
+    noun: str
+    """The attribute of a memory that has the method; empty for the memory itself."""
+    call: str
+    role: Role = "reader"
+    query: tuple[str, ...] = ()
+    """Parameters sent in the query of a request that has a body; without a body all of them are."""
+    cursor: str | None = None
+    """The attribute of a listed item to pass as `after`, where the answer is a list in pages."""
+    found: bool = False
+    """Whether a result of None is a 404."""
+    heavy: bool = False
+    """Whether it reads much, and so counts more against the rate limit."""
+    streamed: str = ""
+    """The media type of an answer that is streamed, instead of one JSON value."""
+    upload: str = ""
+    """The media type of a body that is read as a stream, instead of one JSON object."""
+    waits: bool = False
+    """Whether it mostly waits (long polling), and so does not count against the limit of concurrent requests."""
+    admits: bool = False
+    """Whether any key may call it, whatever its roles."""
+
+    def __hash__(self) -> int:
+        # Operations are keys of caches that every request looks into: two fields tell them apart.
+        return hash((self.method, self.path))
+
+    @property
+    def name(self) -> str:
+        """`facts.set`, or `recall` for a method of the memory itself."""
+        return f"{self.noun}.{self.call}" if self.noun else self.call
+
+    @property
+    def has_body(self) -> bool:
+        return self.method in ("POST", "PUT", "PATCH") and not self.upload
+
+    @property
+    def of_server(self) -> bool:
+        """Whether the method belongs to a noun that only a server has."""
+        return self.noun in SERVER_NOUNS
+
+    @property
+    def writes(self) -> bool:
+        return self.role != "reader" and self.method != "GET"
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of an operation, as it is sent over HTTP."""
+
+    name: str
+    type: Any
+    required: bool
+    default: Any
+    place: Literal["query", "body", "header"]
+    kind: Literal["one", "many", "fields"] = "one"
+    """`many` for `*messages`, sent as a list; `fields` for `**fields`, which are the body itself."""
+
+
+def _noun(noun: str, *rows: tuple[Any, ...]) -> list[Operation]:
+    return [Operation(method, f"/v1/{path}", noun, call, **dict(more)) for method, path, call, *more in rows]
+
+
+def _w(*names: str, **more: Any) -> list[tuple[str, Any]]:
+    return [("role", "writer"), ("query", names), *more.items()]
+
+
+_LIST_KEY, _LIST_ID = ("cursor", "key"), ("cursor", "id")
+_FOUND = ("found", True)
+_ANY_BYTES = "application/octet-stream"
+OPERATIONS: tuple[Operation, ...] = (
+    *_noun(
+        "facts",
+        ("GET", "facts", "list", _LIST_KEY),
+        ("POST", "facts", "set_many", *_w("ns")),
+        ("POST", "facts/get", "get_many", ("query", ("ns",))),
+        ("POST", "facts/expire", "delete_expired", *_w()),
+        ("DELETE", "facts", "delete_range", ("role", "writer")),
+        ("GET", "fact", "get", _FOUND),
+        ("PUT", "fact", "set", *_w("ns", "key")),
+        ("POST", "fact/touch", "touch", *_w("ns", "key")),
+        ("DELETE", "fact", "delete", ("role", "writer")),
+        ("GET", "fact/history", "history"),
+        ("POST", "fact/correct", "correct", *_w("ns", "key")),
+        ("POST", "fact/reject", "reject", *_w("ns", "key")),
+    ),
+    *_noun(
+        "threads",
+        ("GET", "threads", "list", _LIST_ID),
+        ("POST", "threads", "create", *_w()),
+        ("POST", "threads/get", "get_many"),
+        ("GET", "thread", "get", _FOUND),
+        ("PATCH", "thread", "update", *_w("id")),
+        ("DELETE", "thread", "delete", ("role", "writer")),
+        ("POST", "thread/pop", "pop", *_w("id")),
+        ("POST", "thread/fork", "fork", *_w("id")),
+        ("PUT", "thread/messages", "replace", *_w("id")),
+        ("GET", "thread/messages", "messages.message", ("cursor", "seq")),
+        ("POST", "thread/messages", "append", *_w("id")),
+        ("DELETE", "thread/messages", "delete_messages", ("role", "writer")),
+        ("GET", "thread/recent", "recent"),
+        ("GET", "thread/summaries", "summaries"),
+        ("GET", "message", "message", _FOUND),
+        ("POST", "message/redact", "redact", *_w("message_id")),
+    ),
+    *_noun(
+        "learnings",
+        ("GET", "learnings", "list", _LIST_ID),
+        ("POST", "learnings", "add", *_w()),
+        ("POST", "learnings/get", "get_many"),
+        ("POST", "learnings/used", "used", *_w()),
+        ("GET", "learning", "get", _FOUND),
+        ("DELETE", "learning", "delete", ("role", "writer")),
+        ("POST", "learning/reinforce", "reinforce", *_w("id")),
+        ("POST", "learning/weaken", "weaken", *_w("id")),
+    ),
+    *_noun(
+        "profile",
+        ("GET", "profile", "get"),
+        ("POST", "profile/get", "get_many"),
+        ("GET", "profile/block", "block"),
+        ("PUT", "profile/preference", "set_preference", *_w("user", "key")),
+    ),
+    *_noun(
+        "working",
+        ("GET", "working", "get"),
+        ("PUT", "working", "set", *_w("user", "session")),
+        ("PATCH", "working", "update", *_w()),
+        ("DELETE", "working", "clear", ("role", "writer")),
+        ("POST", "working/get", "get_many"),
+        ("POST", "working/actions", "record_action", *_w()),
+        ("DELETE", "working/actions", "undo_action", ("role", "writer")),
+        ("POST", "working/turns", "add_turn", *_w()),
+    ),
+    *_noun(
+        "state",
+        ("GET", "states", "list", _LIST_KEY),
+        ("POST", "states/get", "get_many"),
+        ("GET", "state", "entry", _FOUND),
+        ("PUT", "state", "set", *_w("key")),
+        ("DELETE", "state", "delete", ("role", "writer")),
+        ("POST", "state/increment", "increment", *_w("key")),
+    ),
+    *_noun(
+        "documents",
+        ("GET", "documents", "list", _LIST_ID),
+        ("POST", "documents", "add", *_w()),
+        ("POST", "documents/get", "get_many", ("query", ("ns",))),
+        ("GET", "document", "get", _FOUND),
+        ("DELETE", "document", "delete", ("role", "writer")),
+        ("GET", "document/chunks", "chunks"),
+    ),
+    *_noun(
+        "tasks",
+        ("GET", "tasks", "list", ("cursor", "task_id")),
+        ("POST", "tasks/get", "get_many"),
+        ("GET", "task", "get", _FOUND),
+        ("PUT", "task", "save", *_w()),
+        ("DELETE", "task", "delete", ("role", "writer")),
+        ("GET", "task/history", "history"),
+    ),
+    *_noun(
+        "records",
+        ("GET", "records", "scan", _LIST_KEY),
+        ("DELETE", "records", "delete_range", ("role", "writer")),
+        ("POST", "records", "put_many", *_w("ns")),
+        ("POST", "records/get", "get_many", ("query", ("ns",))),
+        ("GET", "record", "get", _FOUND),
+        ("PUT", "record", "put", *_w("ns", "key")),
+        ("DELETE", "record", "delete", ("role", "writer")),
+    ),
+    *_noun(
+        "audit",
+        ("GET", "audit", "list", ("role", "operator"), _LIST_ID),
+        ("POST", "audit/expire", "expire", ("role", "operator")),
+    ),
+    *_noun(
+        "jobs",
+        ("GET", "jobs", "backlog", ("role", "operator")),
+        ("GET", "jobs/dead", "dead", ("role", "operator")),
+        ("POST", "jobs/retry", "retry_dead", ("role", "operator")),
+        ("POST", "jobs/drain", "drain", ("role", "operator"), ("heavy", True)),
+    ),
+    *_noun(
+        "",
+        ("POST", "recall", "recall", ("heavy", True)),
+        ("POST", "context", "context", ("heavy", True)),
+        ("GET", "why", "why"),
+        ("GET", "namespaces", "namespaces"),
+        ("POST", "process", "process", ("role", "operator"), ("heavy", True)),
+        ("POST", "scrub", "scrub", ("role", "operator"), ("heavy", True)),
+        ("GET", "stats", "stats", ("role", "operator")),
+        ("GET", "doctor", "doctor", ("role", "operator"), ("heavy", True)),
+    ),
+    *_noun(
+        "keys",
+        ("GET", "me", "me", ("admits", True)),
+        ("GET", "keys", "list", ("role", "admin")),
+        ("POST", "keys", "create", ("role", "admin")),
+        ("POST", "keys/rotate", "rotate", ("role", "admin"), ("query", ("id",))),
+        ("DELETE", "keys", "revoke", ("role", "admin")),
+    ),
+    *_noun(
+        "batches",
+        ("POST", "batch", "commit", *_w()),
+        ("POST", "batch/read", "read"),
+    ),
+    *_noun(
+        "leases",
+        ("POST", "task/lease", "take", *_w("task_id")),
+        ("PUT", "task/lease", "renew", *_w("task_id")),
+        ("DELETE", "task/lease", "release", ("role", "writer")),
+        ("POST", "task/steps", "save", *_w("task_id")),
+    ),
+    *_noun(
+        "entity_cache",
+        ("GET", "entity", "look", _FOUND),
+        ("PUT", "entity", "keep", *_w("type", "id")),
+        ("DELETE", "entity", "invalidate", ("role", "writer")),
+        ("POST", "entity/lease", "lease", *_w("type", "id")),
+        ("DELETE", "entity/lease", "give_back", ("role", "writer")),
+    ),
+    *_noun(
+        "turns",
+        ("POST", "thread/turns", "add", *_w("id")),
+        ("POST", "thread/context", "context", ("heavy", True), *_w("id")),
+        ("POST", "thread/fold", "fold", ("heavy", True), *_w("id")),
+        ("POST", "thread/end", "end", ("heavy", True), *_w("id")),
+    ),
+    *_noun(
+        "functions",
+        ("POST", "function/recall", "recall", ("heavy", True)),
+        ("POST", "function/output", "keep", *_w()),
+    ),
+    *_noun("erasing", ("POST", "forget", "forget", ("role", "forget"))),
+    *_noun("outbox", ("POST", "messages/wait", "wait", ("heavy", True))),
+    *_noun(
+        "transfers",
+        ("GET", "export", "export", ("role", "operator"), ("heavy", True), ("streamed", "application/jsonl")),
+        ("POST", "import", "import_", ("role", "operator"), ("heavy", True), ("upload", "application/jsonl")),
+        ("POST", "import/from", "import_from", ("role", "operator"), ("heavy", True), ("upload", _ANY_BYTES)),
+    ),
+    *_noun("events", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
+    *_noun("watching", ("POST", "watch", "look", ("waits", True))),
+    *_noun(
+        "analyses",
+        ("GET", "analyses", "list", ("role", "operator")),
+        ("POST", "analyses", "run", ("role", "operator"), ("heavy", True)),
+        ("GET", "analysis", "get", ("role", "operator"), _FOUND),
+    ),
+)
+BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
+
+COLLECTED = frozenset(
+    {"facts", "threads", "state", "learnings", "profile", "working", "documents", "records", "tasks", "entity_cache"}
+)
+"""Nouns whose writes can be part of a batch."""
+_ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})
+"""Server nouns with a method `again`, which makes the answer to a request whose idempotency key was used before."""
+
+
+def takes_key(operation: Operation) -> bool:
+    """Whether an operation takes an idempotency key; those of operators do not, since they are safe to repeat."""
+    return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
+
+
+_LOCAL = frozenset({"progress", "physical", "load", "request"})
+"""Parameters that are not sent: functions, the request itself, and options for a local file."""
+_WIRE: dict[str, Any] = {
+    "Ns": str, "Json": Any, "When": str, "Ttl": float, "Where": dict[str, Any], "FactRef": str, "Traceable": str,
+    "Spaces": str | list[str] | None, "Given": str | dict[str, Any], "Place": int | str, "Keep": int | str,
+    "Prompt": str | dict[str, Any] | list[str | dict[str, Any]], "Tool": dict[str, Any], "Policy": dict[str, Any],
+    "BudgetSpec": int | str | dict[str, Any], "Item": str | dict[str, Any], "ProcessorSpec": str,
+    "Recall": dict[str, Any], "W": dict[str, Any], "Checkpoint": dict[str, Any], "Namespace": str, "timedelta": float,
+    "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": dict[str, Any],
+}  # fmt: skip
+"""The JSON types that stand for the type aliases in our signatures."""
+
+
+def declared(operation: Operation) -> surface.Operation:
+    """The entry of an operation in `memorist.protocol.surface`."""
+    return surface.by_name()[operation.name]
+
+
+def method_of(operation: Operation) -> Callable[..., Any]:
+    """The coroutine method behind an operation."""
+    if not operation.of_server:
+        return declared(operation).function
+    found: Callable[..., Any] = getattr(owner_of(operation.noun), operation.call)
+    return found
+
+
+def declared_words(operation: Operation) -> str:
+    """The documentation of an operation: its method's docstring without the Python examples."""
+    words = inspect.getdoc(method_of(operation)) or ""
+    return words.partition("\nExamples:")[0].rstrip()
+
+
+@cache
+def takes_request(operation: Operation) -> bool:
+    """Whether the method takes the HTTP request itself, for its headers or to stream its body."""
+    return "request" in inspect.signature(method_of(operation)).parameters
+
+
+@cache
+def owner_of(noun: str) -> type:
+    """The class of a noun, of a memory or of the server."""
+    if noun in SERVER_NOUNS:
+        module, name = SERVER_NOUNS[noun]
+        # Imported by name to avoid a cycle: these modules import this table, to run the operations of a batch.
+        found: type = getattr(import_module(f"memorist.server.api.{module}"), name)
+        return found
+    return surface.groups()[noun] if noun else surface.memory_class()
+
+
+@cache
+def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
+    """The parameters of an operation, in order."""
+    declared_ = list(inspect.signature(method_of(operation)).parameters.values())[1:]
+    hints = typing.get_type_hints(method_of(operation)) if operation.of_server else {}
+    return tuple(_parameter(operation, one, hints) for one in declared_ if one.name not in _LOCAL)
+
+
+def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Parameter:
+    kinds: dict[Any, Literal["many", "fields"]] = {
+        inspect.Parameter.VAR_POSITIONAL: "many",
+        inspect.Parameter.VAR_KEYWORD: "fields",
+    }
+    kind: Literal["one", "many", "fields"] = kinds.get(declared.kind, "one")
+    required = declared.default is inspect.Parameter.empty and kind == "one"
+    place: Literal["query", "body", "header"] = "query" if not operation.has_body else "body"
+    if declared.name in operation.query:
+        place = "query"
+    if declared.name == "expect" and declared.annotation == "int | None" and not operation.of_server:
+        place = "header"
+    default = None if declared.default is inspect.Parameter.empty else declared.default
+    type_ = _wire_type(operation, declared, hints)
+    return Parameter(declared.name, type_, required, default, place, kind)
+
+
+def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    """The JSON type of a parameter."""
+    if operation.of_server:
+        return hints[declared.name]
+    if declared.name in _OWN_TYPES.get(operation.name, {}):
+        return _OWN_TYPES[operation.name][declared.name]
+    return _evaluated(declared.annotation, _wire_names())
+
+
+_RECALLED = bool | str | list[str | dict[str, Any]] | dict[str, Any] | None
+_OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
+    # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.
+    "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
+    "records.put": {"data": Any},
+    "records.put_many": {"items": list[RecordItem]},
+}
+"""Parameters whose JSON type cannot be derived from their annotation."""
+
+
+@cache
+def answer_of(operation: Operation) -> Any:
+    """The type of an operation's result."""
+    if operation.of_server:
+        return typing.get_type_hints(method_of(operation)).get("return")
+    return _evaluated(method_of(operation).__annotations__["return"], _public_names())
+
+
+def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    # Safe: annotations are source text of our own modules, never of users.
+    return eval(annotation, dict(names))
+
+
+@cache
+def _wire_names() -> Mapping[str, Any]:
+    return {**_public_names(), **_WIRE, "Sequence": list, "Iterable": list, "Mapping": dict}
+
+
+@cache
+def _public_names() -> Mapping[str, Any]:
+    import memorist
+
+    from ..engine.working import Working
+    from ..extract.extracted import LearningType
+
+    public = {name: getattr(memorist, name) for name in memorist.__all__}
+    return {
+        **vars(typing), **public, "builtins": builtins, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
+        "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "Sequence": Sequence, "Iterable": Iterable,
+        "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,
+    }  # fmt: skip
+
+
+def is_list(operation: Operation) -> bool:
+    """Whether an operation answers a list."""
+    return typing.get_origin(answer_of(operation)) is list

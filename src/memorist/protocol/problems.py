@@ -1,0 +1,117 @@
+"""Converts our errors to problem+json (RFC 9457) and back.
+
+The server and the remote client share this table, so a program sees the same exception whether its store is a file or
+behind a server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .. import errors
+from ..errors import MemoristError
+
+_STATUS: dict[type[MemoristError], int] = {
+    errors.InvalidNamespace: 422,
+    errors.Forbidden: 403,
+    errors.InvalidFilter: 422,
+    errors.InvalidValue: 422,
+    errors.TooLarge: 413,
+    errors.Unsupported: 501,
+    errors.UsageError: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.BudgetError: 422,
+    errors.StoreUnavailable: 503,
+    errors.StoreTimeout: 504,
+    errors.CorruptRecord: 500,
+    errors.SchemaError: 500,
+    errors.UnknownOutcome: 502,
+    errors.StoreError: 500,
+    errors.ModelError: 502,
+    errors.LeaseLost: 409,
+}
+"""The HTTP status of each error; a subclass that is not listed has that of its nearest base."""
+_PREFIX = "urn:memorist:"
+
+
+class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The body of an error response; it never holds stored content."""
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+    retryable: bool = False
+    facts: dict[str, Any] = {}
+    request_id: str = ""
+
+
+def name_of(kind: type[MemoristError]) -> str:
+    """`StoreUnavailable` as `store-unavailable`."""
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).strip("-")
+
+
+def error_tree() -> dict[str, dict[str, Any]]:
+    """Every error that a problem may stand for, by name: its type, base and status, bases first."""
+    made = {
+        kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
+        for kind, status in _STATUS.items()
+    }
+    return dict(sorted(made.items(), key=lambda item: item[1]["base"] != "MemoristError"))
+
+
+def status_of(error: MemoristError) -> int:
+    """The HTTP status that stands for an error."""
+    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
+
+
+def problem_of(error: MemoristError, *, request_id: str = "") -> Problem:
+    """The problem that stands for one of our errors."""
+    kind = next(kind for kind in type(error).__mro__ if kind in _STATUS or kind is MemoristError)
+    facts = {name: value for name, value in _facts(error).items() if _is_plain(value)}
+    return Problem(
+        type=f"{_PREFIX}{name_of(kind)}",
+        title=kind.__name__,
+        status=status_of(error),
+        detail=str(error),
+        retryable=error.retryable,
+        facts=facts,
+        request_id=request_id,
+    )
+
+
+def _facts(error: MemoristError) -> dict[str, Any]:
+    facts = dict(error.facts)
+    if isinstance(error, errors.Conflict):
+        facts |= {"expected": error.expected, "actual": error.actual}
+    if isinstance(error, errors.BudgetError):
+        facts |= {"sections": error.sections, "budget_tokens": error.budget_tokens}
+    return facts
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a fact can be sent: numbers, texts, and lists or objects of those."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def error_of(problem: Problem) -> MemoristError:
+    """The error a problem stands for, with its facts; an unknown one is a StoreError."""
+    name = problem.type.removeprefix(_PREFIX)
+    kind = next((kind for kind in _STATUS if name_of(kind) == name), errors.StoreError)
+    facts = dict(problem.facts)
+    if problem.request_id:
+        facts["request_id"] = problem.request_id
+    if kind is errors.BudgetError:
+        return errors.BudgetError(
+            problem.detail,
+            sections=dict(facts.get("sections") or {}),
+            budget_tokens=int(facts.get("budget_tokens") or 0),
+        )
+    return kind(problem.detail or problem.title, **facts)

@@ -1,0 +1,136 @@
+"""The public API as data: every operation with the types of its parameters and result, read by reflection.
+
+The engine's async classes are the one declaration. From it comes the table of HTTP operations (`operations.py`),
+and from that table the routes, the OpenAPI document, the remote client and the MCP tools.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ..memory import AsyncMemory
+from .access import ACCESS, Access
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of an operation."""
+
+    name: str
+    type: Any
+    written: str
+    """The type annotation as written in the source."""
+    kind: str
+    """`positional`, `keyword`, `many` (*args) or `fields` (**kwargs)."""
+    default: Any = inspect.Parameter.empty
+
+    @property
+    def required(self) -> bool:
+        """Whether a caller must give it."""
+        return self.default is inspect.Parameter.empty and self.kind in ("positional", "keyword")
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """A public method: `facts.set`, or `recall` on the memory itself."""
+
+    name: str
+    function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    result: Any
+    written: str
+    """The annotation of the result as written in the source."""
+    doc: str
+    awaited: bool
+    access: Access
+    """The access it needs, see `memorist.protocol.access`."""
+
+    @property
+    def group(self) -> str:
+        """`facts` of `facts.set`; empty for a method of the memory itself."""
+        return self.name.rpartition(".")[0]
+
+
+_KINDS: dict[Any, str] = {
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_POSITIONAL: "many",
+    inspect.Parameter.VAR_KEYWORD: "fields",
+}
+
+
+@cache
+def operations() -> tuple[Operation, ...]:
+    """Every public method of a memory and of its groups, by name."""
+    return tuple(sorted(_found(), key=lambda one: one.name))
+
+
+@cache
+def by_name() -> dict[str, Operation]:
+    """The operations as a dict by name."""
+    return {one.name: one for one in operations()}
+
+
+def memory_class() -> type:
+    """The class whose methods have no group."""
+    return AsyncMemory
+
+
+@cache
+def groups() -> dict[str, type]:
+    """The groups of a memory by name, with their classes."""
+    hints = typing.get_type_hints(AsyncMemory, localns=_names())
+    return {name: typing.get_origin(kind) or kind for name, kind in hints.items() if not name.startswith("_")}
+
+
+def _found() -> Iterator[Operation]:
+    for name, function in _methods(AsyncMemory):
+        yield _operation(name, function)
+    for group, kind in groups().items():
+        for name, function in _methods(kind):
+            yield _operation(f"{group}.{name}", function)
+
+
+def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(kind):
+        value = getattr(kind, name)
+        if not name.startswith("_") and inspect.isfunction(value):
+            yield name, value
+
+
+def _operation(name: str, function: Callable[..., Any]) -> Operation:
+    hints = typing.get_type_hints(function, localns=_names())
+    signature = inspect.signature(function)
+    parameters = tuple(
+        Parameter(one.name, hints[one.name], str(one.annotation), _KINDS[one.kind], one.default)
+        for one in list(signature.parameters.values())[1:]
+    )
+    return Operation(
+        name,
+        function,
+        parameters,
+        hints["return"],
+        str(signature.return_annotation),
+        inspect.getdoc(function) or "",
+        inspect.iscoroutinefunction(function),
+        ACCESS[name],
+    )
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """Types that annotations name but their modules import under TYPE_CHECKING only."""
+    from ..blocking.memory import Memory
+    from ..context import given
+    from ..context.context import Context
+    from ..context.plan import Policy
+    from ..engine.core import Core
+    from ..exporting.exporting import To
+    from ..importing.report import ImportReport
+
+    facades = {"Memory": Memory, "AsyncMemory": AsyncMemory, "Core": Core}
+    return {**vars(given), "Context": Context, "Policy": Policy, "ImportReport": ImportReport, "To": To, **facades}
