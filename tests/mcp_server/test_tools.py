@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -266,5 +267,10 @@ def test_the_registrys_entry_starts_what_is_documented() -> None:
     assert entry["version"] == package["version"] == memorist.__version__
     assert f"mcp-name: {entry['name']}" in (root / "README.md").read_text("utf-8")
     assert len(entry["description"]) <= 100
-    line = [package["runtimeHint"], "--from", package["runtimeArguments"][0]["value"], package["identifier"], "mcp"]
-    assert json.dumps(line[1:]) in (root / "docs" / "mcp.md").read_text("utf-8")
+    assert package["runtimeArguments"] == [{"type": "named", "name": "--from", "value": "memorist[mcp]"}]
+    # The page installs from a checkout, the registry from the index; what they start is the same.
+    started = json.dumps([package["identifier"], "mcp"])[1:]
+    page = (root / "docs" / "mcp.md").read_text("utf-8")
+    assert re.search(
+        rf'"command": "{package["runtimeHint"]}",\s+"args": \["--from", "[^"]+\[mcp\]", {re.escape(started)}', page
+    )

@@ -144,7 +144,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "thread/pop", "pop", *_w("id")),
         ("POST", "thread/fork", "fork", *_w("id")),
         ("PUT", "thread/messages", "replace", *_w("id")),
-        ("GET", "thread/messages", "messages.message", ("cursor", "seq")),
+        ("GET", "thread/messages", "messages", ("cursor", "seq")),
         ("POST", "thread/messages", "append", *_w("id")),
         ("DELETE", "thread/messages", "delete_messages", ("role", "writer")),
         ("GET", "thread/recent", "recent"),
