@@ -1,4 +1,4 @@
-"""Stories of two or three sessions: is what the last question needs in the request, and what is no longer true marked?
+"""Stories of two or three sessions: is what the last question needs in the request?
 
     python bench/recall/stories.py [--part dev|aside] [--data tests/data/stories.jsonl] [--show]
 
@@ -29,15 +29,10 @@ class Judged:
         self.story, self.request, self.tokens = story, request, tokens
         lines = [line.casefold() for line in request.replace("\n  ", " ").splitlines()]
         self.missing = [piece for piece in story["needs"] if not any(piece.casefold() in line for line in lines)]
-        self.stale = [
-            piece
-            for piece in story.get("marked_or_absent", ())
-            if any(piece.casefold() in line and "superseded:" not in line for line in lines)
-        ]
 
     @property
     def right(self) -> bool:
-        return not self.missing and not self.stale
+        return not self.missing
 
 
 def load(path: Path, part: str) -> list[dict[str, Any]]:
@@ -106,7 +101,7 @@ def main() -> None:
         print(f"{kind:14} {sum(one.right for one in judged)} of {len(judged)}")
         for one in judged:
             if not one.right:
-                print(f"    {one.story['id']}: missing {one.missing}, not marked {one.stale}")
+                print(f"    {one.story['id']}: missing {one.missing}")
                 if a.show:
                     print(one.request)
     every = [one for judged in kinds.values() for one in judged]

@@ -66,11 +66,9 @@ def told(story: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_what_a_story_needs_is_in_the_request_and_what_no_longer_holds_is_marked(name: str) -> None:
+def test_what_a_story_needs_is_in_the_request(name: str) -> None:
     lines = told(STORIES[name])
     assert [piece for piece in STORIES[name]["needs"] if not any(piece.casefold() in line for line in lines)] == []
-    stale = STORIES[name].get("marked_or_absent", ())
-    assert [p for p in stale if any(p.casefold() in line and "superseded:" not in line for line in lines)] == []
 
 
 @pytest.mark.parametrize(
@@ -102,51 +100,6 @@ def test_a_fact_that_is_stated_again_takes_the_mark_of_its_retraction_away() -> 
         marks = [(hit.text, hit.superseded_by) for hit in memory.recall("Where do I live?") if hit.kind == "message"]
     assert ("I live in Porto.", None) in marks
     assert [mark for text, mark in marks if text == "I live in Porto." and mark] == []
-
-
-def test_what_was_learned_from_a_revised_message_is_marked_but_not_what_else_it_told() -> None:
-    now = [datetime(2026, 11, 11, 9, 30, tzinfo=UTC)]
-    with open_ram(clock=lambda: now[0]) as org:
-        memory = org.scope(user="ada")
-        told = ["We bank with Santander.", "I live in Leeds, and I'm allergic to walnuts.", "They let us go."]
-        for text in [*told, "We've moved everything from Santander to Monzo.", "The removal van came on Friday."]:
-            memory.threads.append(memory.threads.create("user:ada").id, {"role": "user", "content": text})
-            org.process(FactExtractor)
-            now[0] += timedelta(hours=5)
-        hits = memory.recall("bank with Santander, walnuts allergy, Leeds", top_k=12)
-    marked = {(hit.kind, hit.text): bool(hit.superseded_by) for hit in hits}
-    assert marked["message", "We bank with Santander."] and marked["learning", "We bank with Santander"]
-    assert marked["message", "I live in Leeds, and I'm allergic to walnuts."] and marked["fact", "location: Leeds"]
-    assert [old for (kind, text), old in marked.items() if kind == "fact" and "allergy" in text] == [False]
-
-
-def test_a_message_tells_of_the_subject_of_the_fact_that_was_taken_from_it() -> None:
-    with open_ram() as org:
-        memory = org.scope(user="ada")
-        for text in ("I'm a paralegal, been one for years.", "They let me go last week."):
-            memory.threads.append(memory.threads.create("user:ada").id, {"role": "user", "content": text})
-            org.process(FactExtractor)
-        hits = memory.recall("paralegal", top_k=5)
-    assert {hit.text: bool(hit.superseded_by) for hit in hits} == {
-        "I'm a paralegal, been one for years.": True,
-        "role: paralegal": True,
-        "They let me go last week.": False,
-    }
-
-
-def test_health_told_in_passing_is_quoted_in_the_block_until_it_is_taken_back() -> None:
-    def block(*said: str) -> list[str]:
-        with open_ram() as org:
-            memory = org.scope(user="ada")
-            for text in said:
-                memory.threads.append(memory.threads.create("user:ada").id, text)
-                org.process(FactExtractor)
-            return [line.text for line in memory.profile.block("ada") if line.lane == "safety"]
-
-    told = "They put sesame in the dressing and my throat closed up."
-    assert block(told, "Why is the sky blue?") == [f"said: {told}"]
-    assert block("I'm allergic to peanuts.") == ["allergic to peanuts"]
-    assert block("I'm allergic to peanuts.", "I'm no longer allergic to peanuts.") == []
 
 
 def test_answers_that_stand_in_long_documents_are_in_the_request() -> None:

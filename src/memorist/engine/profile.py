@@ -9,15 +9,12 @@ import msgspec
 
 from ..errors import UsageError
 from ..kinds import fact_text
-from ..messages.message import Message
 from ..records import Fact, Learning
 from ..values import Json, as_list, check_name
 from .core import Core
 from .derive.catching_up import catch_up
 from .facts.facts import Facts
 from .learnings import Learnings
-from .recall.candidates import SUPERSEDED
-from .recall.revisions import listed_statements, revised_lines
 from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
@@ -32,10 +29,7 @@ LIKELY = 0.5
 MANY_FACTS = 1_000
 """A user with more facts than this has only those of important topics read."""
 MOST_FACTS = 24
-IN_PASSING = 4
-"""How many statements about somebody's health are quoted from which no fact was taken."""
 BELIEVED = ("user", "system", "processor", "assistant")
-LONGEST_QUOTE = 200
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
 
@@ -121,13 +115,7 @@ class Profile:
         known = [fact for fact in await self._known(ns) if fact.confidence >= LIKELY and fact.trust in BELIEVED]
         told = sorted(map(_told, known), key=lambda one: one[:3])
         lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
-        named = [fact for fact in known if "." in fact.key and _told(fact)[1] == "safety"]
-        passing = await self._told_in_passing(ns, {id for fact in named for id in fact.sources})
-        lines += passing
         learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
-        said: dict[str, tuple[tuple[str, ...], Any]] = {fact.id: (fact.sources, fact.updated_at) for fact in known}
-        said |= {f"{ns}/{one.id}": (one.sources, one.updated_at) for one in learned}
-        said |= {line.source: ((line.source,), None) for line in passing}
         sure = [one for one in learned if one.confidence > SURE]  # most used first
         # All learnings from the user's own words; of others only the most used.
         noted = [one for one in sure if one.sources or one.type == "correction"]
@@ -137,24 +125,7 @@ class Profile:
                 lane = "corrections" if one.type == "correction" else "wishes"
                 lines.append(ProfileLine(one.content, lane, f"{ns}/{one.id}", one.trust))
         rest = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane == "facts"]
-        return [*await revised_lines(self._core, ns, [*lines, *rest[:MOST_FACTS]], said), *await self._now(name)]
-
-    async def _told_in_passing(self, ns: str, read: set[str]) -> list[ProfileLine]:
-        """Statements about somebody's health from which no fact that names it was `read`, oldest first.
-
-        Replaced statements are left out.
-        """
-        from ..context.profile import ProfileLine
-        from ..recall.revision import quoted
-        from ..recall.signals import alarm
-
-        told = [
-            entry for entry in await listed_statements(self._core, ns, "alarming")
-            if entry.id not in read and SUPERSEDED not in entry.metadata
-        ][:IN_PASSING]  # fmt: skip
-        found = await self._core.get_many(Message, [(one.parent, one.seq) for one in told]) if told else []
-        said = [(message.id, alarm(message.text)) for message in reversed(found) if message is not None]
-        return [ProfileLine(f"said: {quoted(text, LONGEST_QUOTE)}", "safety", id) for id, text in said if text]
+        return [*lines, *rest[:MOST_FACTS], *await self._now(name)]
 
     async def _known(self, ns: str) -> list[Fact]:
         facts = await self._facts.list(ns, limit=MANY_FACTS)

@@ -13,17 +13,12 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from memorist.languages import UNSPACED, languages
-from memorist.languages import language_of as language_code
+from memorist.languages import language_of
 from memorist.languages.stemmed import STOP_WORDS
 
 _NORDIC = ("danish", "norwegian", "swedish")
 _SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
 """The unstressed e before l that Nordic plurals drop, with the doubling before it: sykkel, sykler; nøkkel, nøkler."""
-SHORT = 8
-"""A text of at most so many words may be in any language that it has a word of."""
-NEARLY = 0.6
-"""A language may be the one of a text if it fits at least this well in relation to the one that fits best."""
 LONGEST_WORD = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM = 64
@@ -47,24 +42,6 @@ _SCRIPTS = (
     (re.compile("[\u0900-\u097f]"), "hindi"),
 )
 _LOCK = Lock()
-_SPELLING = (
-    (re.compile("ñ"), ("spanish",)),
-    (re.compile("[ãõ]|ç[ãõ]"), ("portuguese",)),
-    (re.compile("[áíóú]"), ("spanish", "portuguese")),
-    (re.compile("[øæ]"), ("danish", "norwegian")),
-    (re.compile("å"), ("swedish", "danish", "norwegian")),
-    (re.compile("[äö]"), ("swedish", "finnish", "german")),
-    (re.compile("ää|öö|yy|yö|öy|äy|äi|öi|iö|[äö].*(?:aa|ii|uu)|(?:aa|ii|uu).*[äö]"), ("finnish",)),
-    (re.compile("ü"), ("german",)),
-    (re.compile("[èòù]"), ("italian", "french")),
-    (re.compile("[êîœëï]"), ("french",)),
-)
-"""Letters that only a few languages use, and those languages."""
-_LATIN = tuple(name for name in STOP_WORDS if name not in ("english", "russian"))
-_SHARED = STOP_WORDS["english"].intersection(frozenset().union(*(STOP_WORDS[name] for name in _LATIN)))
-"""English stop words that are also stop words of another language, so they say little about the language."""
-_SURE = STOP_WORDS["english"] - _SHARED
-_OWN = {name: STOP_WORDS[name] - STOP_WORDS["english"] for name in _LATIN}
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "ru": "russian", "el": "greek", "ar": "arabic", "hi": "hindi", "da": "danish",
@@ -91,63 +68,14 @@ def words(text: str) -> list[str]:
     return (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
 
 
-def language_of(found: list[str], usual: str | None = None) -> str | None:
-    """Guess the Snowball language of normalised words; None where there are too few to tell.
-
-    It counts stop words that are not also English ("a", "i" and "in" tell little) and words with letters of the
-    language. Where two languages score the same, `usual` wins.
-    """
-    english = STOP_WORDS["english"]
-    sure = plain = 0
-    for word in found:
-        if word in english:
-            plain += 1
-            sure += word not in _SHARED
-    if sure * 5 >= len(found) > 0:
-        return "english"
-    spelled = _spelled(found)
-    score = {name: sum(word in own for word in found) + spelled.get(name, 0.0) for name, own in _OWN.items()}
-    best = max(score, key=lambda name: (score[name], name == usual))
-    if score[best] >= (1 if usual == best and not plain else 2) and score[best] > max(2 * sure, plain - 1):
-        return best
-    return "english" if plain and (sure or usual is None) else None
+def stemmer_of(text: str) -> str | None:
+    """The Snowball name of a text's language; None where it cannot be told or has no stemmer."""
+    return _CODES.get(language_of(text) or "")
 
 
-@lru_cache(64)
-def likely_codes(text: str) -> tuple[str, ...]:
-    """The ISO codes of the languages a text may be in, English first: only the guessed one, or all with topics."""
-    plain = normalise(text)
-    if not plain.isascii() and _IS_UNSPACED.search(plain):
-        code = language_code(plain)
-        return languages() if code is None else ("en",) if code == "en" else ("en", code)
-    found = words(plain)
-    return _any_of(found) if len(found) <= SHORT or language_of(found) != "english" else ("en",)
-
-
-def _any_of(found: list[str]) -> tuple[str, ...]:
-    """English and the languages with topics that fit words nearly best, by stop words and letters.
-
-    All of them for a few words that fit none; more words without any stop word are in no language.
-    """
-    spelled, names = _spelled(found), {code: _CODES[code] for code in languages() if _CODES.get(code) in _OWN}
-    score = {code: sum(word in _OWN[name] for word in found) + spelled.get(name, 0.0) for code, name in names.items()}
-    best = max(score.values())
-    if not best and len(found) <= SHORT and _SURE.isdisjoint(found):
-        return tuple(code for code in languages() if code not in UNSPACED)
-    return ("en", *(code for code, value in score.items() if value > 0 and value >= NEARLY * best))
-
-
-def _spelled(found: list[str]) -> dict[str, float]:
-    """How many words have letters typical of each language; a word counts half where several languages share them."""
-    out: dict[str, float] = {}
-    for word in found:
-        if word.isascii():
-            continue
-        for letters, names in _SPELLING:
-            if letters.search(word):
-                for name in names:
-                    out[name] = out.get(name, 0.0) + (1.0 if len(names) == 1 else 0.5)
-    return out
+def stemming_language(text: str, usual: str | None = None) -> str:
+    """The Snowball name of the language that a text is stemmed by: its own, or else `usual` or English."""
+    return stemmer_of(text) or usual or "english"
 
 
 def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
@@ -156,13 +84,12 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
     `language` is an ISO code or a Snowball name; without it the language is guessed. Where the text is too short for a
     guess, `usual` (a Snowball name) is used, or else English.
     """
-    found = words(text)
-    chosen = _CODES.get(language, language) if language else language_of(found, usual) or usual or "english"
+    chosen = _CODES.get(language, language) if language else stemming_language(text, usual)
     known = _KNOWN.get(chosen, {})
     if len(known) > MOST_KNOWN:
         known.clear()
     out: list[str] = []
-    for word in found:
+    for word in words(text):
         terms = known.get(word)
         if terms is None:
             terms = _terms(word, chosen)
@@ -195,7 +122,7 @@ def query_terms(text: str, language: str | None = None, usual: str | None = None
     """
     terms = dict.fromkeys(tokens(text, language, usual))
     if language is None:
-        guessed = language_of(words(text), usual) or usual or "english"
+        guessed = stemming_language(text, usual)
         for other in dict.fromkeys((usual or "english", "english")):
             if other != guessed:
                 terms.update(dict.fromkeys(tokens(text, other)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from memorist.recall.analyze import language_of, tokens, words
+from memorist.recall.analyze import stemming_language, tokens
 
 CUT = "…"
 """Marks where text was left out."""
@@ -135,7 +135,7 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
 def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
     """The relevance of each piece: the sum of the weights of the question's terms in it, rare terms weighing more."""
     wanted = set(terms)
-    language = language_of(words(" ".join(piece.text for piece in pieces[:HEAD]))) or "english"
+    language = stemming_language(" ".join(piece.text for piece in pieces[:HEAD]))
     has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
     spread = {term: sum(term in found for found in has) for term in wanted}
     weight = {term: math.log(1 + len(pieces) / n) for term, n in spread.items() if n}

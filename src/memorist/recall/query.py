@@ -11,8 +11,7 @@ import msgspec
 
 from memorist.languages import rules
 from memorist.languages.stemmed import STOP_WORDS
-from memorist.recall.alike import terms_alike
-from memorist.recall.analyze import language_of, normalise, query_terms, tokens, words
+from memorist.recall.analyze import normalise, query_terms, stemming_language, tokens, words
 from memorist.recall.entry import ASSISTANT_NAMES
 from memorist.recall.moments import Interval, find_dates
 
@@ -46,8 +45,6 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """The text to embed: without speakers' names and dates, which would dominate the vector."""
     content_text: str = ""
     """The same without stop words, for embedders that only average word vectors."""
-    alike: tuple[str, ...] = ()
-    """Terms of like meaning to those, to search documents for; the others are found by their vectors."""
     speakers: tuple[str, ...] = ()
     """Speakers asked about, in order of mention."""
     dates: tuple[Interval, ...] = ()
@@ -91,7 +88,6 @@ def analyse(
         pairs=frozenset(pairwise(ordered)),
         embed_text=kept,
         content_text=content(kept),
-        alike=tuple(term for term in terms_alike(kept) if term not in terms)[:MAX_TERMS],
         speakers=tuple(named),
         dates=tuple(dates),
         kind=next((name for name, pattern in _KINDS if pattern.search(text)), "other"),
@@ -99,7 +95,7 @@ def analyse(
         past=bool(_PAST.search(text)),
         bare=_bare(text),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
-        language=language or language_of(words(kept), usual) or usual or "english",
+        language=language or stemming_language(kept, usual),
         now=now,
     )
 

@@ -2,8 +2,7 @@
 
 The first ranking compares a question with a whole passage. One sentence of it answers, often in other words, and the
 mean of a passage's word vectors hides that. Here each word of the question is compared with each word of a sentence,
-and the best match of each counts (rare words more). A sentence also gains if it has what the question asks for: a sum
-of money, a time, a name. English only: the patterns of questions and answers are.
+and the best match of each counts (rare words more). English only: the word vectors are.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memorist.languages import rules
-from memorist.recall.alike import content_words, words_alike
+from memorist.languages.stemmed import STOP_WORDS
 from memorist.recall.analyze import tokens, words
 from memorist.recall.passage import ROW, sentences
 
@@ -26,15 +24,8 @@ Ints = NDArray[np.int64]
 WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 """Words → one vector each, whose length says how much the word weighs in a sum."""
 
-_RULES = rules("en", "answers", "talk")
-_ASKED = _RULES.each("asked")
-_GIVEN = dict(_RULES.each("given"))
 COSINE_NUMBERS = 128
 """How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
-ALIKE = 0.8
-"""The likeness of two words that are listed as of like meaning; a word vector of 256 numbers knows few of them."""
-NUMERIC = frozenset({"phone", "money", "duration", "date"})
-"""Kinds of answers that have a number in them."""
 _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
 
 
@@ -62,6 +53,12 @@ class Split(msgspec.Struct, frozen=True):
     """The same words, those of each sentence followed by those of its passage's heading."""
     headed_starts: Ints
     vocabulary: list[str]
+
+
+def content_words(text: str) -> list[str]:
+    """The words of an English text in lower case, without stop words."""
+    stop = STOP_WORDS["english"]
+    return [word for word in words(text) if word not in stop]
 
 
 def split(passages: Sequence[Passage]) -> Split:
@@ -109,7 +106,7 @@ def features(question: str, found: Split, passages: Sequence[Passage], vectors: 
         return {}
     every = vectors([*found.vocabulary, *asked])
     size = len(found.vocabulary)
-    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every, words_alike(question))
+    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every)
     length = np.linalg.norm(every[size:], axis=1)
     weight = np.minimum(rarity[size:], math.log(1 + len(passages) / 3)) * length
     weight = weight / (weight.sum() or 1.0)
@@ -123,7 +120,7 @@ def features(question: str, found: Split, passages: Sequence[Passage], vectors: 
         "cosine": _cosine(found, every, rarity, size),
     }
     out = {name: (value - value.mean()) / (value.std() + 1e-6) for name, value in out.items()}
-    return {**out, "first": score, **_form(question, found)}
+    return {**out, "first": score, **_form(found)}
 
 
 def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
@@ -139,10 +136,8 @@ def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
     return result
 
 
-def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32], alike: Mapping[str, set[str]]) -> Floats:
+def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
     """The cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
-
-    It is at least `ALIKE` for words that are listed as `alike`.
 
     The mean of all words is taken out first: it is what any two words have in common.
     """
@@ -154,9 +149,6 @@ def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32], al
     for place, word in enumerate(found.vocabulary):
         begins.setdefault(word[:2], []).append(place)
     for row, word in enumerate(asked):
-        for other in alike.get(word, ()):
-            near = _of_stem(other, begins, found.vocabulary)
-            out[row, near] = np.maximum(out[row, near], ALIKE)
         out[row, _of_stem(word, begins, found.vocabulary)] = 1.0
     return out
 
@@ -194,16 +186,10 @@ def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int)
     return result
 
 
-def _form(question: str, found: Split) -> dict[str, Floats]:
-    """Whether each sentence has what the question asks for, and what it is: a heading, short or long."""
-    asked = [name for name, pattern in _ASKED if pattern.search(question)]
-    if NUMERIC.intersection(asked):
-        asked.append("number")
-    zero = np.zeros(len(found.texts))
-    out = {f"gives_{name}": _has(_GIVEN[name], found.texts) if name in asked else zero for name in _GIVEN}
+def _form(found: Split) -> dict[str, Floats]:
+    """What each sentence is: a heading, short or long."""
     lengths = np.diff(np.append(found.starts, len(found.flat)))
     return {
-        **out,
         "heading": _has(_HEADING, found.texts),
         "length": np.log(lengths),
     }
@@ -220,16 +206,6 @@ WEIGHTS: Mapping[str, float] = {
     "match_passage_square": -0.88,
     "cosine": 0.32,
     "first": 0.36,
-    "gives_phone": 1.16,
-    "gives_money": 1.32,
-    "gives_duration": 1.59,
-    "gives_date": 1.36,
-    "gives_name": 1.03,
-    "gives_number": 1.64,
-    "gives_permission": 0.69,
-    "gives_place": 0.89,
-    "gives_way": 0.41,
-    "gives_reason": 0.66,
     "heading": -1.29,
     "length": -0.09,
 }

@@ -10,18 +10,13 @@ import math
 import re
 
 from memorist.languages import rules
-from memorist.recall.analyze import likely_codes, words
-from memorist.recall.passage import sentences
-from memorist.recall.restated import LONGEST
-from memorist.recall.revision import sign_of_change
-from memorist.recall.subjects import told_of, turned
+from memorist.recall.analyze import words
 
 NAMES = (
     "words", "asks", "times", "reacts", "first", "second",
-    "names", "standing", "numbers", "orders", "revises", "alarms", "tells", "turns",
+    "names", "standing", "numbers", "orders",
 )  # fmt: skip
-"""The meaning of each byte: `words` is 25 · log(1 + number of words), `tells` and `turns` have a bit for each of the
-`subjects`, the others are shares of 255."""
+"""The meaning of each byte: `words` is 25 · log(1 + number of words), the others are shares of 255."""
 
 _RULES = rules("en", "signals", "talk")
 _TIMES = _RULES.times
@@ -33,13 +28,12 @@ _NUMBERS = _RULES.numbers
 _ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
 _FIRST = _RULES.words("first")
 _SECOND = _RULES.words("second")
-_WORD = re.compile(r"[^\W\d_]+'?")
 _HEAD = 1200
 """Only the first so many characters are read, to bound the cost for long texts."""
 
 
-def signals(text: str, *, own: bool = True) -> bytes:
-    """One byte per name in `NAMES`; what only people's own words tell is not looked for where they are not `own`."""
+def signals(text: str) -> bytes:
+    """One byte per name in `NAMES`."""
     head = text[:_HEAD].replace("’", "'")
     found = words(head)
     count = max(1, len(found))
@@ -58,31 +52,8 @@ def signals(text: str, *, own: bool = True) -> bytes:
             255 * bool(_STANDING.search(head)),
             255 * bool(_NUMBERS.search(head)),
             255 * bool(_ORDERS.search(head)),
-            *(_of_people(text) if own else bytes(4)),
         )
     )
-
-
-def _of_people(text: str) -> tuple[int, int, int, int]:
-    return (0, 128, 255)[sign_of_change(text)], 255 * bool(alarm(text)), told_of(text), turned(text)
-
-
-def alarm(text: str) -> str:
-    """The sentence of a text that tells of somebody's allergy, illness or disability; "" if there is none.
-
-    The text must be about the speaker or their family, and the sentence no question and no denial.
-    """
-    if len(text) > LONGEST:
-        return ""
-    for code in likely_codes(text):
-        told = rules(code, "signals", "talk")
-        mine = told.words("first")
-        if not told.alarms.search(text) or (mine and mine.isdisjoint(_WORD.findall(text.casefold()))):
-            continue
-        for sentence in sentences(text):
-            if told.alarms.search(sentence) and not told.denied.search(sentence) and not _ASKS.search(sentence):
-                return sentence.strip()
-    return ""
 
 
 def _share(value: float, full: float) -> int:

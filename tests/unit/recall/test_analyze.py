@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.recall.analyze import language_of, normalise, query_terms, token_string, tokens, words
+from memorist.recall.analyze import normalise, query_terms, stemmer_of, token_string, tokens, words
 
 
 def test_words_are_case_folded_stemmed_and_freed_of_stop_words() -> None:
@@ -52,7 +52,7 @@ def test_combining_vowels_stay_in_their_word() -> None:
     ],
 )
 def test_the_language_is_told_by_its_small_words(text: str, language: str | None) -> None:
-    assert language_of(words(text)) == language
+    assert stemmer_of(text) == language
 
 
 def test_a_text_too_short_to_tell_is_in_the_usual_language() -> None:
@@ -93,23 +93,6 @@ def test_what_is_written_is_found_by_asking_for_the_same(text: str) -> None:
 @given(st.text())
 def test_normalising_twice_changes_nothing_more(text: str) -> None:
     assert words(normalise(text)) == words(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "usual", "language"),
-    [
-        ("I live in Porto", None, "english"),
-        ("I met José in Peñafiel", None, "english"),
-        ("Me robaron la bicicleta delante de la estación.", "spanish", "spanish"),
-        ("I bambini collezionano francobolli da anni.", "italian", "italian"),
-        ("Vi målade köket ljusgrönt i våras.", None, "swedish"),
-        ("Min cykel blev stjålet foran stationen.", "danish", "danish"),
-        ("I juli skal vi padle på Mjøsa.", "norwegian", "norwegian"),
-        ("Työkaverini järjestävät läksiäiset Pentille.", None, "finnish"),
-    ],
-)
-def test_words_of_two_languages_tell_neither(text: str, usual: str | None, language: str) -> None:
-    assert (language_of(words(text), usual) or usual) == language
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ from ...stores.base import EntryFilter
 from ..core import Core
 
 KINDS = tuple(FINDABLE)
-ALIKE_PASSAGES = 24
-"""How many passages of documents are searched by words of like meaning."""
 SUPERSEDED = "memorist.superseded"
 """The metadata key of an entry that names the fact which replaced what was said there."""
 READABLE = 5_000
@@ -125,7 +123,6 @@ class Candidates:
             if mark.detail.get("assistant", 0):
                 # Standing wishes to an assistant may matter for any question, whatever its words.
                 beside += [(ns, *item[2:]) for item in mark.detail.get("standing", ())]
-            beside += [(ns, "message", parent, id) for _, parent, id in mark.detail.get("revising", ())]
             for key in beside:
                 wanted.setdefault(key, None)
         await self._add(wanted, found)
@@ -155,7 +152,6 @@ class Candidates:
             found.counts[term] = found.counts.get(term, 0) + number
         if scoped.lexical is not None:
             keys = [(scoped.ns, *whole(key)) for key, _ in scoped.lexical.search(self._query.terms, count)]
-            keys += [(scoped.ns, *key) for key in _passages_like(scoped.lexical, self._query, mark)]
             await self._add(dict.fromkeys(keys, scoped), found)
             return [key[1:] for key in keys if key in found.entries]
         searching: Any = self._core.store
@@ -167,13 +163,7 @@ class Candidates:
             )
             return got
 
-        worded = await self._searched(search, found)
-        if mark.detail.get("documents") and (others := self._query.alike):
-            counted = await self._frequency(scoped, others, entries)
-            if terms := select_terms(others, counted, entries):
-                near = await search(self._asked.searches[0])
-                found.add([entry for entry in near if entry.kind == "document"][:ALIKE_PASSAGES])
-        return worded
+        return await self._searched(search, found)
 
     async def _searched(self, search: Callable[[EntryFilter], Awaitable[list[Entry]]], found: Found) -> list[Key]:
         """Add what a store's search finds; returns the keys of those that pass the filters, best first."""
@@ -329,14 +319,6 @@ def slim(kind: Any, parent: Any, id: Any) -> Any:
 def whole(key: Any) -> Key:
     """The kind, parent and id of a key made by `slim`."""
     return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
-
-
-def _passages_like(lexical: Any, query: Any, mark: Mark) -> list[Key]:
-    """Keys of passages that say the question's words in words of like meaning, best first."""
-    if not mark.detail.get("documents") or not query.alike:
-        return []
-    found = [whole(key) for key, _ in lexical.search(query.alike, 4 * ALIKE_PASSAGES)]
-    return [key for key in found if key[0] == "document"][:ALIKE_PASSAGES]
 
 
 def _linked(entries: Iterable[Entry]) -> list[Key]:

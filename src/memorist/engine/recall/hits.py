@@ -16,12 +16,12 @@ from ...records import Fact, FactVersion
 from ..core import Core
 from .pools import Pool, in_order
 from .reranking import RERANKED, Verdict
-from .revisions import Revisions, told
 
 PASSAGES = 160
 """How many candidates are looked at for passages of documents, whose order their sentences then decide."""
 OTHER_SHARE = 0.9
 """The weight of a hit found by another wording or a further question, relative to one found by the question itself."""
+QUOTE_CHARACTERS = 120
 REPLACED_PENALTY = 2.0
 """By how many standard deviations the reranker's score of a superseded text is lowered, as rerankers do not know it."""
 
@@ -122,7 +122,7 @@ class Hits:
             )
             for place, scored in enumerate(picked, 1)
         ]  # fmt: skip
-        return await Revisions(self._core, pools, demote=not pools[0].query.past).marked(hits, picked)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
     async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
         """What replaced superseded hits, by the fact's id: its present text, or the statement that retracted it."""
@@ -144,7 +144,7 @@ class Hits:
             return None
         thread, _, place = last[0].source.rpartition("#")
         message = await self._core.get(Message, thread, int(place))
-        return None if message is None else told(message.text, last[0].updated_at)
+        return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
         """The same candidates with their texts; those whose record was deleted are left out."""
@@ -176,6 +176,12 @@ class Hits:
             for entry, record in zip(entries, got, strict=True)
             if record is not None
         }
+
+
+def quote_start(text: str) -> str:
+    """The start of a statement in one line, to quote it beside something else."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= QUOTE_CHARACTERS else plain[:QUOTE_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
 
 def _by_sentences(question: str, picked: list[Any], words: Any, most: int) -> list[Any]:

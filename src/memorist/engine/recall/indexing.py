@@ -31,10 +31,6 @@ SPEAKERS = 64
 STANDING = 32
 """How many standing wishes of a namespace are candidates of every question: instructions before preferences, newest
 first."""
-REVISING = 32
-"""How many of the newest statements with a sign of change ("no longer", "now") are candidates of every question."""
-ALARMING = 8
-"""How many of the newest statements about somebody's health are kept for the profile block."""
 HEAD = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
@@ -306,14 +302,14 @@ def usual_language(details: Sequence[Any]) -> str | None:
 def _analysed(
     drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, detail: Any
 ) -> tuple[list[Entry], dict[str, int]]:
-    from ...recall.analyze import language_of, token_string, words
+    from ...recall.analyze import stemmer_of, token_string
     from ...recall.entry import MAX_CONTEXT_TERMS
     from ...recall.signals import signals
 
     out = []
     languages: dict[str, int] = dict((detail or {}).get("languages") or {})
     for draft in drafts:
-        if (language := language_of(words(draft.text[:HEAD]))) is not None:
+        if (language := stemmer_of(draft.text[:HEAD])) is not None:
             languages[language] = languages.get(language, 0) + 1
     usual = usual_language([{"languages": languages}])
     for i, draft in enumerate(drafts):
@@ -324,7 +320,7 @@ def _analysed(
                 stamp=stamp,
                 terms=token_string(draft.text, usual=usual),
                 context_terms=" ".join(around[:MAX_CONTEXT_TERMS]),
-                signals=signals(draft.text, own=_said_by_a_person(draft.entry)),
+                signals=signals(draft.text),
                 embedder=name,
                 vector=None if vectors is None else vectors[i],
             )
@@ -377,12 +373,11 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
     from ...recall.entry import is_assistant
     from ...recall.signals import NAMES
 
-    standing_at, orders_at, revises_at, alarms_at = map(NAMES.index, ("standing", "orders", "revises", "alarms"))
+    standing_at, orders_at = map(NAMES.index, ("standing", "orders"))
     old: dict[str, Any] = detail or {}
     speakers = dict.fromkeys(old.get("speakers", ()))
     terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
     messages = old.get("messages", 0)
-    revising, alarming = ([tuple(item) for item in old.get(name, ())] for name in ("revising", "alarming"))
     for entry in entries:
         terms += entry.terms.count(" ") + 1
         messages += entry.kind == "message"
@@ -394,10 +389,6 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         if entry.kind == "learning" or (own and (entry.signals[standing_at] or entry.signals[orders_at])):
             weight = 1 if entry.kind == "learning" or entry.signals[orders_at] else 0
             standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
-        if own and entry.signals[revises_at]:
-            revising.append((to_micros(entry.created_at), entry.parent, entry.id))
-        if own and entry.trust == "user" and entry.signals[alarms_at]:
-            alarming.append((to_micros(entry.created_at), entry.parent, entry.id))
     standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
     return {
         "entries": old.get("entries", 0) + len(entries),
@@ -407,8 +398,6 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         "documents": old.get("documents", 0) + sum(entry.kind == "document" for entry in entries),
         "speakers": list(speakers),
         "standing": sorted(standing, reverse=True)[:STANDING],
-        "revising": sorted(set(revising), reverse=True)[:REVISING],
-        "alarming": sorted(set(alarming), reverse=True)[:ALARMING],
     }
 
 

@@ -52,6 +52,25 @@ class FindingTests:
         assert (fact.text, fact.superseded_by) == ("location: Porto", None)
         assert fact.created_at == (await memory.facts.get(NS, "location")).updated_at
 
+    async def test_only_a_newer_version_of_the_same_fact_marks_a_hit_whatever_the_words_say(self, memory: Any) -> None:
+        said = [
+            ("user", "I live in Oslo, near the old harbour."),
+            ("assistant", "Oslo near the old harbour, noted."),
+            ("user", "We no longer live with plants: we moved house plants to the balcony in Oslo."),
+            ("user", "The harbour budget is 40,000."),
+            ("user", "The harbour budget is 32,500 now."),
+        ]
+        await memory.threads.create(NS, id="t")
+        receipts = await memory.threads.append("t", *({"role": role, "content": text} for role, text in said))
+        hits = await memory.recall("Oslo harbour budget", namespaces=NS, top_k=2)
+        assert len(hits) == 2 and [hit.superseded_by for hit in hits] == [None, None]
+        await memory.facts.set(NS, "city", "Oslo", source=receipts[0].message.id)
+        await memory.facts.set(NS, "city", "Porto")
+        for top_k in (1, 2, 5, 20):
+            marks = {hit.id: hit.superseded_by for hit in await memory.recall("Oslo", namespaces=NS, top_k=top_k)}
+            assert len(marks) <= top_k
+            assert "Porto" in str(marks.pop("t#1", "Porto")) and not any(marks.values())
+
     async def test_a_hit_says_what_it_is_and_why_it_was_found(self, memory: Any, org: str) -> None:
         await memory.threads.append("t", "Hello.", "The persimmon tree is ill.", create=NS)
         [hit, *_] = await memory.recall("persimmon tree", namespaces=NS)
