@@ -68,6 +68,26 @@ def test_several_loops_and_threads_use_one_memory_at_once(url: Any) -> None:
         assert len({message.text for message in said}) == 60
 
 
+@pytest.mark.parametrize("blocking", [True, False])
+def test_what_one_side_forgets_the_other_has_no_longer_in_ram(url: Any, blocking: bool) -> None:
+    with Memory(url, **QUIET) as memory:
+        memory.facts.set("user:ada", "boat", "zqxkayak")
+        memory.threads.append("talk", "The zqxkayak is under the pier.", create="user:ada")
+
+        async def recalled() -> Any:
+            return await memory.aio.recall("zqxkayak", namespaces="user:ada")
+
+        async def forget() -> Any:
+            return await memory.aio.forget(user="ada")
+
+        assert memory.recall("zqxkayak", namespaces="user:ada") and asyncio.run(recalled())
+        report = memory.forget(user="ada") if blocking else asyncio.run(forget())
+        assert report.complete
+        for handle in (memory._engine, memory.aio):
+            assert "zqxkayak" not in repr([handle._core.shared.threads, handle._core.shared.jobs])
+            assert not [key for key in handle._core.shared.scopes._kept if key[0] == "default"]
+
+
 def test_closing_one_side_closes_both(url: Any) -> None:
     memory = Memory(url, **QUIET)
     twin = memory.aio

@@ -185,19 +185,35 @@ async def test_ending_archives_a_long_talk(memory: Any, run: Run) -> None:
     assert "summary" in kinds
 
 
-async def test_the_same_question_is_retrieved_once_until_something_is_written(memory: Any, run: Run) -> None:
+async def test_the_same_question_sees_what_was_written_since(memory: Any, run: Run) -> None:
     await do(memory.facts.set("user:ada", "city", "Lisbon"))
     talk = memory.session(user="ada")
     first = (await do(talk.context("Which city?"))).messages()
     assert "Lisbon" in str(first)
     assert (await do(talk.context("Which city?"))).messages() == first
-    assert (await do(talk.state())).reused == 1
     await do(memory.facts.set("user:ada", "city", "Porto"))
     later = str((await do(talk.context("Which city?"))).messages())
     assert "Porto" in later and "Lisbon" not in later
-    assert (await do(talk.state())).reused == 1
     await do(memory.facts.delete("user:ada", "city"))
     assert "Porto" not in str((await do(talk.context("Which city?"))).messages())
+
+
+async def test_the_first_turn_is_one_transaction_with_its_thread(
+    memory: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, commits = memory._core.store, []
+    apply = store.apply
+
+    async def counting(changes: Any, **options: Any) -> Any:
+        commits.append(changes)
+        return await apply(changes, **options)
+
+    monkeypatch.setattr(store, "apply", counting)
+    for talk in (memory.session(user="ada"), memory.session("own-id", user="ada")):
+        for number in (1, 2):
+            commits.clear()
+            receipts = await do(talk.add(sentence(number), "Noted."))
+            assert len(commits) == 1 and receipts[0].message.seq == 2 * number - 1
 
 
 async def test_a_retrieval_that_expired_is_not_served_again(memory: Any, clock: FakeClock, run: Run) -> None:

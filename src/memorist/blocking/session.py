@@ -36,11 +36,11 @@ class Session:
 
     @property
     def thread(self) -> str:
-        """The id of the thread; a new one is written by `with`, `start` or the first turn."""
+        """The id of the thread; if there is none, it is created by `with`, `start` or the first turn."""
         return self._engine.thread
 
     def start(self) -> Self:
-        """Check that the thread exists, or create a new one without waiting for the first turn.
+        """Create the thread if it does not exist, without waiting for the first turn.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
@@ -53,7 +53,8 @@ class Session:
     def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
         """Add a turn: the user's message, the assistant's, and any tool calls and results between them.
 
-        Plain texts alternate between user and assistant. The turn is committed as a whole; `key` makes it idempotent.
+        Plain texts alternate between user and assistant. The turn is committed as a whole, with its thread if that is
+        new; `key` makes it idempotent.
 
         Raises `InvalidValue` for a turn that no provider would accept, such as a tool result without its call.
 

@@ -177,6 +177,17 @@ class Shared:
             warn("reading goes on without writing %s: %s", part, problem)
         self.note(part, problem)
 
+    def drop_cached(self, org: str) -> None:
+        """Drop what this process caches of an org in RAM, for blocking and for awaiting callers: part of it was
+        forgotten."""
+        other = None if self.twin is None else self.twin.beside(self)
+        for shared in (self, other):
+            if shared is not None:
+                shared.scopes.drop(org)
+                for cache in (shared.threads, shared.jobs):
+                    for key in [key for key in list(cache) if key[0] == org]:
+                        cache.pop(key, None)
+
     async def open(self) -> None:
         """Open the store on first use."""
         if self._opened:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engine.sessions.session import AsyncSession, Ended, SessionState, Turn, _spoken
+from ..engine.sessions.session import AsyncSession, Ended, Turn, spoken_messages
 from ..engine.threads.receipts import MessageReceipt
-from ..engine.threads.threads import Threads
-from ..errors import NotFound
 
 
 class RemoteSession(AsyncSession):
@@ -19,15 +17,13 @@ class RemoteSession(AsyncSession):
     async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
         """Append a turn, in one request."""
         self._check_open()
-        if not self._written:
-            await self.start()
-        given = _spoken(messages)
-        turn = Turn(tuple(given), self._turns + 1)
+        turn = Turn(tuple(spoken_messages(messages)), self._turns + 1)
         keep = bool(self._should_persist(turn))
         receipts: list[MessageReceipt] = await self._remote.call(
-            "turns.add", id=self.thread, messages=given, session=self.id, number=turn.number, keep=keep, key=key,
-            carried=self._carrying(turn),
+            "turns.add", id=self.thread, messages=list(turn.messages), session=self.id, number=turn.number, keep=keep,
+            key=key, carried=self._carrying(turn), user=self._user, agent=self._agent,
         )  # fmt: skip
+        self._written = self._looked = True
         self._turns += 1
         self._persisted += keep
         if self._on_turn_end is not None:
@@ -41,7 +37,8 @@ class RemoteSession(AsyncSession):
         """Assemble the context for the next input, in one request to the server."""
         self._check_open()
         made = await self._remote.call(
-            "turns.context", id=self.thread if self._written else None, input=input,
+            "turns.context", id=self.thread if self._written or not self._looked else None,
+            input=input,
             system=self._system if system is None else system,
             tools=tools, budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=recall, scratchpad=scratchpad, layout=layout or self._layout, compact_at=self._compact[0],
@@ -50,26 +47,12 @@ class RemoteSession(AsyncSession):
         self._carried = (input, made.kept, made.proof) if isinstance(input, str) and made.kept else None
         return made.context
 
-    async def state(self) -> SessionState:
-        """The current state of the session."""
-        threads = self._core.part(Threads)
-        thread = await threads.get(self.thread) if self._written else None
-        if thread is None and self._written:
-            raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
-        past = await threads.summaries(self.thread) if thread else []
-        window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
-        turns, persisted = self._turns, self._persisted
-        return SessionState(
-            self.id, self.thread, thread.length if thread else 0, window, self._budget.total, turns, persisted,
-            turns - persisted, past[-1].last if past else 0, 0,
-        )  # fmt: skip
-
     async def end(self) -> Ended:
         """End the session: archive it as a summary and extract facts and learnings; idempotent."""
         if self._ended is not None:
             return self._ended
         ended = Ended("", 0, None, 0)
-        if self._written:
+        if await self._exists():
             ended = await self._remote.call(
                 "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
             )

@@ -26,10 +26,12 @@ from .suite.calling import CallingTests
 from .suite.closing import ClosingTests
 from .suite.facts import FactTests
 from .suite.finding import FindingTests
+from .suite.forgetting import ForgettingTests
 from .suite.importing import ImportTests
 from .suite.nouns import NounTests
 from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
+from .suite.sessions import SessionTests
 from .suite.state import StateTests
 from .suite.thread_edits import ThreadEditTests
 from .suite.thread_programs import ThreadProgramTests
@@ -48,6 +50,8 @@ class MemoryConformance(
     RecordTests,
     NounTests,
     FindingTests,
+    SessionTests,
+    ForgettingTests,
     ScopeTests,
     WatchTests,
     ImportTests,

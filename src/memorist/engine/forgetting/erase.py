@@ -49,7 +49,7 @@ from ..threads.numbering import kept
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
 from .fingerprints import value_fingerprint
-from .guard import IMPORT, OWNED, epochs, imported_marks, owned, owners, raised
+from .guard import FORK, IMPORT, OWNED, epochs, imported_marks, owned, owners, raised
 from .needles import AT_ONCE, Needles
 from .reach import in_reach
 
@@ -134,13 +134,25 @@ class Eraser(Deletions):
         if seen is not None:
             return seen
         covering: list[Summary] = await self._core.retry(partial(self._message_rows, thread, seq, instead))
-        complete = await self._follow(await self._derived(id))
+        complete = await self._follow(await self._derived(id)) and await self._copies(thread, seq, instead)
         for row in covering:
             complete &= await self._follow(await self._derived(row.id))
             if complete:
                 await self._unlink(row.id)
         await self._trail(id, None)
         return self._done("message", id, complete)
+
+    async def _copies(self, thread: str, seq: int, instead: Message | None) -> bool:
+        """Delete the copies of a message in forks of its thread (or put `instead` there)."""
+        complete = True
+        for link in await self._derived(thread):
+            fork, _, last = link.target.rpartition("#")
+            if link.kind == FORK and seq <= int(last):
+                copy = None if instead is None else msgspec.structs.replace(instead, thread=fork)
+                row = await self._get(Thread, fork)
+                may_write = row is None or self._core.scope.may_write(row.ns)
+                complete &= may_write and await self.message(fork, seq, instead=copy)
+        return complete
 
     async def _message_rows(self, thread: str, seq: int, instead: Message | None) -> list[Summary]:
         """Delete a message and the summaries that cover it, which are returned; guarded by the thread's epoch."""
@@ -156,7 +168,7 @@ class Eraser(Deletions):
             changes += [*raised(self._core, held.ns), *await self._rewound(held, seq), self._unfolded(held.ns, thread)]
             changes += [Delete(Entry, (self._org, held.ns, "message", thread, place)) for place in near]
         changes += [change for row in covering for change in self._summary_rows(row)]
-        gone = Delete(Message, (self._org, thread, seq)) if instead is None else Load(instead)
+        gone = Delete(Message, (self._org, thread, seq)) if instead is None or found is None else Load(instead)
         await self._apply(*changes, gone)
         return covering
 
@@ -286,7 +298,7 @@ class Eraser(Deletions):
         ways: dict[str, Callable[[Link], Awaitable[bool]]] = {
             "fact": self._linked_facts, "summary": self._linked_summary, "context": self._linked_context,
             "message": self._linked_messages, "thread": self._linked_thread, "document": self._linked_document,
-            IMPORT: self._linked_import,
+            IMPORT: self._linked_import, FORK: self._linked_fork,
         }  # fmt: skip
         return await ways.get(link.kind, self._linked_row)(link)
 
@@ -336,6 +348,14 @@ class Eraser(Deletions):
         if not self._core.scope.may_write(link.source):
             return False
         return await self.thread(link.target, await self._get(Thread, link.target), link.source)
+
+    async def _linked_fork(self, link: Link) -> bool:
+        """Delete a fork of a forgotten thread, or the copies of a fork that was never finished."""
+        id = link.target.rpartition("#")[0]
+        thread = await self._get(Thread, id)
+        if thread is not None and not self._core.scope.may_write(thread.ns):
+            return False
+        return await self.thread(id, thread)
 
     async def _linked_import(self, link: Link) -> bool:
         """Delete an imported thread; if it was continued here, only its imported messages are deleted."""

@@ -179,8 +179,7 @@ class Forgetting:
         scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
         named = await forget_notices(self._core, f"user:{id}") if kind == "user" else []
         await self._core.apply(Delete(Job, job), event, *named, *([Put(scrub)] if physical else []))
-        # Drop the vectors and counts that this process caches in RAM.
-        self._core.shared.scopes.drop(self._core.org)
+        self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
         report = await self._search(eraser) if physical else Absence(unchecked=_unsearched(self._core.store))

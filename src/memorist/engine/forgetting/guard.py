@@ -26,6 +26,8 @@ from .fingerprints import fingerprint
 EPOCH = "epoch"
 IMPORT = "import"
 """The kind of links from the name of an import to the threads that came from it."""
+FORK = "fork"
+"""The kind of links from a thread to its forks; the target names the last message copied, as in `branch#12`."""
 OWNED = ("thread", "document")
 """Kinds of links from a namespace to things in it whose ids do not contain the namespace."""
 

@@ -1,8 +1,7 @@
 """Sessions: one run of a conversation over a thread.
 
-Working memory holds the last turns for the next prompt; the thread holds the whole conversation; facts and learnings
-are derived from the turns that `should_persist` accepts. At the end the conversation is folded into a summary for
-recall.
+The thread holds the whole conversation; facts and learnings are derived from the turns that `should_persist` accepts.
+At the end the conversation is folded into a summary for recall.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ...backoff import pause
-from ...errors import NotFound, UsageError
+from ...errors import UsageError
 from ...ids import new_id
 from ...messages.message import Given, Message, as_message
 from ...records import Job, Summary
@@ -25,11 +24,11 @@ from ..derive.deriving import PASSING
 from ..derive.folding import Folding
 from ..derive.outbox import QUEUES, Outbox
 from ..recall.recalling import Spaces
-from ..recall.retrieval_cache import CachedAssembling
 from ..state import State
+from ..threads.appending import keyed
 from ..threads.receipts import MessageReceipt
 from ..threads.threads import Threads
-from .assembling import Recall, checked_budget
+from .assembling import Assembling, Recall, checked_budget
 
 if TYPE_CHECKING:
     from ...context.context import Context
@@ -72,8 +71,6 @@ class SessionState(msgspec.Struct, frozen=True):
     """Turns that `should_persist` excluded from derivation."""
     folded_to: int
     """The last message covered by a summary."""
-    reused: int
-    """How often a retrieval was served from the session's cache."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -121,8 +118,10 @@ class AsyncSession:
         self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
         self._agent = agent
         self._thread = new_id() if thread is None else thread
-        self._written = thread is not None
-        """Whether the thread is there: asking alone writes none."""
+        self._written = False
+        """Whether the thread is known to exist: asking alone writes none."""
+        self._looked = thread is None
+        """Whether the thread was looked for; that of a new id need not be."""
         self._budget = checked_budget(budget)
         self._policy = policy
         self._layout: Layout = layout
@@ -133,37 +132,32 @@ class AsyncSession:
         self._on_session_end = on_session_end
         self._asked: tuple[str, Context] | None = None
         self._turns = self._persisted = 0
-        self._assembling = CachedAssembling(self._core)
         self._ended: Ended | None = None
 
     @property
     def thread(self) -> str:
-        """The id of the thread; a new one is written by `with`, `start` or the first turn."""
+        """The id of the thread; if there is none, it is created by `with`, `start` or the first turn."""
         return self._thread
 
     async def start(self) -> Self:
-        """Check that the thread exists, or create a new one without waiting for the first turn.
+        """Create the thread if it does not exist, without waiting for the first turn.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
             >>> memory.threads.get(talk.thread).length
             0
         """
-        threads = self._core.part(Threads)
-        if self._written:
-            if await threads.get(self.thread) is None:
-                raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
-            return self
-        ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
-        metadata = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
-        await threads.create(ns, id=self.thread, metadata={**metadata, "session": self.id})
-        self._written = True
+        if not await self._exists():
+            ns, metadata = self._origin()
+            await self._core.part(Threads).create(ns, id=self.thread, metadata=metadata)
+            self._written = True
         return self
 
     async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
         """Add a turn: the user's message, the assistant's, and any tool calls and results between them.
 
-        Plain texts alternate between user and assistant. The turn is committed as a whole; `key` makes it idempotent.
+        Plain texts alternate between user and assistant. The turn is committed as a whole, with its thread if that is
+        new; `key` makes it idempotent.
 
         Raises `InvalidValue` for a turn that no provider would accept, such as a tool result without its call.
 
@@ -174,18 +168,20 @@ class AsyncSession:
             'Lisbon'
         """
         self._check_open()
-        if not self._written:
-            await self.start()
-        given = [self._attached(message) for message in _spoken(messages)]
-        turn = Turn(tuple(given), self._turns + 1)
+        turn = Turn(tuple(self._attached(message) for message in spoken_messages(messages)), self._turns + 1)
         keep = bool(self._should_persist(turn))
-        if not keep:
-            given = [_passing(message) for message in given]
-        receipts = await Threads(self._core).append(self.thread, *given, key=key or f"{self.id}/{turn.number}")
+        turn_messages = turn.messages if keep else [_passing(message) for message in turn.messages]
+        key = key or f"{self.id}/{turn.number}"
+        if await self._exists():
+            receipts = await Threads(self._core).append(self.thread, *turn_messages, key=key)
+        else:
+            ns, metadata = self._origin()
+            threads = Threads(self._core)
+            thread = threads._new(ns, None, self.thread, metadata, None)
+            receipts = await threads._append_new(thread, keyed(turn_messages, key))
+            self._written = True
         self._turns += 1
         self._persisted += keep
-        if not all(receipt.replayed for receipt in receipts):
-            await self._remember_turn(turn)
         if self._on_turn_end is not None:
             await self._core.runtime.resolve(self._on_turn_end(turn))
         return receipts
@@ -215,11 +211,12 @@ class AsyncSession:
             True
         """
         self._check_open()
-        if self._written:
+        exists = await self._exists()
+        if exists:
             with self._core.shared.reading_on("summaries of sessions"):
                 await self._fold()
-        context = await self._assembling.context(
-            input, thread=self.thread if self._written else None,
+        context = await Assembling(self._core).context(
+            input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools,
             budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
             scratchpad=scratchpad, layout=layout or self._layout,
@@ -235,13 +232,13 @@ class AsyncSession:
             ...     talk.state().messages
             2
         """
-        thread = await Threads(self._core)._existing_or_fail(self.thread) if self._written else None
-        past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
-        messages = thread.length - thread.start if thread else 0
+        threads, exists = self._core.part(Threads), await self._exists()
+        past = await threads.summaries(self.thread) if exists else []
+        thread = await threads.get(self.thread) if exists else None
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         return SessionState(
-            self.id, self.thread, messages, window, self._budget.total, self._turns,
-            self._persisted, self._turns - self._persisted, past[0].last if past else 0, self._assembling.reused,
+            self.id, self.thread, thread.length - thread.start if thread else 0, window, self._budget.total,
+            self._turns, self._persisted, self._turns - self._persisted, past[-1].last if past else 0,
         )  # fmt: skip
 
     async def end(self) -> Ended:
@@ -255,7 +252,7 @@ class AsyncSession:
         """
         if self._ended is not None:
             return self._ended
-        if self._written:
+        if await self._exists():
             summary = await self._archive()
             await self._count()
             self._ended = Ended(self.thread, self._turns, summary, await self._derive())
@@ -275,6 +272,19 @@ class AsyncSession:
             await self.end()
 
     # -- parts
+
+    async def _exists(self) -> bool:
+        """Whether the thread exists; an id that was passed in is looked up once."""
+        if not self._looked:
+            self._written = await self._core.part(Threads).get(self.thread) is not None
+            self._looked = True
+        return self._written
+
+    def _origin(self) -> tuple[str, dict[str, Any]]:
+        """The namespace and metadata of a thread that this session creates."""
+        ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
+        about = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
+        return ns, {**about, "session": self.id}
 
     async def _derive(self) -> int:
         """Do due jobs, and wait while a worker holds a job of this thread; jobs that wait for a retry are left."""
@@ -336,21 +346,12 @@ class AsyncSession:
             return context.attach(message)
         return message
 
-    async def _remember_turn(self, turn: Turn) -> None:
-        """Add the turn to working memory, where the next prompt or another process finds it at once."""
-        if self._user is None:
-            return
-        from ..working import WorkingMemory
-
-        said = [{"role": message.role, "text": message.text[:500]} for message in turn.messages if message.text]
-        await WorkingMemory(self._core).add_turn(*said, session=self.id)
-
     def _check_open(self) -> None:
         if self._ended is not None:
             raise UsageError("the session has ended; start another one over the same thread")
 
 
-def _spoken(given: Iterable[Any]) -> list[Message]:
+def spoken_messages(given: Iterable[Any]) -> list[Message]:
     """The messages of a turn; plain texts alternate between user and assistant, the user first."""
     out: list[Message] = []
     for item in given:

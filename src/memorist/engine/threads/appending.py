@@ -21,7 +21,8 @@ from ..core import Core
 from ..derive.carried import bare, carried
 from ..facts.facts import index_job
 from ..forgetting.guard import guard
-from .edits import another_length
+from .edits import another_length, taken
+from .numbering import fresh
 from .receipts import MessageReceipt, receipt_states
 
 Keys = str | Sequence[str | None] | None
@@ -79,8 +80,13 @@ class Appending:
         self._counting: tuple[Callable[[Message], int], str | None] | None = None
         """`Shared.counting`, taken with the first message, because the counter is made on first use."""
 
-    async def append(self, id: str, ns: str, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
-        """Commit messages; raises NotFound if there is no such thread in this namespace."""
+    async def append(
+        self, id: str, ns: str, given: Keyed, expect: int | None = None, *, create: Thread | None = None
+    ) -> list[MessageReceipt]:
+        """Commit messages; raises NotFound if there is no such thread in this namespace.
+
+        With `create`, the thread is created in the same transaction; raises Conflict if its id is taken.
+        """
         core, at = self._core, self._core.at()
         stamped, plain = [], expect is None and given.keys is None
         for one in given.messages:
@@ -89,13 +95,26 @@ class Appending:
             plain = plain and not message.pinned and not message.metadata
         if plain:  # one change without guards or links, as most calls have it
             change = Append(core.org, id, tuple(stamped), at, given.key, ns)
-            (done, _) = await core.apply(change, self.job(id, ns, at))
+            if create is None:
+                (done, _) = await core.apply(change, self.job(id, ns, at))
+            else:
+                _, creation = await self._creation(create)
+                done = (await core.apply(*creation, change, self.job(id, ns, at)))[len(creation)]
             if done.replayed:
                 return await self._replay(id, change, done)
             core.shared.wrote()
             return self._new_receipts(change, done)
-        appends, results = await self._append_special(id, ns, self.changes(id, ns, stamped, given, at), at, expect)
+        changes = self.changes(id, ns, stamped, given, at)
+        appends, results = await self._append_special(id, ns, changes, at, expect, create)
         return await self.receipts(id, appends, results)
+
+    async def _creation(self, asked: Thread | None) -> tuple[Thread | None, list[Change]]:
+        """The thread to be created, if any, and the changes that create it."""
+        if asked is None:
+            return None, []
+        if await self._core.get(Thread, asked.id) is not None:
+            raise taken(asked.id)
+        return await fresh(self._core, asked)
 
     def stamped(self, thread: str, given: Given, at: datetime) -> Message:
         """A message as it will be stored, except its number: with org, thread, time and token count."""
@@ -177,29 +196,30 @@ class Appending:
         ]
 
     async def _append_special(
-        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
+        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
         """Append messages of which some are pinned or carry recalled text, or that expect a length of the thread."""
         if any(message.metadata and carried(message, at) for change in appends for message in change.messages):
             done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
-                lambda: self._append_derived(id, ns, appends, at, expect)
+                lambda: self._append_derived(id, ns, appends, at, expect, create)
             )
             return done
-        return appends, await self._commit(id, appends, [self.job(id, ns, at)], expect)
+        return appends, await self._commit(id, appends, [self.job(id, ns, at)], expect, create)
 
     async def _commit(
-        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
+        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None, create: Thread | None
     ) -> Sequence[Appended]:
         if expect is None and not any(message.pinned for change in appends for message in change.messages):
-            return await self._core.apply(*appends, *others)
+            _, creation = await self._creation(create)
+            return (await self._core.apply(*creation, *appends, *others))[len(creation) :]
         read = {(self._core.org, id), (self._core.org, "pinned", id)}
         done: Sequence[Appended] = await self._core.retry(
-            lambda: self._expecting(id, appends, others, expect), rows=read
+            lambda: self._expecting(id, appends, others, expect, create), rows=read
         )
         return done
 
     async def _append_derived(
-        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
+        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
         """Append messages that carry recalled text, with the lineage links by which forgetting finds it. If a source
         was forgotten meanwhile, the carried text is left out."""
@@ -208,15 +228,16 @@ class Appending:
         if held.forgotten:
             appends, links = [_replace(one, messages=tuple(map(bare, one.messages))) for one in appends], []
         others = [self.job(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
-        return appends, await self._commit(id, appends, others, expect)
+        return appends, await self._commit(id, appends, others, expect, create)
 
     async def _expecting(
-        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
+        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None, create: Thread | None
     ) -> Sequence[Appended]:
         """Append by compare-and-set on the thread's version, so that its length and the new messages' numbers are
         known."""
         core = self._core
-        thread = await core.get(Thread, id)
+        created, guards = await self._creation(create)
+        thread = created or await core.get(Thread, id)
         length = thread.length if thread else 0
         # Every append raises the thread's version, so no receipt is missing here if the version check holds.
         before = await self._done_before(id, appends)
@@ -224,7 +245,8 @@ class Appending:
             if len(before) == len(appends):  # the thread grew by these very messages
                 return [before[change.key] for change in appends]
             raise another_length(id, expect, length)
-        guards: list[Change] = [] if thread is None else [Expect(Thread, thread.row_key, thread.version)]
+        if thread is not None and created is None:
+            guards.append(Expect(Thread, thread.row_key, thread.version))
         new = [message for change in appends if change.key not in before for message in change.messages]
         places = [length + n for n, message in enumerate(new, 1) if message.pinned]
         pins: list[Change] = []

@@ -15,13 +15,13 @@ import msgspec
 
 from ...errors import Conflict, NotFound, UsageError
 from ...messages.message import ROLES, Message
-from ...records import Entry, Mark, Receipt, Summary, Thread
+from ...records import Entry, Link, Mark, Receipt, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
 from ...values import as_list
 from ..audit import audit
 from ..core import Core
 from ..facts.facts import index_job, version_of
-from ..forgetting.guard import raised
+from ..forgetting.guard import FORK, epochs, raised
 
 COPIED = 500
 """How many messages a fork copies in one commit."""
@@ -88,22 +88,37 @@ class ThreadEdits:
 
     async def fork(self, source: Thread, last: int, made: Thread) -> Thread:
         """Copy the messages up to a number into a new thread; its row is written last, so that no half copy is
-        visible."""
+        visible. Its lineage link comes first: whoever forgets the source finds the copies, finished or not."""
+        core = self._core
+        if await core.get(Thread, made.id) is not None:
+            raise taken(made.id)
+        try:
+            copied: Thread = await core.retry(lambda: self._copied(source, last, made))
+        except Conflict as conflict:
+            if await core.get(Thread, made.id) is None:
+                raise
+            raise taken(made.id) from conflict
+        return _replace(copied, version=1)
+
+    async def _copied(self, source: Thread, last: int, made: Thread) -> Thread:
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, made.id) is not None:
             raise taken(made.id)
-        await core.apply(DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id)))
+        guards = await epochs(core, source.id)
+        if await core.get(Thread, source.id) is None:
+            raise NotFound(f"no thread {source.id!r} here; create it first with threads.create", thread=source.id)
+        link = Link(org=made.org, source=source.id, kind=FORK, target=f"{made.id}#{last}", created_at=core.at())
+        await core.apply(
+            *guards, Put(link), DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id))
+        )
         while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED):
             copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
-            await core.apply(*map(Load, copies))
+            await core.apply(*guards, *map(Load, copies))
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
         made = _replace(made, length=length, tokens=tokens)
-        try:
-            await core.apply(Expect(Thread, made.row_key, 0), Put(made), *await self._marks(source, made))
-        except Conflict as conflict:
-            raise taken(made.id) from conflict
-        return _replace(made, version=1)
+        await core.apply(*guards, Expect(Thread, made.row_key, 0), Put(made), *await self._marks(source, made))
+        return made
 
     async def _marks(self, source: Thread, made: Thread) -> builtins.list[Change]:
         """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""

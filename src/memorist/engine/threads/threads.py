@@ -21,7 +21,7 @@ from ..audit import audit
 from ..core import Core
 from ..facts.facts import checked_limit, page
 from ..forgetting.guard import epochs, owned, raised
-from .appending import KNOWN_THREADS, Appending, keyed
+from .appending import KNOWN_THREADS, Appending, Keyed, keyed
 from .edits import ThreadEdits, another_version, checked_roles, sorted_threads, taken
 from .numbering import fresh, kept, numbered, used_before
 from .receipts import MessageReceipt
@@ -179,8 +179,24 @@ class Threads:
                 raise
         # There is no such thread, or its cached namespace is outdated because it was created again in another one.
         if create is not None:
-            await self.create(create, id=id)
+            return await self._append_new(self._new(create, None, id, None, None), given, expect)
         return await self._appending.append(id, await self._namespace(id, write=True), given, expect)
+
+    async def _append_new(
+        self, asked: Thread, given: Keyed, expect: int | None = None
+    ) -> builtins.list[MessageReceipt]:
+        """Create a thread and append to it in one transaction; if it exists in this namespace, only append."""
+        while True:
+            try:
+                return await self._appending.append(asked.id, asked.ns, given, expect, create=asked)
+            except Conflict as conflict:
+                thread = await self._core.get(Thread, asked.id)
+                if thread is not None:  # another writer was quicker
+                    if thread.ns != asked.ns:
+                        raise _elsewhere(asked.id) from conflict
+                    return await self._appending.append(asked.id, asked.ns, given, expect)
+                if conflict.facts.get("final"):
+                    raise
 
     async def messages(
         self,
@@ -527,7 +543,7 @@ class Threads:
         if new:
             raise taken(asked.id) from conflict
         if thread.ns != asked.ns:
-            raise Conflict(f"thread {asked.id!r} exists in another namespace; choose another id")
+            raise _elsewhere(asked.id)
         return thread
 
     async def _delete_before(self, thread: Thread, place: int) -> int:
@@ -563,6 +579,10 @@ class Threads:
         if isinstance(given, bool) or not isinstance(given, int):
             raise UsageError("a place in a thread is a message, its id or its sequence number")
         return max(min(given, 2**62), -1)
+
+
+def _elsewhere(id: str) -> Conflict:
+    return Conflict(f"thread {id!r} exists in another namespace; choose another id")
 
 
 def _no_thread(id: str) -> NotFound:

@@ -56,17 +56,19 @@ class Turns(ServerNoun):
         keep: bool = True,
         key: str | None = None,
         carried: Carried | None = None,
+        user: str | None = None,
+        agent: str | None = None,
     ) -> list[MessageReceipt]:
-        """Append a turn to the thread and to working memory; `number` counts the turns of the session.
+        """Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
 
-        It is idempotent: session and number are its key. With `keep=false` no facts and learnings are derived from it.
+        A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session and number are its key. With `keep=false` no facts and learnings are derived from it.
         """
         if not 0 < len(messages) <= MAX_TURN:
             raise InvalidValue(f"a turn has 1 to {MAX_TURN} messages")
         made = [as_message(message) for message in messages]
         if carried is not None:
             made = await self._carrying(made, carried)
-        running = self._session(id, session, number)
+        running = self._session(id, session, number, user=user, agent=agent)
         running._should_persist = lambda turn: keep
         return await running.add(made, key=key)
 
@@ -111,7 +113,7 @@ class Turns(ServerNoun):
         if not 0 <= persisted <= turns:
             raise InvalidValue("persisted must be from 0 to the number of turns")
         running._persisted = persisted
-        await running.start()
+        await self._exists(id)
         return await running.end()
 
     async def again(self, call: str, **options: Any) -> Any:
@@ -126,10 +128,12 @@ class Turns(ServerNoun):
         if await self._memory.threads.get(id) is None:
             raise NotFound("there is no such thread")
 
-    def _session(self, thread: str, session: str, number: int) -> AsyncSession:
+    def _session(
+        self, thread: str, session: str, number: int, *, user: str | None = None, agent: str | None = None
+    ) -> AsyncSession:
         if number < 1:
             raise InvalidValue("turns are numbered from 1 on")
-        running = AsyncSession(self._core, thread)
+        running = AsyncSession(self._core, thread, user=user, agent=agent)
         running.id, running._turns = session, number - 1
         return running
 
