@@ -74,22 +74,22 @@ def test_a_session_runs_its_hooks_here(memory: Memory) -> None:
     assert len(memory.threads.messages(talk.thread)) == 4
 
 
-def test_a_session_creates_or_resumes_a_thread_and_has_the_state_of_a_local_one(memory: Memory) -> None:
-    with Memory("memory://", worker=False) as local:
+def test_a_session_creates_or_resumes_a_thread_and_has_the_state_of_a_local_one(memory: Memory, tmp_path: Path) -> None:
+    with Memory(tmp_path / "local.db", worker=False, counter="estimate", embedder=None, extract=None) as local:
         states = []
-        for place in (local, memory):
-            with place.session("own-id", user="ada") as talk:
+        for handle in (local, memory):
+            with handle.session("own-id", user="ada") as talk:
                 talk.add("I keep bees on the roof.", "Noted.")
-            place.threads.delete("own-id")
-            talk = place.session("own-id", user="ada")
+            handle.threads.delete("own-id")
+            talk = handle.session("own-id", user="ada")
             assert talk.state().messages == 0
             talk.add("I keep bees on the roof again.", "Noted.")
-            with place.session(thread="own-id", user="ada", budget=600) as talk:
+            with handle.session(thread="own-id", user="ada", budget=300) as talk:
                 for number in range(20):
                     talk.context(f"Hive {number} was opened at noon and looked well.", recall=False)
                     talk.add(f"Hive {number} was opened at noon and looked well.", "Noted.")
                 states.append(msgspec.structs.replace(talk.state(), session_id=""))
-            thread = place.threads.get("own-id")
+            thread = handle.threads.get("own-id")
             assert thread is not None and thread.ns == NS
     assert states[0] == states[1] and states[0].messages == 42 and states[0].folded_to > 0
 

@@ -1806,13 +1806,14 @@ export class TurnsNoun {
   }
 
   /**
-   * Append a turn to the thread and to working memory; `number` counts the turns of the session.
+   * Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
    *
-   * It is idempotent: session and number are its key. With `keep=false` no facts and learnings are derived from it.
+   * A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session
+   * and number are its key. With `keep=false` no facts and learnings are derived from it.
    *
    * Role: `writer`.
    */
-  add(args: { id: string; messages: (string | Record<string, unknown>)[]; session: string; number: number; keep?: boolean; key?: string | null; carried?: Carried | null }, options: CallOptions = {}): Promise<Listed<MessageReceipt>> {
+  add(args: { id: string; messages: (string | Record<string, unknown>)[]; session: string; number: number; keep?: boolean; key?: string | null; carried?: Carried | null; user?: string | null; agent?: string | null }, options: CallOptions = {}): Promise<Listed<MessageReceipt>> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/turns", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<MessageReceipt>>;
   }
 

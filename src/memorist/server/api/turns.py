@@ -61,7 +61,8 @@ class Turns(ServerNoun):
     ) -> list[MessageReceipt]:
         """Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
 
-        A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session and number are its key. With `keep=false` no facts and learnings are derived from it.
+        A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session
+        and number are its key. With `keep=false` no facts and learnings are derived from it.
         """
         if not 0 < len(messages) <= MAX_TURN:
             raise InvalidValue(f"a turn has 1 to {MAX_TURN} messages")
