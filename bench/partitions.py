@@ -19,6 +19,9 @@ from typing import Any
 
 import psycopg
 
+from memorist.runtime import BlockingRuntime, run_blocking
+from memorist.stores.postgres import PostgresStore
+
 FEW = 10_000
 ORGS = 1000
 
@@ -57,15 +60,11 @@ def prepared(url: str, rows: int, parts: int | None, orgs: int) -> Any:
     """A memory over a database with so many messages."""
     from memorist import Memory
 
-    Memory(url, worker=False, embedder=None).state.set("ready", 1)
     if parts:
-        with psycopg.connect(url, autocommit=True) as connection:
-            found = connection.execute(
-                "SELECT relname::text FROM pg_class WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' "
-                "AND relname <> 'migrations' ORDER BY 1"
-            ).fetchall()
-            for (name,) in found:
-                connection.execute("SELECT memorist.partition_by_org(%s, %s)", (parts, name))
+        store = PostgresStore(url, runtime=BlockingRuntime())
+        run_blocking(store.create_partitioned(parts))
+        run_blocking(store.close())
+    Memory(url, worker=False, embedder=None).state.set("ready", 1)
     fill(url, rows, orgs)
     memory = Memory(url, org="asked", worker=False, embedder=None)
     memory.threads.create("global", id="t")

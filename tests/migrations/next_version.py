@@ -40,7 +40,7 @@ CREATE TABLE notes (
 );
 CREATE UNIQUE INDEX notes_by_color ON notes (org, color, id);
 """
-POSTGRES = """-- needs: 3
+POSTGRES = """-- needs: 1
 ALTER TABLE memorist.facts ADD COLUMN lang text, ADD COLUMN mood text NOT NULL DEFAULT 'calm';
 ALTER TABLE memorist.fact_versions ADD COLUMN lang text, ADD COLUMN mood text NOT NULL DEFAULT 'calm';
 ALTER TABLE memorist.state ADD COLUMN lang text;
@@ -74,7 +74,7 @@ def make_next_version(folder: Path) -> Path:
     )
     with (package / "records.py").open("a") as records:
         records.write(NOTE)
-    _replace(package / "messages.py", (name, _LANG + name))
+    _replace(package / "messages" / "message.py", (name, _LANG + name))
     _add(package / "stores" / "sqlite" / "migrations", SQLITE)
     _add(package / "stores" / "postgres" / "migrations", POSTGRES)
     return source

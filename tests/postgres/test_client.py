@@ -359,8 +359,6 @@ def test_damaged_evidence_is_never_served(postgres_url: str, make: Any, org: str
     run_blocking(store.apply([Put(thread(org)), append(org, "one", "two")], now=NOW))
     columns = {
         "content": "'\"x\"'",
-        "seq": "7",
-        "expires_at": str(NOW * 2),
         "created_at": "created_at + 1",
         "pinned": "true",
         "role": "'tool'",

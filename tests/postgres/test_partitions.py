@@ -1,17 +1,21 @@
-"""The same store over tables that are split by org."""
+"""The same store over tables that were created with partitions by org."""
 
 from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from memorist.cli.main import cli
+from memorist.errors import UsageError
 from memorist.messages.message import Message
 from memorist.records import Fact, FactVersion
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put, Scan
 from memorist.stores.codec import kinds
 from memorist.stores.memory import MemoryStore
-from memorist.stores.postgres import PostgresStore
+from memorist.stores.migrations import Migration
+from memorist.stores.postgres import PostgresStore, schema
 from memorist_testing.properties import difference
 from memorist_testing.samples import NOW, append, fact, thread
 
@@ -20,21 +24,19 @@ PARTS = 4
 
 @pytest.fixture
 def split(new_database: Callable[[], str]) -> Iterator[tuple[str, PostgresStore]]:
-    """A database with rows of ten orgs, split afterwards."""
+    """A partitioned database with rows of ten orgs."""
     url = new_database()
     store = PostgresStore(url, runtime=BlockingRuntime())
-    run_blocking(store.open())
+    run_blocking(store.create_partitioned(PARTS))
     for n in range(10):
         org = f"o{n}"
         changes = [Put(thread(org)), append(org, "one", "two"), Put(fact(org, value=1)), Put(fact(org, value=2))]
         run_blocking(store.apply(changes, now=NOW))
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT memorist.partition_by_org(%s)", (PARTS,))
     yield url, store
     run_blocking(store.close())
 
 
-def test_rows_move_along_and_spread(split: tuple[str, PostgresStore]) -> None:
+def test_rows_spread_over_the_partitions(split: tuple[str, PostgresStore]) -> None:
     url, store = split
     assert run_blocking(store.orgs()) == [f"o{n}" for n in range(10)]
     for n in range(10):
@@ -87,3 +89,50 @@ def test_doctor_names_the_split_tables(split: tuple[str, PostgresStore]) -> None
     assert set(found["partitioned"]) == {kind.table.name for kind in kinds()}
     assert found["damaged"] == {} and [text.split()[0] for text in found["problems"]] == ["fsync"]
     run_blocking(store.scrub())
+
+
+def test_partitions_are_refused_where_there_are_tables(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    store = PostgresStore(url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    with pytest.raises(UsageError, match="export"):
+        run_blocking(store.create_partitioned(PARTS))
+    run_blocking(store.close())
+
+
+def test_the_command_creates_partitions_and_the_next_open_uses_them(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    run = CliRunner().invoke(cli, ["--url", url, "migrate", "--partitions", "3"])
+    assert run.exit_code == 0, run.output
+    again = CliRunner().invoke(cli, ["--url", url, "migrate"])
+    assert again.exit_code == 0, again.output
+    refused = CliRunner().invoke(cli, ["--url", url, "migrate", "--partitions", "3"])
+    assert isinstance(refused.exception, UsageError) and "export" in str(refused.exception)
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'memorist.facts'::regclass"
+        ).fetchone()
+    assert row == (3,)
+
+
+def test_a_later_migration_partitions_its_tables_too(
+    split: tuple[str, PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, _ = split
+    sql = """-- needs: 1
+CREATE TABLE memorist.notes (
+  org text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, PRIMARY KEY (org, id)
+) WITH (fillfactor = 70);
+SELECT memorist.fence('notes');
+"""
+    every = schema.migrations()
+    monkeypatch.setattr(schema, "migrations", lambda: [*every, Migration(len(every) + 1, "notes", 1, sql)])
+    store = PostgresStore(url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    run_blocking(store.close())
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT c.reloptions, c.relforcerowsecurity FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+            "WHERE i.inhparent = 'memorist.notes'::regclass"
+        ).fetchall()
+    assert rows == [(["fillfactor=70"], True)] * PARTS

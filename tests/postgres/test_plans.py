@@ -33,16 +33,13 @@ _TABLES = ("messages", "threads", "facts", "entries")
 
 @pytest.fixture(scope="module")
 def split(postgres_server: Any) -> Iterator[str]:
-    """A database whose tables of ordinary use have a hundred partitions each."""
+    """A database whose tables have a hundred partitions each."""
     with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
         connection.execute("CREATE DATABASE plans")
     url = postgres_server.url_for(database="plans")
     store = PostgresStore(url, runtime=BlockingRuntime())
-    run_blocking(store.open())
+    run_blocking(store.create_partitioned(PARTS))
     run_blocking(store.close())
-    with psycopg.connect(url, autocommit=True) as connection:
-        for name in _TABLES:
-            connection.execute("SELECT memorist.partition_by_org(%s, %s)", (PARTS, name))
     yield url
     with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
         connection.execute("DROP DATABASE plans WITH (FORCE)")

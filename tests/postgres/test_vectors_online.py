@@ -28,14 +28,13 @@ SELECT count(*) FROM pg_attribute WHERE attname = 'embedding' AND attrelid = 'me
 def without(request: pytest.FixtureRequest, new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> str:
     """A database with entries and their vectors, as a server without pgvector left it; any number is many."""
     url = new_database()
-    store = opened(url)
+    store = PostgresStore(url, runtime=BlockingRuntime())
+    run_blocking(store.create_partitioned(2) if request.param else store.open())
     coded = encode_many(vectors(COUNT))
     for n in range(COUNT):
         put(store, item(f"o{n % 3}", f"k{n:02}", "tea", embedder="e", vector=coded[n]))
     run_blocking(store.close())
     with psycopg.connect(url, autocommit=True) as connection:
-        if request.param:
-            connection.execute("SELECT memorist.partition_by_org(2, 'entries')")
         connection.execute("ALTER TABLE memorist.entries DROP COLUMN embedding CASCADE")
         connection.execute("DROP FUNCTION memorist.halves; DROP EXTENSION vector")
     monkeypatch.setattr(vectors_module, "SMALL", 0)

@@ -22,6 +22,7 @@ from .ports import free_port
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "120",
+    "max_locks_per_transaction": "256",
     "shared_buffers": "64MB",
     "max_wal_size": "512MB",
     "log_min_messages": "fatal",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from ..errors import Unsupported
 from ..scope import KINDS, Kind
 from .display import cell, echo
 from .session import Session, session_of
@@ -95,10 +96,33 @@ def _queue(queue: dict[str, Any]) -> str:
 
 
 @click.command()
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    metavar="N",
+    help="On Postgres, with no tables yet: create each table with N hash partitions by org.",
+)
 @session_of
-def migrate(session: Session) -> None:
+def migrate(session: Session, partitions: int | None) -> None:
     """Bring the store's schema up to date; opening it does this too if the rights suffice."""
+    if partitions is not None:
+        _create_partitioned(session.url, partitions)
     with session.memory(create=True) as memory:
-        found = memory.doctor()
-    schema = found.details.get("schema", "none needed")
-    session.done({"store": found.store, "schema": schema}, f"{found.store}: schema {schema}")
+        diagnosis = memory.doctor()
+    schema = diagnosis.details.get("schema", "none needed")
+    session.done({"store": diagnosis.store, "schema": schema}, f"{diagnosis.store}: schema {schema}")
+
+
+def _create_partitioned(url: str, partitions: int) -> None:
+    from ..opening import runtime_for
+    from ..runtime import run_blocking
+    from ..stores.base import Partitions
+    from ..stores.opening import open_store
+
+    store = open_store(url, None, runtime_for(True), "full")
+    if not isinstance(store, Partitions):
+        raise Unsupported(f"only Postgres has partitions, not {store.name}")
+    try:
+        run_blocking(store.create_partitioned(partitions))
+    finally:
+        run_blocking(store.close())

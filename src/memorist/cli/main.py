@@ -38,13 +38,11 @@ _COMMANDS = {
     "audit": ("maintenance", "List who changed what and when."),
     "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
     "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
-    "move-org": ("moving", "Move the org to another database while it is used."),
     "import": ("transfer", "Load a file that export wrote, or the data of another tool."),
     "stats": ("health", "Count records by kind."),
     "namespaces": ("health", "List the namespaces that hold something."),
     "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
     "doctor": ("health", "Check the store, and list its details and problems."),
-    "partition": ("partitioning", "Split the tables of Postgres by org while they are used."),
     "migrate": ("health", "Bring the store's schema up to date."),
     "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
     "open": ("serve", "Look at a memory in the browser: open FILE."),
@@ -77,7 +75,7 @@ class Commands(Suggesting):
             installed = _installed_commands().get(cmd_name)
             return None if installed is None else installed.load()
         module = importlib.import_module(f"memorist.cli.{_COMMANDS[cmd_name][0]}")
-        named = {"import": "import_", "open": "open_", "move-org": "move_org"}
+        named = {"import": "import_", "open": "open_"}
         found = getattr(module, named.get(cmd_name, cmd_name))
         return found if isinstance(found, click.Command) else None
 

@@ -6,7 +6,7 @@ Reads take `now` (microseconds), because an expired row is gone whether or not a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -334,29 +334,13 @@ class Verifies(Protocol):
         ...
 
 
-class Split(msgspec.Struct, frozen=True):
-    """The report on one table that was split."""
-
-    table: str
-    parts: int
-    rows: int
-    """Rows copied by this run; those written meanwhile, and those of a run before, are not counted."""
-    locked_seconds: float
-    """No reader or writer waited longer than this for a lock of the split."""
-
-
 @runtime_checkable
 class Partitions(Protocol):
-    """Can split its tables by org while they are in use."""
+    """Can create its tables split by org."""
 
-    async def partition(
-        self, parts: int, *, table: str | None = None, progress: Callable[[int], Any] | None = None
-    ) -> list[Split]:
-        """Split one table, or all that are not split yet; also goes on with what was interrupted."""
-        ...
-
-    async def undo_partition(self) -> list[str]:
-        """Give up splits that have not ended; the names of their tables, which stay as they were."""
+    async def create_partitioned(self, partitions: int) -> None:
+        """Create the schema with this many partitions of each table, and open the store. Raises UsageError where the
+        tables are there already."""
         ...
 
 

@@ -15,7 +15,7 @@ from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
 from ..codec import Row, codec
 from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
-from .rows import bare
+from .rows import summed
 from .statements import (
     APPEND_CELLS,
     BEGIN_APPEND,
@@ -191,7 +191,7 @@ def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]
     """The cells of a row at these places as parameters, then the row's checksum where the table has one."""
     cells = [cell(row[place]) for place in places]
     if kind.table.checksum:
-        cells.append(b"%d" % codec(kind).sum(bare(kind)(row)))
+        cells.append(b"%d" % codec(kind).sum(summed(kind)(row)))
     return cells
 
 
@@ -200,7 +200,7 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
     if message.org != change.org or message.thread != change.thread:
         message = replace(message, org=change.org, thread=change.thread)
     row = codec(Message).encode(message)
-    total = codec(Message).sum(bare(Message)(row))
+    total = codec(Message).sum(summed(Message)(row))
     return [*[cell(row[place]) for place in APPEND_CELLS], b"%d" % total]
 
 

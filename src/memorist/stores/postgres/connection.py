@@ -63,9 +63,8 @@ class Session:
         self.runtime = runtime
         self.assume(None, None)
 
-    def assume(self, app: str | None, worker: str | None, *, guarded: bool = False) -> None:
-        """Use these database roles from now on: `app` for the rows of one org, `worker` for work across orgs. With
-        `guarded`, each write first checks that its org is not being moved (`memorist.enter_write`)."""
+    def assume(self, app: str | None, worker: str | None) -> None:
+        """Use these database roles from now on: `app` for the rows of one org, `worker` for work across orgs."""
         limits = {
             "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
             "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
@@ -82,10 +81,7 @@ class Session:
         role, across = (f", set_config('role', '{name}', true)" if name else "" for name in (app, worker))
         enter = "SELECT set_config('memorist.org', $1, true)"
         self._read = f"{enter}, {common}{role}".encode()
-        self._freeze = f"{enter}, {common}, {durable}{role}".encode()
-        # The guard comes last, so that it runs under the role and the org set before it.
-        guard = ", memorist.enter_write($1)" if guarded else ""
-        self._write = f"{enter}, {common}, {durable}{role}{guard}".encode()
+        self._write = f"{enter}, {common}, {durable}{role}".encode()
         self._across = f"{enter}, {common}, {durable}{across}".encode()
 
     def reading(self, org: str) -> Step:
@@ -95,10 +91,6 @@ class Session:
     def writing(self, org: str) -> Step:
         """The step that comes before changes of an org."""
         return Step(self._write, [cell(org)])
-
-    def freezing(self, org: str) -> Step:
-        """The step that comes before changes of an org that is frozen for a move: the same without the guard."""
-        return Step(self._freeze, [cell(org)])
 
     def across(self) -> Step:
         """The step that comes before work across orgs: claiming jobs, listing orgs, purging."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from ...errors import (
     CorruptRecord,
     MemoristError,
@@ -33,19 +31,9 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
     return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
 
 
-def moved_to(detail: str) -> str | None:
-    """The database that an org was moved to, read from the detail of MM006; None while the move is under way."""
-    found: dict[str, str | None] = msgspec.json.decode(detail) if detail else {}
-    return found.get("to")
-
-
 def refused(failed: Failed, options: Options) -> MemoristError:
     """The error for a statement that failed, by its SQLSTATE."""
     state, place = failed.state, options.place
-    if state == "MM006":
-        place_now = moved_to(failed.detail)
-        said = f"has moved to {place_now}; open it there" if place_now else "is being moved; try again in a while"
-        return StoreUnavailable(f"this org {said}. Nothing was done", place=place)
     if state == "57014":
         return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")
     if state == "55P03":

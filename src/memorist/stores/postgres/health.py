@@ -10,7 +10,7 @@ from ...records import Record
 from ..codec import Row, codec, kinds
 from .connection import Session
 from .rows import Reader
-from .schema import APP, look, migrations, roles
+from .schema import APP, Server, look, migrations, roles
 from .statements import quoted, selected, table
 from .wire import Step, cell
 
@@ -34,10 +34,8 @@ _SEARCHER = b"""
 SELECT r.rolsuper OR r.rolbypassrls FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
 WHERE p.pronamespace = 'memorist'::regnamespace AND p.proname = 'search_terms'
 """
-_PARTS = b"SELECT count(*) FROM pg_inherits WHERE inhparent = 'memorist.threads'::regclass"
 _LOCKED_TABLES = 4
 """How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
-_SPLITTING = b"SELECT count(*) FROM pg_namespace WHERE nspname = 'memorist_split'"
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE = 1000
 
@@ -46,7 +44,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     """A report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
-    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED, _PARTS, _SPLITTING)
+    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED)
     steps = [Step(sql, ()) for sql in asked]
     replies = await session.run(steps, repeatable=True)
     settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
@@ -69,7 +67,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
         "rows": {name: rows for name, _, _, rows, _ in tables},
         "bytes": {name: size for name, _, _, _, size in tables},
         "partitioned": [name for name, _, parted, _, _ in tables if parted],
-        "notes": _notes(server, indexed, replies[4].rows()[0][0], replies[5].rows()[0][0], settings),
+        "notes": _notes(server, indexed, settings),
         "problems": _problems(session, settings, tables, server),
     }
     if deep:
@@ -79,13 +77,13 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     return found
 
 
-def _notes(server: Any, indexed: bool, parts: int, splitting: int, settings: dict[str, str]) -> list[str]:
+def _notes(server: Server, indexed: bool, settings: dict[str, str]) -> list[str]:
     notes = []
-    wanted = _LOCKED_TABLES * parts
+    wanted = _LOCKED_TABLES * server.partitions
     if int(settings["max_locks_per_transaction"]) < wanted:
-        notes.append(f"with {parts} partitions set max_locks_per_transaction to {wanted}: many writers need the locks")
-    if splitting:
-        notes.append("tables are being split: `memorist partition` goes on with it, with --undo it gives up")
+        notes.append(
+            f"with {server.partitions} partitions, set max_locks_per_transaction to {wanted}: writers need them"
+        )
     if not server.vectors:
         notes.append("pgvector 0.7 or newer is not there; the owner runs `memorist migrate` once it is")
     if not indexed:
@@ -93,7 +91,7 @@ def _notes(server: Any, indexed: bool, parts: int, splitting: int, settings: dic
     return notes
 
 
-def _problems(session: Session, settings: dict[str, str], tables: list[Row], server: Any) -> list[str]:
+def _problems(session: Session, settings: dict[str, str], tables: list[Row], server: Server) -> list[str]:
     problems = []
     if server.schema != migrations()[-1].number:
         problems.append(f"the schema is version {server.schema}; run `memorist migrate`")

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable
 from ...runtime import Runtime
-from ..migrations import Migration
 from .clients import Pool
 from .connection import Session
 from .guarded import LOCK_MS, PATIENCE_SECONDS
@@ -51,31 +50,6 @@ _PARTED = (
 )
 
 
-def is_online(migration: Migration) -> bool:
-    """Whether a migration is run statement by statement."""
-    return any(line.startswith("-- online") for line in migration.sql.splitlines()[:3])
-
-
-def at_once(migration: Migration) -> str:
-    """The same migration as one transaction, for a database that nobody uses yet."""
-    return migration.sql.replace(" CONCURRENTLY", "")
-
-
-async def migrate_online(session: Session, migration: Migration, runtime: Runtime) -> None:
-    """Do an online migration, or wait until another process has done it."""
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not await _is_done(session, migration):
-        async with building(session, runtime) as ours:
-            if ours and not await _is_done(session, migration):
-                statements = (line.strip().removesuffix(";") for line in migration.sql.splitlines())
-                await indexed(session, runtime, [one for one in statements if one and not one.startswith("--")])
-                await session.run([Step(_record(migration), ())], repeatable=True)
-        if time.monotonic() > until:
-            raise StoreError("another process migrates this database, and does not come to an end")
-        if not ours:
-            await runtime.sleep(0.1)
-
-
 @asynccontextmanager
 async def building(session: Session, runtime: Runtime) -> AsyncIterator[bool]:
     """Be the one process that builds indexes; False inside where another one is."""
@@ -95,16 +69,6 @@ async def building(session: Session, runtime: Runtime) -> AsyncIterator[bool]:
     finally:
         holder.broken = True  # which ends its transaction
         own.give(holder)
-
-
-def _record(migration: Migration) -> bytes:
-    values = f"({migration.number}, '{migration.name}', {migration.needs})"
-    return f"INSERT INTO memorist.migrations (version, name, needs) VALUES {values} ON CONFLICT DO NOTHING".encode()
-
-
-async def _is_done(session: Session, migration: Migration) -> bool:
-    sql = b"SELECT count(*) FROM memorist.migrations WHERE version = $1"
-    return bool((await ask(session, sql, b"%d" % migration.number))[0][0])
 
 
 async def indexed(session: Session, runtime: Runtime, statements: Sequence[str]) -> None:

@@ -1,9 +1,8 @@
 """Turns stored rows into records, and checks the checksum of those that carry one.
 
-A checksum is made in two steps. The client computes the CRC of the cells it gives, with the numbers that only the
-server knows (sequence, version, first creation) left empty; the SQL function `seal` then mixes those numbers in. So a
-message is written in one round trip although only the server knows its place in the thread, and a change of any column,
-the server's included, is seen on read.
+The client computes the checksum, over the columns that it gives. It leaves out the few that the server fills in (a
+message's sequence number and expiry; a row's version and first creation): so a message is written in one round trip
+although only the server knows its position in the thread. Everything that a person or a model wrote is covered.
 
 A row may have been written by a version of the program with other columns; its checksum names the set of columns it
 covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and reads the row
@@ -23,9 +22,6 @@ from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pa
 from .connection import Session
 from .wire import Step, cell
 
-# The same numbers as in memorist.seal() of the first migration.
-_LOW = (536870909, 268435399, 402653189)
-_HIGH = (134217689, 67108859, 100663319)
 _PHYSICAL = (
     b"SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = ('memorist.' || quote_ident($1))::regclass "
     b"AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'checksum' ORDER BY a.attnum"
@@ -33,38 +29,19 @@ _PHYSICAL = (
 
 
 @cache
-def sealed(kind: type[Record]) -> tuple[str, ...]:
-    """The columns that the server fills in; none where there is no checksum."""
-    if not kind.table.checksum:
-        return ()
-    names = ("seq", "expires_at", "created_at") if kind is Message else ("version", "created_at")
+def server_columns(kind: type[Record]) -> tuple[str, ...]:
+    """The columns that the server fills in, which a checksum therefore leaves out."""
+    names = ("seq", "expires_at") if kind is Message else ("version", "created_at")
     return tuple(name for name in names if name in codec(kind).place)
 
 
 @cache
-def bare(kind: type[Record]) -> Callable[[Row], Row]:
+def summed(kind: type[Record]) -> Callable[[Row], Row]:
     """Empties the cells of a row that the server fills in; compiled, because it is done for each row read."""
-    hidden = sealed(kind)
+    hidden = server_columns(kind)
     cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(kind).columns))
-    made: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
-    return made
-
-
-@cache
-def seal_of(kind: type[Record]) -> Callable[[Row], int]:
-    """A function that computes the number which `memorist.seal` mixed into a row's checksum."""
-    place, terms = codec(kind).place, []
-    for i, name in enumerate(sealed(kind)):
-        full = f"(x & 2147483647) * {_LOW[i]} + ((x >> 31) & 4294967295) * {_HIGH[i]}"
-        terms.append(f"({_nothing(i)} if (x := r[{place[name]}]) is None else {full})")
-    terms += [str(_nothing(i)) for i in range(len(terms), 3)]
-    made: Callable[[Row], int] = eval(f"lambda r: ({' + '.join(terms)}) & 4294967295")
-    return made
-
-
-def _nothing(place: int) -> int:
-    """The summand of a NULL in this place, which counts as -1."""
-    return (-1 & 2147483647) * _LOW[place] + (-1 >> 31 & 4294967295) * _HIGH[place]
+    empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
+    return empty
 
 
 class Reader:
@@ -78,9 +55,9 @@ class Reader:
     async def records(self, kind: type[Record], rows: list[Row]) -> list[Any]:
         """Records of fetched rows, whose last cell is the checksum; raises CorruptRecord for a row that was altered."""
         if kind.table.checksum:
-            strip, seal, base = bare(kind), seal_of(kind), codec(kind).sum_base
+            strip, base = summed(kind), codec(kind).sum_base
             for number, row in enumerate(rows):
-                if (base | crc32(pack(strip(row)))) ^ seal(row) != row[-1]:
+                if base | crc32(pack(strip(row))) != row[-1]:
                     rows[number] = await self._of_another_version(kind, row)
         return records_of(kind, rows)
 
@@ -98,9 +75,9 @@ class Reader:
                 return row
             cells, total = again
             row = (*row_of(kind, cells), total)
-        hidden = sealed(kind)
+        hidden = server_columns(kind)
         crc = crc32(pack([None if name in hidden else cells[name] for name in names]))
-        if crc ^ seal_of(kind)(row) != total & 0xFFFFFFFF:
+        if crc != total & 0xFFFFFFFF:
             raise damaged(kind, key)
         return row
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import SchemaError, StoreError, StoreUnavailable
+from ...errors import SchemaError, StoreError, StoreUnavailable, UsageError
 from ..migrations import Migration, migrations_in, refuse_newer
 from .connection import Session
 from .guarded import guarded, patiently
-from .online import at_once, is_online, migrate_online
 from .vectors import add_vectors
 from .wire import Failed, Lost, Step
 
 OLDEST = 140_000
-GUARDED = 7
-"""The migration that added `enter_write`: from here on, each write checks whether its org is being moved."""
+MAX_PARTITIONS = 1024
 _FOLDER = Path(__file__).parent / "migrations"
 APP, WORKER = "memorist_app", "memorist_worker"
 
@@ -33,12 +32,14 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
   EXISTS (
     SELECT FROM pg_attribute a
     WHERE a.attrelid = to_regclass('memorist.entries') AND a.attname = 'embedding' AND NOT a.attisdropped
-  )
+  ),
+  (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('memorist.threads'))
 FROM pg_roles r,
   -- Since 16 being a member does not mean that the role may be taken on.
   (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
 WHERE r.rolname = current_user
 """
+_TABLE = re.compile(r"^CREATE TABLE memorist\.(\w+) \((.*?)\n\)( WITH \([^)]*\))?;", re.DOTALL | re.MULTILINE)
 _VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM memorist.migrations"
 
 
@@ -58,6 +59,8 @@ class Server(NamedTuple):
     worker: bool
     vector_home: str | None
     vectors: bool
+    partitions: int
+    """The hash partitions of each table; 0 where tables are not partitioned."""
     schema: int
     needs: int
 
@@ -79,8 +82,11 @@ async def look(session: Session) -> Server:
     return Server._make((*row, schema, needs))
 
 
-async def prepare(session: Session, *, migrate: bool = True) -> Server:
-    """Check the server, bring its schema up to date, and take on the application's role."""
+async def prepare(session: Session, *, partitions: int = 0) -> Server:
+    """Check the server, bring its schema up to date, and take on the application's role. With `partitions`, the schema
+    must not be there yet, and is created with that many hash partitions of each table."""
+    if not 0 <= partitions <= MAX_PARTITIONS:
+        raise UsageError(f"a table can have 1 to {MAX_PARTITIONS} partitions")
     server = await look(session)
     if server.tables and not server.recorded:
         # Another process may have migrated between the two catalogue look-ups of that one statement.
@@ -88,16 +94,21 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
     _refuse(server)
     latest = migrations()[-1].number
     refuse_newer(server.schema, server.needs, latest)
+    if partitions and server.schema:
+        raise UsageError(
+            "this database has its tables already, and partitions are chosen when they are created; "
+            "export, migrate an empty database with --partitions, and import there"
+        )
     if server.schema < latest:
-        if server.standby or not migrate or not server.owner:
+        if server.standby or not server.owner:
             raise SchemaError(
                 f"the schema is version {server.schema}, this build needs {latest}; run: memorist migrate"
             )
-        await _migrate(session, server.schema)
+        await _migrate(session, server.schema, partitions or server.partitions)
         server = await look(session)
     if not server.vectors and server.owner and not server.standby and await add_vectors(session, server.vector_home):
         server = await look(session)
-    session.assume(*roles(server), guarded=server.schema >= GUARDED)
+    session.assume(*roles(server))
     return server
 
 
@@ -117,27 +128,44 @@ def _refuse(server: Server) -> None:
         raise SchemaError("a schema `memorist` is there that is not ours; use another database")
 
 
-async def _migrate(session: Session, done: int) -> None:
+async def _migrate(session: Session, done: int, partitions: int) -> None:
     for migration in migrations():
-        if migration.number <= done:
-            continue
-        if is_online(migration) and done:
-            await migrate_online(session, migration, session.runtime)
-        else:
-            await _run(session, _script(migration))
+        if migration.number > done:
+            await _run(session, _script(migration, partitions))
 
 
-def _script(migration: Migration) -> str:
+def _script(migration: Migration, partitions: int) -> str:
     number, name = migration.number, migration.name
     unseen = f"NOT EXISTS (SELECT FROM memorist.migrations WHERE version = {number})"
     record = f"INSERT INTO memorist.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
-    return guarded(unseen, at_once(migration) if is_online(migration) else migration.sql, record)
+    return guarded(unseen, partitioned(migration.sql, partitions) if partitions else migration.sql, record)
+
+
+def partitioned(sql: str, partitions: int) -> str:
+    """The same migration with each table that it creates split by org into hash partitions."""
+
+    def split(table: re.Match[str]) -> str:
+        name, columns, options = table.groups(default="")
+        # A partitioned table has no storage of its own, so its options belong to the partitions.
+        parts = "".join(
+            f"CREATE TABLE memorist.{name}_{part} PARTITION OF memorist.{name} "
+            f"FOR VALUES WITH (MODULUS {partitions}, REMAINDER {part}){options};\n"
+            for part in range(partitions)
+        )
+        return f"CREATE TABLE memorist.{name} ({columns}\n) PARTITION BY HASH (org);\n{parts}"
+
+    return _TABLE.sub(split, sql)
 
 
 async def _run(session: Session, sql: str) -> None:
     try:
         await patiently(session, sql)
     except Failed as failed:
+        if failed.state == "53200":
+            raise StoreError(
+                "a migration was undone: the server has too few locks for so many tables; set "
+                "max_locks_per_transaction to 4 times the number of partitions, and restart it"
+            ) from failed
         raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
     except Lost as lost:
         raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost

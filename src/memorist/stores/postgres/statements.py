@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ...messages.message import Message
 from ...records import Job, Record
 from ..codec import codec
-from .rows import sealed
 
 
 class Writes(NamedTuple):
@@ -110,37 +109,17 @@ def _first_version(kind: type[Record], given: dict[str, str]) -> str:
 
 def _insert(kind: type[Record], values: dict[str, str]) -> str:
     names, cells = list(values), list(values.values())
-    if not kind.table.checksum:
-        return f"INSERT INTO {table(kind)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
-    crc = f"${sum(cell.startswith('$') for cell in cells) + 1}::bigint"
-    casts = [f"{cell}::{_type(kind, name)} AS {_q(name)}" for name, cell in values.items()]
-    # The subquery names the cells as they will be stored, and the seal (see rows.py) is computed from those.
-    return (
-        f"INSERT INTO {table(kind)} AS t ({quoted((*names, 'checksum'))}) "
-        f"SELECT r.*, {_seal(kind, crc, 'r')} FROM (SELECT {', '.join(casts)}) AS r"
-    )
+    if kind.table.checksum:
+        cells.append(f"${sum(cell.startswith('$') for cell in cells) + 1}")
+        names.append("checksum")
+    return f"INSERT INTO {table(kind)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
 
 
 def _set(kind: type[Record], values: dict[str, str]) -> str:
     parts = [f"{_q(name)} = {value}" for name, value in values.items()]
     if kind.table.checksum:
-        # The seal is XORed into the CRC: applying that of the rejected row again removes it, and the seal of the row as
-        # it will be stored replaces it.
-        bare = _seal(kind, "excluded.checksum", "excluded")
-        parts.append(f"checksum = {_seal_of(kind, bare, values)}")
+        parts.append("checksum = excluded.checksum")
     return ", ".join(parts)
-
-
-def _seal(kind: type[Record], crc: str, row: str) -> str:
-    return _sealing(crc, [f"{row}.{_q(name)}" for name in sealed(kind)])
-
-
-def _seal_of(kind: type[Record], crc: str, values: dict[str, str]) -> str:
-    return _sealing(crc, [values.get(name, f"excluded.{_q(name)}") for name in sealed(kind)])
-
-
-def _sealing(crc: str, parts: list[str]) -> str:
-    return f"memorist.seal({crc}, {', '.join([*parts, 'NULL', 'NULL', 'NULL'][:3])})"
 
 
 def _type(kind: type[Record], name: str) -> str:
@@ -276,12 +255,9 @@ def _append(source: str, seq: str, expires: str) -> str:
     names = tuple(column.name for column in codec(Message).columns)
     given = {names[place]: f"${i}::{_type(Message, names[place])}" for i, place in enumerate(APPEND_CELLS, 1)}
     given |= {"seq": seq, "expires_at": expires}
-    cells = ", ".join(f"{given[name]} AS {_q(name)}" for name in names)
-    crc = f"${len(APPEND_CELLS) + 1}::bigint"
-    return (
-        f"INSERT INTO memorist.messages ({quoted((*names, 'checksum'))}) "
-        f"SELECT r.*, {_seal(Message, crc, 'r')} FROM (SELECT {cells} FROM {source}) AS r"
-    )
+    cells = ", ".join(given[name] for name in names)
+    checksum = f"${len(APPEND_CELLS) + 1}::bigint"
+    return f"INSERT INTO memorist.messages ({quoted((*names, 'checksum'))}) SELECT {cells}, {checksum} FROM {source}"
 
 
 INCREMENT = b"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,20 +11,15 @@ from msgspec.structs import replace
 
 from ...errors import MemoristError
 from ...filters import document_of, matches
-from ...ports import to_datetime
-from ...records import Entry, Job, Key, Mark, Record
+from ...records import Entry, Job, Key
 from ...runtime import Runtime
 from ..base import (
     ALL_ENTRIES,
     Change,
-    Delete,
-    DeleteRange,
     EntryFilter,
-    Put,
     R,
     Scan,
     Scrubbed,
-    Split,
     repeatable,
 )
 from ..codec import Row, codec, row_of
@@ -86,11 +81,17 @@ class PostgresStore:
 
     async def open(self) -> None:
         """Connect, check, migrate."""
-        if self._opened:
-            return
+        if not self._opened:
+            await self._open(0)
+
+    async def create_partitioned(self, partitions: int) -> None:
+        """Create the schema with this many hash partitions of each table, and open the store."""
+        await self._open(partitions)
+
+    async def _open(self, partitions: int) -> None:
         self._session.pool.open()
         try:
-            server = await prepare(self._session)
+            server = await prepare(self._session, partitions=partitions)
         except BaseException:
             self._session.pool.close()
             raise
@@ -186,28 +187,6 @@ class PostgresStore:
         jobs: list[Job] = records_of(Job, rows)
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
-    async def freeze(self, org: str, *, now: int, to: str | None = None) -> None:
-        """Wait for running writes to an org, then refuse new ones; `to` names the database the org has moved to."""
-        mark = Mark(org=org, name="move", item="org", detail={"to": to}, updated_at=to_datetime(now))
-        await self._exclusively(org, [Put(mark)], now)
-
-    async def unfreeze(self, org: str, *, now: int) -> None:
-        """Accept writes to an org again."""
-        await self._exclusively(org, [Delete(Mark, (org, "move", "org"))], now)
-
-    async def clear(self, org: str, kind: type[Record], *, now: int) -> int:
-        """Delete the rows of a kind from a frozen org."""
-        replies = await self._exclusively(org, [DeleteRange(kind, (org,))], now)
-        return int(replies[0])
-
-    async def _exclusively(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
-        """Apply changes to an org under its advisory lock, which ordinary writers share and this takes exclusively."""
-        made = plan(changes, now, self._session.freezing)
-        alone = Step(b"SELECT pg_advisory_xact_lock(726563681, hashtext($1))", [cell(org)])
-        # The lock comes second: the first step sets the org and the timeouts of the transaction.
-        replies = await self._session.run([made.steps[0], alone, *made.steps[1:]], repeatable=True)
-        return made.results([replies[0], *replies[2:]])
-
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
         replies = await self._session.run([self._session.across(), Step(sql.ORGS, ())], repeatable=True)
@@ -242,20 +221,6 @@ class PostgresStore:
         from .scrub import scrub
 
         return await scrub(self._session, self._runtime)
-
-    async def partition(
-        self, parts: int, *, table: str | None = None, progress: Callable[[int], Any] | None = None
-    ) -> list[Split]:
-        """Split one table, or all, by org while they are in use; goes on with what was interrupted."""
-        from .partitioning import partition
-
-        return await partition(self._session, parts, table=table, progress=progress)
-
-    async def undo_partition(self) -> list[str]:
-        """Give up splits that have not ended; the names of their tables, which stay as they were."""
-        from .partitioning import undo
-
-        return await undo(self._session)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """A report on the server, its settings, the schema, row-level security, sizes and problems."""
