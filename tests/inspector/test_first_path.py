@@ -14,7 +14,7 @@ def test_the_first_path_by_mouse(opened: Open, own_site: Site) -> None:
     page.get_by_role("option").first.get_by_role("link").click()
     window.settle()
     assert page.locator("h1").inner_text() == "Ada Moreau"
-    assert "lives in Porto" in page.locator(".req").inner_text()
+    assert "Lives in Porto" in page.locator(".req").inner_text()
     page.get_by_role("link", name="location").first.click()
     window.settle()
     why = page.locator("#why").inner_text()
@@ -32,7 +32,7 @@ def test_the_first_path_by_mouse(opened: Open, own_site: Site) -> None:
     window.settle()
     page.get_by_text("The correction changes").wait_for()
     pairs = page.locator(".pairs").inner_text()
-    assert "lives in Porto" in pairs and "lives in Lisbon" in pairs
+    assert "Lives in Porto" in pairs and "Lives in Lisbon" in pairs
     window.go("#/user?user=ada")
     page.get_by_role("button", name="Forget this user").click()
     button = page.get_by_role("button", name="Forget", exact=False).last

@@ -57,11 +57,11 @@ def test_a_stored_thread_is_replayed_turn_by_turn(opened: Open, demo_site: Site)
     thread = window.thread()
     window.go(f"#/context?thread={thread}&turn=87")
     assert "Turn #87" in page.locator(".replay").inner_text()
-    assert "lives in Lisbon" in page.locator(".b-profile").inner_text()
+    assert "Lives in Lisbon" in page.locator(".b-profile").inner_text()
     page.get_by_role("button", name="Later").click()
     window.settle()
     assert "turn=89" in page.url
-    page.get_by_text("lives in Porto").wait_for()
+    page.get_by_text("Lives in Porto").wait_for()
     before = window.ask("user", user="ada")["learnings"][0]["uses"]
     page.get_by_role("button", name="Leave the replay").click()
     window.settle()

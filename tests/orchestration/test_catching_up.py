@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.derive.deriving import catching_up
+from memorist.engine.derive import catching_up
 from memorist.records import Job
 from memorist.runtime import Runtime
 from memorist_testing.plugin import Run
@@ -30,7 +30,9 @@ async def test_the_next_context_holds_what_was_just_said(open_memory: OpenMemory
     memory = open_memory(user="ada")
     await say(memory, "I'm allergic to peanuts.", "Never use emojis.", "I live in Lisbon.", "I moved to Porto.")
     context = await do(memory.context("Suggest a snack.", budget=1000))
-    assert {line.text for line in context.profile} == {"allergic to peanuts", "lives in Porto", "Never use emojis"}
+    at = memory._core.at()
+    porto = f"Lives in Porto (since {at.day} {at:%b})"
+    assert {line.text for line in context.profile} == {"Allergic to peanuts", porto, "Never use emojis"}
     assert await waiting(memory) == 0
 
 

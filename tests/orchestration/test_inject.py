@@ -51,7 +51,7 @@ async def test_a_function_gets_what_is_known_and_its_turn_is_kept(memory: Any, r
     await do(memory.scope(user="ada").working.set({"scratchpad": "packing for a trip"}))
     answer = await do(run_with_memory(agent, "Which city do I live in?", memory=memory, user="ada"))
     assert answer == "In Lisbon."
-    assert "city: Lisbon" in prompts[0] and "packing for a trip" in prompts[0]
+    assert "City: Lisbon" in prompts[0] and "packing for a trip" in prompts[0]
     assert 'trust="user"' in prompts[0] and prompts[0].rstrip().endswith("Which city do I live in?")
     assert await thread_of(memory) == [("user", "Which city do I live in?"), ("assistant", "In Lisbon.")]
     await do(run_with_memory(agent, "And again?", memory=memory, user="ada"))

@@ -55,12 +55,13 @@ class Profile:
     def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
         """The profile lines that every context of a user includes, in order, each with its source.
 
-        Identity, safety-relevant facts, standing wishes, corrections, other important facts, and the current page and
-        plan. The block changes only when one of these does, so that prompt caches keep it.
+        Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
+        block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
+        it.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
             >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
-            [('safety', 'allergic to peanuts'), ('identity', 'lives in Lisbon')]
+            [('safety', 'Allergic to peanuts'), ('identity', 'Lives in Lisbon')]
         """
         return run_blocking(self._engine.block(user, max_tokens=max_tokens))

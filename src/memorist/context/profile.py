@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -11,9 +12,19 @@ from .fence import PROFILE_NOTE, clean, fence
 from .measure import text_message
 from .tokens import Counter
 
-LANES = ("identity", "safety", "wishes", "corrections", "facts", "now")
+LANES = ("safety", "identity", "wishes", "corrections", "facts", "now")
 """Groups of lines, in the order in which the block lists them."""
-KEEP_FIRST = ("safety", "wishes", "corrections", "identity", "now", "facts")
+LANE_TITLES = {
+    "safety": "Safety",
+    "identity": "About the user",
+    "wishes": "Preferences",
+    "corrections": "Corrections",
+    "facts": "Other facts",
+    "now": "Right now",
+}
+LANE_LIMITS = {"safety": 20, "identity": 12, "wishes": 12, "corrections": 6, "facts": 12}
+"""The most lines of a lane; the newest are shown."""
+ROOM_ORDER = ("safety", "wishes", "corrections", "identity", "now", "facts")
 """The same groups by priority, for when not all lines fit."""
 _LINES = str.maketrans("\r\n\u2028\u2029\x85", "     ")
 
@@ -28,29 +39,46 @@ class ProfileLine(msgspec.Struct, frozen=True):
     trust: str = "user"
 
 
+def within_limits(lines: Sequence[tuple[datetime, ProfileLine]]) -> list[ProfileLine]:
+    """Lines with the time they were last changed, in order, without repetitions: of each lane the newest."""
+    words: set[str] = set()
+    lanes: dict[str, list[tuple[datetime, int]]] = {}
+    for position, (changed_at, line) in enumerate(lines):
+        plain = " ".join(line.text.casefold().rstrip(".!").split())
+        if plain not in words:
+            words.add(plain)
+            lanes.setdefault(line.lane, []).append((changed_at, position))
+    shown = {
+        position
+        for lane, positions in lanes.items()
+        for _, position in sorted(positions, reverse=True)[: LANE_LIMITS.get(lane)]
+    }
+    return [line for position, (_, line) in enumerate(lines) if position in shown]
+
+
 def fit_profile(
     lines: Sequence[ProfileLine], max_tokens: int, counter: Counter
 ) -> tuple[Message | None, tuple[ProfileLine, ...]]:
     """The block with as many lines as fit, the most important lanes first."""
     if not lines or max_tokens <= 0:
         return None, ()
+    lines = sorted(lines, key=_lane_order)
     left = max_tokens - counter.count(_fenced(""))
     chosen: set[int] = set()
-    opened: set[str] = set()
-    for lane in KEEP_FIRST:
-        for place, line in enumerate(lines):
-            if line.lane != lane:
-                continue
-            cost = counter.count(_written(line)) + 1 + (0 if lane in opened else counter.count(f"{lane}:\n") + 1)
+    for lane in ROOM_ORDER:
+        title_tokens = counter.count(f"{LANE_TITLES[lane]}:\n") + 1
+        positions = [position for position, line in enumerate(lines) if line.lane == lane]
+        # Preferences are in the order in which they were stated, and the newest count most.
+        for position in reversed(positions) if lane in ("wishes", "corrections") else positions:
+            cost = counter.count(_written(lines[position])) + 1 + title_tokens
             if cost <= left:
-                left -= cost
-                opened.add(lane)
-                chosen.add(place)
+                left, title_tokens = left - cost, 0
+                chosen.add(position)
     while chosen:
-        kept = tuple(line for place, line in enumerate(lines) if place in chosen)
-        message = text_message("user", render_profile(kept), counter)
+        shown = tuple(line for position, line in enumerate(lines) if position in chosen)
+        message = text_message("user", render_profile(shown), counter)
         if (message.tokens or 0) <= max_tokens:
-            return message, kept
+            return message, shown
         chosen.remove(max(chosen))
     return None, ()
 
@@ -59,10 +87,14 @@ def render_profile(lines: Sequence[ProfileLine]) -> str:
     """The block in its fence, lane by lane."""
     parts = []
     for lane in LANES:
-        mine = [_written(line) for line in lines if line.lane == lane]
-        if mine:
-            parts.append("\n".join([f"{lane}:", *mine]))
+        listed = [_written(line) for line in lines if line.lane == lane]
+        if listed:
+            parts.append("\n".join([f"{LANE_TITLES[lane]}:", *listed]))
     return _fenced("\n".join(parts))
+
+
+def _lane_order(line: ProfileLine) -> int:
+    return LANES.index(line.lane) if line.lane in LANES else len(LANES)
 
 
 def _fenced(body: str) -> str:

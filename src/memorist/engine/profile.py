@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..errors import UsageError
-from ..kinds import fact_text
-from ..records import Fact, Learning
+from ..records import Fact, FactVersion, Learning
 from ..values import Json, as_list, check_name
 from .core import Core
 from .derive.catching_up import catch_up
@@ -21,15 +21,21 @@ if TYPE_CHECKING:
     from ..context.profile import ProfileLine
 
 PREFERENCE = "preference."
-SURE = 0.7
-"""Learnings need more confidence than this to be in the block."""
-PREFERENCES = 5
-LIKELY = 0.5
-"""Facts need at least this confidence."""
-MANY_FACTS = 1_000
+CERTAIN = 0.7
+"""The least confidence of a fact, and what a learning's confidence must exceed, to be in the block."""
+MAX_ADDED_LEARNINGS = 5
+"""How many learnings are shown that a program added without a source."""
+MAX_FACTS = 1_000
 """A user with more facts than this has only those of important topics read."""
-MOST_FACTS = 24
-BELIEVED = ("user", "system", "processor", "assistant")
+VERSIONS_READ = 4
+"""How many earlier versions of a fact are read to find when its value changed."""
+MAX_VALUES = 8
+"""A list or a set of named values with more entries than this is data for a program."""
+MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400
+"""Longer lines are left out, because a line that is cut may say something else. Recall still finds them."""
+TRUSTED = ("user", "system", "processor", "assistant")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+"""Not `strftime`, which depends on the locale: the same input must yield the same bytes."""
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
 
@@ -90,13 +96,14 @@ class Profile:
     async def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
         """The profile lines that every context of a user includes, in order, each with its source.
 
-        Identity, safety-relevant facts, standing wishes, corrections, other important facts, and the current page and
-        plan. The block changes only when one of these does, so that prompt caches keep it.
+        Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
+        block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
+        it.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
             >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
-            [('safety', 'allergic to peanuts'), ('identity', 'lives in Lisbon')]
+            [('safety', 'Allergic to peanuts'), ('identity', 'Lives in Lisbon')]
         """
         from ..context.profile import fit_profile
 
@@ -107,34 +114,72 @@ class Profile:
         return list(fit_profile(lines, max_tokens, self._core.shared.counter)[1])
 
     async def _lines(self, user: str | None = None) -> list[ProfileLine]:
-        """All candidate lines of the block, the most important of each lane first."""
-        from ..context.profile import ProfileLine
+        """All candidate lines of the block, lane by lane, in the order in which the block lists them."""
+        from ..context.profile import within_limits
 
         name = self._core.scope.subject(user)
         ns = f"user:{name}"
-        known = [fact for fact in await self._known(ns) if fact.confidence >= LIKELY and fact.trust in BELIEVED]
-        told = sorted(map(_told, known), key=lambda one: one[:3])
-        lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
-        learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
-        sure = [one for one in learned if one.confidence > SURE]  # most used first
-        # All learnings from the user's own words; of others only the most used.
-        noted = [one for one in sure if one.sources or one.type == "correction"]
-        others = [one for one in sure if one not in noted][:PREFERENCES]
-        for one in sorted([*noted, *others], key=_order):
-            if one.type != "pattern" or one in others:
-                lane = "corrections" if one.type == "correction" else "wishes"
-                lines.append(ProfileLine(one.content, lane, f"{ns}/{one.id}", one.trust))
-        rest = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane == "facts"]
-        return [*lines, *rest[:MOST_FACTS], *await self._now(name)]
+        facts = [fact for fact in await self._stated(ns) if _is_certain(fact)]
+        changes = await self._change_dates(facts)
+        now = self._core.at()
+        lines = [
+            (fact.updated_at, line)
+            for fact in sorted(facts, key=_importance)
+            if (line := fact_line(fact, changes.get(fact.key), now)) is not None
+        ]
+        lines += [(learning.created_at, line) for learning, line in await self._learned(name, ns)]
+        return [*within_limits(lines), *await self._now(name)]
 
-    async def _known(self, ns: str) -> list[Fact]:
-        facts = await self._facts.list(ns, limit=MANY_FACTS)
-        if len(facts) < MANY_FACTS:
-            return _shown(facts)
-        from ..languages import topics
+    async def _learned(self, user: str, ns: str) -> list[tuple[Learning, ProfileLine]]:
+        """Wishes and corrections, oldest first: the user's own, and the most used of those that a program added."""
+        from ..context.profile import ProfileLine
 
-        stems = sorted({topic.stem for topic in topics() if topic.lane != "fact" or topic.importance >= 0.7})
-        return _shown([fact for stem in stems for fact in await self._facts.list(ns, prefix=stem, limit=32)])
+        learnings = await self._learnings.list(min_confidence=CERTAIN, limit=None, user=user)  # most used first
+        certain = [learning for learning in learnings if learning.confidence > CERTAIN]
+        own = [
+            learning for learning in certain
+            if learning.type == "correction" or (learning.sources and learning.type == "preference")
+        ]  # fmt: skip
+        added = [learning for learning in certain if not learning.sources and learning.type != "correction"]
+        return [
+            (learning, ProfileLine(
+                learning.content, "corrections" if learning.type == "correction" else "wishes",
+                f"{ns}/{learning.id}", learning.trust,
+            ))
+            for learning in sorted([*own, *added[:MAX_ADDED_LEARNINGS]], key=lambda item: (item.created_at, item.id))
+            if is_readable(learning.content, MAX_WISH_CHARACTERS)
+        ]  # fmt: skip
+
+    async def _stated(self, ns: str) -> list[Fact]:
+        """The facts that requests may contain; facts that are not indexed are kept for programs."""
+        facts = await self._facts.list(ns, limit=MAX_FACTS)
+        if len(facts) == MAX_FACTS:
+            from ..languages import topics
+
+            stems = sorted({topic.stem for topic in topics() if topic.lane != "fact" or topic.importance >= 0.7})
+            facts = [fact for stem in stems for fact in await self._facts.list(ns, prefix=stem, limit=32)]
+        return [fact for fact in facts if fact.indexed != []]
+
+    async def _change_dates(self, facts: list[Fact]) -> dict[str, datetime]:
+        """By key, when a fact took the value that it has, for facts that had another value before.
+
+        Reads the last few versions of all changed facts at once. A value that is older than these gets no date.
+        """
+        keys = [
+            (fact.ns, fact.key, version)
+            for fact in facts
+            for version in range(max(1, fact.version - VERSIONS_READ), fact.version)
+        ]
+        versions = await self._core.get_many(FactVersion, keys) if keys else []
+        past = {(version.key, version.version): version for version in versions if version is not None}
+        dates: dict[str, datetime] = {}
+        for fact in facts:
+            start, number = fact.updated_at, fact.version - 1
+            while (version := past.get((fact.key, number))) is not None and version.value == fact.value:
+                start, number = version.updated_at, number - 1
+            if version is not None and version.status == "active" and not (fact.reason or "").startswith("correction"):
+                dates[fact.key] = start
+        return dates
 
     async def _now(self, user: str) -> list[ProfileLine]:
         """Lines of working memory: page, plan and notes. Actions change too often for a block that is cached."""
@@ -147,46 +192,75 @@ class Profile:
         if doc.user is not None:
             for name in ("name", "role"):
                 if value := getattr(doc.user, name):
-                    lines.append(ProfileLine(f"{name}: {value}", "identity", "working memory"))
+                    lines.append(ProfileLine(f"{name.capitalize()}: {value}", "identity", "working memory"))
         if doc.current_page is not None:
             page = doc.current_page
             about = f" ({page.entity_type or 'entity'} {page.entity_id})" if page.entity_id else ""
-            lines.append(ProfileLine(f"current page: {page.route}{about}", "now", "working memory"))
+            lines.append(ProfileLine(f"Current page: {page.route}{about}", "now", "working memory"))
         for step in doc.plan:
             if step.status in ("pending", "active"):
-                lines.append(ProfileLine(f"plan, {step.status}: {step.text}", "now", "working memory"))
+                lines.append(ProfileLine(f"Plan ({step.status}): {step.text}", "now", "working memory"))
         if doc.scratchpad.strip():
-            lines.append(ProfileLine(f"notes: {doc.scratchpad}", "now", "working memory"))
+            lines.append(ProfileLine(f"Notes: {doc.scratchpad}", "now", "working memory"))
         return lines
 
 
-def _shown(facts: list[Fact]) -> list[Fact]:
-    """Facts without those that are not indexed for recall: they are kept for programs, not for requests."""
-    return [fact for fact in facts if fact.indexed != []]
+def _is_certain(fact: Fact) -> bool:
+    return fact.status == "active" and fact.confidence >= CERTAIN and fact.trust in TRUSTED
 
 
-def _told(fact: Fact) -> tuple[float, str, str, str, str, str]:
-    """A fact as a sortable line: importance, lane, key, text, id, trust; so that the order is stable."""
+def _importance(fact: Fact) -> tuple[float, str]:
+    """The order of facts: by the importance of their topic, then by key, so that it is stable."""
     from ..languages import topic_of
 
-    topic = topic_of(fact.key)
-    if topic is None or fact.key.startswith(PREFERENCE):
-        lane = "wishes" if fact.key.startswith(PREFERENCE) else "facts"
-        return -0.5, lane, fact.key, fact_text(fact), fact.id, fact.trust
-    text = topic.tell_value(fact.value, fact.key)
-    return -topic.importance, _LANES[topic.lane], fact.key, text, fact.id, fact.trust
+    topic = None if fact.key.startswith(PREFERENCE) else topic_of(fact.key)
+    return -(topic.importance if topic is not None else 0.5), fact.key
 
 
-def _order(one: Learning) -> tuple[bool, int, Any, str]:
-    """Sort key: wishes about everything first, then by uses in powers of two, so that one use does not reorder them.
+def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine | None:
+    """A fact as a line a person would write, such as "Lives in Porto (since 15 Nov)"; None if its value is data that
+    only a program reads."""
+    from ..context.profile import ProfileLine
+    from ..languages import topic_of
 
-    A wish about one subject is recalled with its subject, so it comes last here.
-    """
-    from ..languages import rules
+    key = fact.key.removeprefix(PREFERENCE)
+    topic = topic_of(fact.key) if key == fact.key else None
+    value = _in_words(fact.value)
+    if value is None:
+        return None
+    if topic is None:
+        lane = "facts" if key == fact.key else "wishes"
+        text = f"{key.replace('_', ' ').replace('.', ' ').replace('-', ' ')}: {value}"
+    else:
+        lane = _LANES[topic.lane]
+        text = topic.tell_value(fact.value if isinstance(fact.value, bool) else value, fact.key)
+    if not is_readable(text, MAX_WISH_CHARACTERS if lane == "wishes" else MAX_FACT_CHARACTERS):
+        return None
+    date = "" if since is None else f" (since {_short_date(since, now)})"
+    return ProfileLine(f"{text[0].upper()}{text[1:]}{date}", lane, fact.id, fact.trust)
 
+
+def _in_words(value: Any, depth: int = 0) -> str | None:
+    """A value without JSON: text, a number, yes or no, a short list, or a few named values; None for anything else."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str | int | float):
+        return str(value).strip() or None
+    if depth or not isinstance(value, dict | list) or not 0 < len(value) <= MAX_VALUES:
+        return None
+    if isinstance(value, dict) and "amount" in value:
+        return f"{value['amount']} {value.get('unit', '')}".strip()
+    parts = value.items() if isinstance(value, dict) else (("", item) for item in value)
+    words = [(name.replace("_", " "), _in_words(item, 1)) for name, item in parts]
     return (
-        bool(rules("en", "profile", "talk").bound.search(one.content)),
-        -one.usage_count.bit_length(),
-        one.created_at,
-        one.id,
+        None if any(item is None for _, item in words) else ", ".join(f"{name} {item}".strip() for name, item in words)
     )
+
+
+def is_readable(text: str, max_characters: int) -> bool:
+    """Whether a text can stand as a line of the block: it has words and is not too long to be one statement."""
+    return len(text) <= max_characters and any(character.isalnum() for character in text)
+
+
+def _short_date(moment: datetime, now: datetime) -> str:
+    return f"{moment.day} {MONTHS[moment.month - 1]}" + ("" if moment.year == now.year else f" {moment.year}")

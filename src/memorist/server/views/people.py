@@ -127,13 +127,12 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
 async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
     """The lines of a user's profile block that fit its default ceiling, with their tokens."""
     from ...context.budget import TokenBudget
-    from ...context.profile import LANES, fit_profile
+    from ...context.profile import fit_profile
 
     most = TokenBudget(8000).profile_tokens
     core = handle._core
     lines = await Profile(core)._lines(user)
     message, kept = fit_profile(lines, most, core.shared.counter)
-    in_order = sorted(kept, key=lambda one: LANES.index(one.lane))
     shown = [
         {
             "text": one.text,
@@ -142,7 +141,7 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
             "trust": one.trust,
             **await _doubt(handle, one.source),
         }
-        for one in in_order
+        for one in kept
     ]
     return {
         "lines": shown, "tokens": message.tokens if message is not None else 0, "most": most,
