@@ -6,6 +6,7 @@ Times are aware UTC datetimes here and integer microseconds in stores; JSON fiel
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 
 Key = tuple[str | int, ...]
+R = typing.TypeVar("R", bound="Record")
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -28,6 +30,9 @@ class Table(msgspec.Struct, frozen=True):
     """The table into which the version that a Put replaces is copied."""
     checksum: bool = False
     """Whether each row carries a CRC of all its columns, checked on read: for what cannot be derived again."""
+
+    sealed: bool = False
+    """Of a view: whether its rows have a checksum, which only stores that read whole rows can check."""
 
     def order(self, index: str | None) -> tuple[str, ...]:
         """The columns of an index, or those of the key for None."""
@@ -451,3 +456,35 @@ class Entry(Record, frozen=True, kw_only=True):
     vector: bytes | None = None
     created_at: datetime
     expires_at: datetime | None = None
+
+
+@cache
+def view_of(kind: type[R], *fields: str) -> type[R]:
+    """A kind that reads only the key, the expiry and these fields of another kind's rows, for scans that need no more.
+
+    Other fields are missing, although its type says that it is that kind. It has no checksum, because that is over all
+    columns. Rows are never written through a view.
+    """
+    columns = {field.name: field for field in msgspec.structs.fields(kind)}
+    wanted = [name for name in columns if name in (*kind.table.key, "expires_at", *fields) and name != "org"]
+    types = typing.get_type_hints(kind)
+    table = Table(kind.table.name, kind.table.key, kind.table.indexes, sealed=kind.table.checksum)
+    missing = [name for index in table.indexes.values() for name in index if name not in (*wanted, "org")]
+    view = msgspec.defstruct(
+        f"{kind.__name__}View",
+        [
+            (name, types[name]) if columns[name].required else (name, types[name], _default(columns[name]))
+            for name in (*wanted, *dict.fromkeys(missing))
+        ],
+        bases=(Record,),
+        namespace={"table": table},
+        frozen=True,
+        kw_only=True,
+    )
+    return typing.cast(type[R], view)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is msgspec.NODEFAULT:
+        return field.default
+    return msgspec.field(default_factory=field.default_factory)

@@ -101,7 +101,9 @@ class Scope(msgspec.Struct, frozen=True):
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
                 raise Forbidden("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
-            return Scope(org, user, actor or self.actor, False, grants(read), grants(write), self.shared)
+            # A handle on the shared org itself needs no view of it.
+            shared = None if self.shared == org else self.shared
+            return Scope(org, user, actor or self.actor, False, grants(read), grants(write), shared)
         if user is not None and self.user is not None and user != self.user:
             raise Forbidden("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,6 +193,14 @@ async def test_autogen_memory_fills_a_context(memory: Memory) -> None:
     assert isinstance(last, SystemMessage) and "<recalled_memory>" in last.content
     await held.clear()
     assert (await held.query("Lisbon")).results == []
+
+
+def test_autogen_memory_keeps_its_namespaces_through_its_configuration(tmp_path: Path) -> None:
+    from memorist.adapters.autogen import MemoristMemory
+
+    held = MemoristMemory(str(tmp_path / "memory.db"), namespaces=["user:ada", "global"], top_k=3)
+    again = MemoristMemory.load_component(held.dump_component())
+    assert (again._namespaces, again._top_k) == (["user:ada", "global"], 3)
 
 
 # -- Haystack

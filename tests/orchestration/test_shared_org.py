@@ -113,3 +113,11 @@ def test_a_view_of_a_shared_org_may_only_read() -> None:
             refused()
     with pytest.raises(UsageError, match="another org"):
         Scope("acme", shared="acme")
+
+
+def test_an_operator_can_take_a_handle_on_the_shared_org_itself(place: dict[str, Any]) -> None:
+    """It needs no second view of its own rows."""
+    with Memory(**{**place, "all_orgs": True}) as memory:
+        acme = memory.scope(org=place["shared"])
+        assert {hit.id for hit in acme.recall("refund policy", namespaces=["global"])} == {"global/refund.policy"}
+        assert memory.scope(org=f"{place['shared']}-u2").recall("refund policy")[0].org == place["shared"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist import AsyncMemory, Memory, StoreUnavailable
-from memorist.engine.derive.deriving import outbox
+from memorist.engine.derive import outbox
 from memorist.engine.derive.outbox import Outbox
 from memorist.records import Mark
 from memorist.runtime import Runtime, run_blocking
@@ -187,3 +187,23 @@ def test_closing_leaves_a_long_backlog_to_the_next_worker(tmp_path: Path) -> Non
 def _indexed(memory: Memory) -> int:
     mark = run_blocking(memory._core.get(Mark, "index", "thread:long"))
     return mark.position if mark is not None else 0
+
+
+def test_drain_waits_for_the_job_that_the_worker_of_this_process_holds(tmp_path: Path) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def model(prompt: str) -> str:
+        asked.set()
+        assert release.wait(60)
+        return LISBON
+
+    with Memory(tmp_path / "memory.db", model=model, embedder=None) as memory:
+        said(memory)
+        assert asked.wait(60)
+        draining = threading.Thread(target=memory.jobs.drain)
+        draining.start()
+        draining.join(0.3)
+        assert draining.is_alive()
+        release.set()
+        draining.join(60)
+        assert [fact.value for fact in memory.facts.list("user:ada")] == ["Lisbon"]

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from ..engine.recall.recalling import Spaces
 from ..errors import UsageError
 from ..ids import new_id
+from ..scope import Namespace
 from .fitting import recalled
 from .handles import Handles, Source
 
@@ -26,6 +27,7 @@ class MemoristMemoryConfig(BaseModel):
 
     url: str
     namespace: str | None = None
+    namespaces: list[str] | None = None
     top_k: int = 5
 
 
@@ -84,11 +86,15 @@ class MemoristMemory(AutoGenMemory):
     def _to_config(self) -> MemoristMemoryConfig:
         if self._url is None:
             raise UsageError("only a MemoristMemory made from a URL can be serialised, not one made from a Memory")
-        return MemoristMemoryConfig(url=self._url, namespace=self._space, top_k=self._top_k)
+        asked = self._namespaces
+        spaces = (
+            None if asked is None else [str(ns) for ns in ([asked] if isinstance(asked, str | Namespace) else asked)]
+        )
+        return MemoristMemoryConfig(url=self._url, namespace=self._space, namespaces=spaces, top_k=self._top_k)
 
     @classmethod
     def _from_config(cls, config: MemoristMemoryConfig) -> MemoristMemory:
-        return cls(config.url, namespace=config.namespace, top_k=config.top_k)
+        return cls(config.url, namespace=config.namespace, namespaces=config.namespaces, top_k=config.top_k)
 
 
 def _text(content: MemoryContent) -> str:

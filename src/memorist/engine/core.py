@@ -135,7 +135,7 @@ class Shared:
         if self._model is None and spec is not None:
             from ..models import open_model
 
-            self._model = open_model(spec, blocking=self.runtime.blocking, call=self.runtime.call)
+            self._model = open_model(spec, blocking=self.runtime.blocking, call=self.runtime.offload)
         return self._model
 
     @property

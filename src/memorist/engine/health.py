@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import CorruptRecord, MemoristError
+from ..filters import Test
 from ..kinds import KINDS
-from ..records import Entry, Mark, Record, StateEntry
+from ..records import Entry, Mark, Record, StateEntry, Thread, view_of
 from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
@@ -88,7 +89,7 @@ class Health:
     async def stats(self) -> Stats:
         """Count what is stored in this org, by kind, and how much of it is indexed."""
         core = self._core
-        held = {kind.record.table.name: await self._visible(kind.record) for kind in KINDS if kind.counted}
+        held = {kind.record.table.name: await self._visible(_counted(kind.record)) for kind in KINDS if kind.counted}
         scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_read(mark.item)]
         queues = await Jobs(core).backlog()
         counts = {table: len(rows) for table, rows in held.items()}
@@ -114,7 +115,7 @@ class Health:
     async def _turns(self) -> Turns:
         from .sessions.session import PASSED, PERSISTED
 
-        entries = await self._visible(StateEntry)
+        entries = await self._visible(StateEntry, Test(("key",), "$in", (PERSISTED, PASSED)))
         return Turns(
             *(
                 sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
@@ -131,9 +132,9 @@ class Health:
         per_1000 = 1000 / messages if messages else 0
         return ReadingCost(calls, messages, read, written, round(read * per_1000), round(written * per_1000))
 
-    async def _visible(self, kind: type[Record]) -> list[Any]:
+    async def _visible(self, kind: type[Record], where: Test | None = None) -> list[Any]:
         """The rows of a kind with a namespace that this handle may see."""
-        rows: list[Any] = await self._core.listed(kind)
+        rows: list[Any] = await self._core.listed(kind, where=where)
         return [row for row in rows if self._core.scope.may_read(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
@@ -187,6 +188,11 @@ class Health:
                 )
                 break
         return str(embedder.name)
+
+
+def _counted(kind: type[Record]) -> type[Record]:
+    """The columns of a kind that `stats` needs."""
+    return view_of(kind, "ns", *(("length", "start", "tokens") if kind is Thread else ()))
 
 
 async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:

@@ -381,7 +381,7 @@ def _opened(core: Core, model: ModelSpec) -> Any:
         return None
     from ..models import open_model
 
-    return open_model(model, blocking=core.runtime.blocking, call=core.runtime.call)
+    return open_model(model, blocking=core.runtime.blocking, call=core.runtime.offload)
 
 
 async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:

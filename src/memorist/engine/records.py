@@ -20,7 +20,7 @@ from ..filters import Where, parse_filter
 from ..ids import new_id
 from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_record_key
 from ..ports import Ttl, to_datetime, to_micros
-from ..records import Job, RecordPiece, StoredRecord
+from ..records import Job, RecordPiece, StoredRecord, view_of
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
 from ..values import Json, as_list, decode_json, encode_json, json_bytes
@@ -38,6 +38,9 @@ UPLOAD_MICROS = 3600 * 1_000_000
 UPLOAD_TRIES = 5
 RECOUNT_MICROS = 1_000_000
 PAGE = 500
+RECORD_SIZE = view_of(StoredRecord, "size")
+RECORD_HEAD = view_of(StoredRecord, "size", "metadata", "version", "created_at", "updated_at")
+"""The columns of a record without its data."""
 _replace = msgspec.structs.replace
 
 
@@ -172,7 +175,7 @@ class Records:
             [('run-1', 10)]
         """
         rows = await self._core.scan(
-            StoredRecord,
+            RECORD_HEAD if keys_only else StoredRecord,
             self._core.scope.readable(ns),
             starts=encode_record_key(prefix, "prefix") or None,
             after=_bound(after),
@@ -371,7 +374,7 @@ class Records:
 
     async def _used(self) -> int:
         total, after = 0, None
-        while page := await self._core.scan(StoredRecord, after=after, limit=PAGE):
+        while page := await self._core.scan(RECORD_SIZE, after=after, limit=PAGE):
             total += sum(row.size for row in page)
             after = (page[-1].ns, page[-1].key)
         return total

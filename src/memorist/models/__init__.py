@@ -16,7 +16,7 @@ __all__ = ["DEFAULT_MODEL", "DEFAULT_TIMEOUT", "Completion", "FunctionModel", "M
 def open_model(spec: Any, *, blocking: bool, call: Call | None = None) -> Model:
     """A model from `provider:id`, `provider:id@base_url`, a function `str -> str`, or an object with `complete`.
 
-    `call` runs a blocking function (a runtime's `call`), so that an event loop is not stalled by one.
+    `call` runs a blocking function: a runtime's `offload`, so that neither the event loop nor the store waits for it.
     """
     if isinstance(spec, str):
         return _named(spec, blocking)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ..errors import UsageError
+
 Access = Literal["read", "write", "own", "org", "handle"]
 """`read`: works on namespaces the handle may read. `write`: on those it may write. `own`: on rows of the handle's user
 alone. `org`: refused to a user's handle, because it works on other users' rows too. `handle`: touches no rows."""
@@ -134,3 +136,13 @@ ACCESS: dict[str, Access] = {
     "working.update": "own",
 }
 """Access by the name of the operation, as in `memorist.protocol.surface.operations()`."""
+
+
+def access_of(name: str) -> Access:
+    """The access that an operation needs; raises with what to do if the table has no row for it."""
+    try:
+        return ACCESS[name]
+    except KeyError:
+        raise UsageError(
+            f"{name} has no row in ACCESS (memorist/protocol/access.py); add one that says its access"
+        ) from None

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..memory import AsyncMemory
-from .access import ACCESS, Access
+from .access import Access, access_of
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
         str(signature.return_annotation),
         inspect.getdoc(function) or "",
         inspect.iscoroutinefunction(function),
-        ACCESS[name],
+        access_of(name),
     )
 
 

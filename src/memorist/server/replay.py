@@ -24,7 +24,8 @@ MAX_KEY = 200
 
 
 class AnswerGone(UnknownOutcome):
-    """A repeated write cannot be answered again, because the answer was the row it removed (`threads.pop`)."""
+    """A repeated write cannot be answered again: the answer was a row that it removed (`threads.pop`), or that was
+    deleted since."""
 
 
 NATIVE = frozenset({"threads.append"})
@@ -127,7 +128,10 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
         return await _searched(operation, call, handle)
     name, arguments = again
     noun, _, method = name.partition(".")
-    return await getattr(noun_of(handle, noun), method)(**arguments(handle, call.options))
+    result = await getattr(noun_of(handle, noun), method)(**arguments(handle, call.options))
+    if result is None or (isinstance(result, list) and None in result):
+        raise _answer_gone()  # the row was deleted or expired since
+    return result
 
 
 async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
@@ -135,15 +139,23 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
     options = call.options
     if operation.name == "learnings.add":
         learnings = await handle.learnings.list(user=options.get("user"))
-        return next(one for one in reversed(learnings) if one.content == options["content"])
+        added = [learning for learning in learnings if learning.content == options["content"]]
+        if added:
+            return added[-1]
     if operation.name == "facts.reject":
-        return (await handle.facts.history(options["ns"], options["key"]))[-1]
+        versions = await handle.facts.history(options["ns"], options["key"])
+        if versions:
+            return versions[-1]
     if operation.name == "threads.replace":
         thread = options["id"]
         state = await receipt_states(handle._core, thread)
         stored = await handle.threads.messages(thread)
         return [_receipt(message, *state(message.seq)) for message in stored]
-    raise AnswerGone("this was done before under the same Idempotency-Key; what it answered is gone")
+    raise _answer_gone()
+
+
+def _answer_gone() -> AnswerGone:
+    return AnswerGone("this was done before under the same Idempotency-Key; what it answered is gone")
 
 
 def _receipt(message: Any, indexed: bool, derived: Any) -> MessageReceipt:

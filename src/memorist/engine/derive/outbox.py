@@ -53,6 +53,8 @@ CLOSE_STEPS = 4
 POLL_SECONDS = 15.0
 """How often the worker polls without being woken, for jobs that another process left behind."""
 AGAIN_SECONDS = 1.0
+BUSY_SECONDS = 0.01
+"""How often `drain` looks whether the in-process worker has finished its job."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -105,11 +107,26 @@ class Outbox:
         return done
 
     async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
-        """Work until no job is due, or for at most `seconds`; returns how many jobs were claimed."""
+        """Work until no job is due, or for at most `seconds`; returns how many jobs were claimed.
+
+        A job that this process's own worker holds is waited for: it is as good as ours, and the worker may ask for
+        others when it is done (deriving after indexing).
+        """
         total, end = 0, None if seconds is None else monotonic() + seconds
-        while (end is None or monotonic() < end) and (claimed := await self.step(queues)):
-            total += claimed
+        while end is None or monotonic() < end:
+            if claimed := await self.step(queues):
+                total += claimed
+            elif self._worker_is_busy():
+                await self._shared.runtime.sleep(BUSY_SECONDS)
+            else:
+                break
         return total
+
+    def _worker_is_busy(self) -> bool:
+        """Whether a worker of this process, of either flavour, holds jobs."""
+        shared = self._shared
+        other = None if shared.twin is None else shared.twin.beside(shared)
+        return any(each is not None and each.worker is not None and each.worker.busy for each in (shared, other))
 
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
@@ -379,6 +396,12 @@ class InProcess:
         self._stop = False
         self._woken = threading.Event()
         self._look_at = 0.0
+        self._catching_up = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether it holds jobs now."""
+        return self._catching_up and self._pid == os.getpid() and self._running is not None and self._running.alive()
 
     def wake(self) -> None:
         """Start or wake the worker after a write; cheap if it is awake already."""
@@ -419,6 +442,7 @@ class InProcess:
         """Work until no job is due; returns when the next one will be, if known."""
         self._look_at = monotonic() + POLL_SECONDS
         outbox = Outbox(shared, self._org)
+        self._catching_up = True
         try:
             while not self._stop and not woken.is_set() and await outbox.step():
                 pass
@@ -426,6 +450,8 @@ class InProcess:
         except Exception as problem:  # whatever it is, the next append must find a worker
             shared.note("worker", problem)
             self._look_at = monotonic() + AGAIN_SECONDS
+        finally:
+            self._catching_up = False
         return outbox.due
 
     async def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -108,12 +109,13 @@ class Facts:
         if any(not isinstance(pair, tuple | builtins.list) or len(pair) != 2 for pair in pairs):
             raise InvalidValue("items are a dict, or pairs of a key and a value")
         facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
-        if core.scope.actor != "user":
-            facts = [fact for fact in facts if await self._refused(fact) is None]
-        groups = [self._changes(fact) for fact in facts]
-        results = await core.apply(*(change for group in groups for change in group))
-        starts = [sum(len(group) for group in groups[:i]) for i in range(len(groups))]
-        return [_as_stored(fact, results[start]) for fact, start in zip(facts, starts, strict=True)]
+        refused = {} if core.scope.actor == "user" else await self._refused_of(facts)
+        written = [fact for index, fact in enumerate(facts) if index not in refused]
+        changes = [self._changes(fact) for fact in written]
+        results = await core.apply(*(change for group in changes for change in group))
+        firsts = accumulate((len(group) for group in changes), initial=0)
+        stored = iter([_as_stored(fact, results[first]) for fact, first in zip(written, firsts, strict=False)])
+        return [refused[index] if index in refused else next(stored) for index in range(len(facts))]
 
     async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
         """Read a fact, or its version at a time (`as_of`); None if there is none.
@@ -383,11 +385,18 @@ class Facts:
 
     async def _refused(self, fact: Fact) -> Fact | None:
         """The stored version to return instead, if a tombstone says that this value was rejected or corrected."""
-        sources: builtins.list[str | None] = [None, *fact.sources]
-        keys = [("fact", value_fingerprint(fact, source)) for source in sources]
-        marks = await self._core.get_many(Tombstone, keys)
-        if not any(marks):
-            return None
+        return (await self._refused_of([fact])).get(0)
+
+    async def _refused_of(self, facts: Sequence[Fact]) -> dict[int, Fact]:
+        """The same for several facts, by their index; values that may be written are left out."""
+        owners = [index for index, fact in enumerate(facts) for _ in range(1 + len(fact.sources))]
+        keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in (None, *fact.sources)]
+        tombstones = await self._core.get_many(Tombstone, keys)
+        rejected = {index for index, tombstone in zip(owners, tombstones, strict=True) if tombstone is not None}
+        return {index: await self._last_version(facts[index]) for index in sorted(rejected)}
+
+    async def _last_version(self, fact: Fact) -> Fact:
+        """The present version of a fact, or the last one before it ended."""
         current = await self._core.get(Fact, fact.ns, fact.key)
         if current is not None:
             return current

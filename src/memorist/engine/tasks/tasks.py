@@ -79,8 +79,11 @@ class Tasks:
         kept = kept_steps(keep)
 
         async def attempt() -> Saved:
-            # From this handle's cache, else from the store; a stale cache ends in Conflict and a retry.
-            saved = self._saved.get(given.task_id) or await load(self._core, given.task_id)
+            # From this handle's cache, else from the store; a stale cache ends in Conflict and a retry. A cache that
+            # does not have the expected version may be stale, so the store decides.
+            saved = self._saved.get(given.task_id)
+            if saved is None or (expect is not None and saved.task.version != expect):
+                saved = await load(self._core, given.task_id)
             if saved is not None and expect is not None and saved.task.version != expect:
                 raise Conflict(
                     "the task moved on; resume it again", expected=expect, actual=saved.task.version, task=given.task_id

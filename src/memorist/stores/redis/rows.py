@@ -51,7 +51,7 @@ class Layout:
         self.kind = kind
         self.name = table.name
         self.width = len(names)
-        self.checked = table.checksum
+        self.checked = table.checksum or table.sealed
         self.expires = made.place.get("expires_at")
         self.shape = made.shape
         self.replaceable = {made.shape}

@@ -138,6 +138,16 @@ class FactTests:
         assert await memory.facts.get(NS, "c") is None
         assert await memory.facts.set_many(NS, {}) == []
 
+    async def test_many_with_a_rejected_value_return_the_rejected_version_in_its_place(self, memory: Any) -> None:
+        await memory.facts.set(NS, "home", "Rome")
+        await memory.facts.reject(NS, "home")
+        derived = memory.scope(actor="processor")
+        facts = await derived.facts.set_many(NS, {"age": 9, "home": "Rome", "work": "Oslo"})
+        assert [(fact.key, fact.status) for fact in facts] == [
+            ("age", "active"), ("home", "rejected"), ("work", "active"),
+        ]  # fmt: skip
+        assert [fact.key for fact in await memory.facts.list(NS)] == ["age", "work"]
+
     async def test_facts_come_back_exactly(self, memory: Any) -> None:
         changed = []
         for name, value in KEPT.items():

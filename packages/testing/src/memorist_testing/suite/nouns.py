@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memorist.engine.working import Working
-from memorist.errors import InvalidValue
+from memorist.errors import Conflict, InvalidValue
 from memorist.testing.clock import FakeClock
 
 
@@ -92,6 +92,17 @@ class NounTests:
         assert (found.step, found.state) == (2, {"at": 9})
         assert await memory.tasks.delete("import") is True
         assert await memory.tasks.resume("import") is None
+
+    async def test_a_save_expects_the_stored_version_not_the_one_this_handle_saw_last(
+        self, memory: Any, open_memory: Any
+    ) -> None:
+        other = open_memory()
+        await memory.tasks.save({"task_id": "import", "step": 1})
+        version = (await other.tasks.save({"task_id": "import", "step": 2})).version
+        saved = await memory.tasks.save({"task_id": "import", "step": 3, "state": {"at": 1}}, expect=version)
+        assert (saved.version, (await other.tasks.resume("import")).step) == (version + 1, 3)
+        with pytest.raises(Conflict):
+            await other.tasks.save({"task_id": "import", "step": 4}, expect=version)
 
     async def test_a_list_without_a_limit_gives_everything(self, memory: Any) -> None:
         numbers = list(range(1, 1101))
