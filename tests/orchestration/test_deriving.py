@@ -10,8 +10,9 @@ import pytest
 
 from memorist import Message
 from memorist.engine.derive.outbox import Outbox
-from memorist.records import Fact, Learning
+from memorist.records import Fact, Learning, Mark
 from memorist.runtime import Runtime
+from memorist.stores.base import Delete
 from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
@@ -76,13 +77,15 @@ async def test_a_contradiction_takes_its_place_and_history_keeps_both(memory: An
     assert (await fact(memory)).sources == (f"{thread}#2",)
 
 
-async def test_a_rejected_value_stays_rejected(memory: Any, run: Run) -> None:
+async def test_a_rejected_value_stays_rejected_until_it_is_said_again(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     await do(memory.facts.reject("user:ada", "location", reason="a joke"))
-    await tell(memory, "I live in Lisbon.", thread=thread)
+    # The thread is read again from its start, as after a new version of the rules.
+    await memory._core.apply(Delete(Mark, (memory.org, "derive", f"thread:{thread}")))
+    await tell(memory, "Nothing new here.", thread=thread)
     assert await fact(memory) is None
-    await tell(memory, "I live in Porto.", thread=thread)
-    assert (await fact(memory)).value == "Porto"
+    await tell(memory, "I live in Lisbon.", thread=thread)
+    assert (await fact(memory)).sources == (f"{thread}#3",)
 
 
 async def test_a_correction_finds_what_it_corrects_in_the_turn_before(memory: Any, run: Run) -> None:

@@ -22,6 +22,7 @@ SAMPLES: dict[str, Any] = {
     "id": "t", "message": "t#1", "messages": ["hello"], "content": "likes tea", "ids": ["t#1"], "text": "a page",
     "doc": {"scratchpad": "x"}, "user": "ada", "action": "read", "checkpoint": {"task_id": "job", "step": 1},
     "task_id": "job", "data": {"n": 1}, "owner": "me", "fence": 1, "type": "order", "session": "s", "number": 1,
+    "version": 1,
     "at": 1, "room_tokens": 1000, "step": 1, "ttl": 60, "title": "renamed", "input": "where?", "said": "Rome",
     "operations": [{"operation": "state.increment", "arguments": {"key": "n"}}],
 }  # fmt: skip

@@ -790,8 +790,8 @@ export class FactsNoun {
    *
    * Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
    * nothing with `index=False`.
-   * A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
-   * holds for a fact whose `source` was forgotten, whoever writes it.
+   * A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
+   * version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
    *
    * Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
    *
@@ -833,7 +833,8 @@ export class FactsNoun {
   }
 
   /**
-   * Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
+   * Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
+   * the same sources.
    *
    * With `expect`, only that version is corrected.
    *
@@ -844,9 +845,9 @@ export class FactsNoun {
   }
 
   /**
-   * Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
+   * Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
    *
-   * With `expect`, only that version is rejected.
+   * A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
    *
    * Raises `NotFound` if there is no such fact.
    *
@@ -854,6 +855,19 @@ export class FactsNoun {
    */
   reject(args: { ns: string; key: string; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/reject", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+
+  /**
+   * Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
+   *
+   * The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
+   *
+   * Raises `NotFound` if there is no such version, `Conflict` if `expect` is not the present version.
+   *
+   * Role: `writer`.
+   */
+  restore(args: { ns: string; key: string; version: number }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "POST", "path": "/v1/fact/restore", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 }
 
@@ -1031,6 +1045,17 @@ export class ThreadsNoun {
   redact(args: { message: string | Message }, options: CallOptions = {}): Promise<Message> {
     return this.#http.call({"method": "POST", "path": "/v1/message/redact", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Message>;
   }
+
+  /**
+   * Pin a message, by its id, so that every later context of its thread contains it; or unpin it.
+   *
+   * Raises `NotFound` if there is no such message.
+   *
+   * Role: `writer`.
+   */
+  pin(args: { message: string | Message; pinned?: boolean }, options: CallOptions = {}): Promise<Message> {
+    return this.#http.call({"method": "POST", "path": "/v1/message/pin", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Message>;
+  }
 }
 
 /** Reads and writes learnings about the handle's user, or about the one named. */
@@ -1056,8 +1081,8 @@ export class LearningsNoun {
   /**
    * Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
    *
-   * A deleted learning is not derived again, and one whose source was forgotten is not stored at all: both are
-   * returned with status `rejected`.
+   * A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
+   * at all: both are returned with status `rejected`.
    *
    * Role: `writer`.
    */
@@ -1093,7 +1118,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Delete a learning, and keep a tombstone so that it is not derived again; returns whether there was one.
+   * Delete a learning, which is then not derived again from the same sources; returns whether there was one.
    *
    * Role: `writer`.
    */

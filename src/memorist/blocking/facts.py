@@ -39,8 +39,8 @@ class Facts:
 
         Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
         nothing with `index=False`.
-        A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
-        holds for a fact whose `source` was forgotten, whoever writes it.
+        A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
+        version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
 
         Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
 
@@ -127,9 +127,9 @@ class Facts:
         return run_blocking(self._engine.delete_range(ns, prefix, history=history))
 
     def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
-        """Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
+        """Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
 
-        With `expect`, only that version is rejected.
+        A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
 
         Raises `NotFound` if there is no such fact.
 
@@ -143,7 +143,8 @@ class Facts:
         return run_blocking(self._engine.reject(ns, key, reason=reason, expect=expect))
 
     def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
+        """Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
+        the same sources.
 
         With `expect`, only that version is corrected.
 
@@ -153,6 +154,20 @@ class Facts:
             'Porto'
         """
         return run_blocking(self._engine.correct(ns, key, value, reason=reason, expect=expect))
+
+    def restore(self, ns: Ns, key: str, version: int, *, expect: int | None = None) -> Fact:
+        """Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
+
+        The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
+
+        Raises `NotFound` if there is no such version, `Conflict` if `expect` is not the present version.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> memory.facts.restore("user:ada", "city", 1).value
+            'Lisbon'
+        """
+        return run_blocking(self._engine.restore(ns, key, version, expect=expect))
 
     def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.

@@ -31,8 +31,8 @@ class Learnings:
     ) -> Learning:
         """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
 
-        A deleted learning is not derived again, and one whose source was forgotten is not stored at all: both are
-        returned with status `rejected`.
+        A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
+        at all: both are returned with status `rejected`.
 
         Examples:
             >>> ada = memory.scope(user="ada")
@@ -98,7 +98,7 @@ class Learnings:
         return run_blocking(self._engine.used(ids, user=user))
 
     def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Delete a learning, and keep a tombstone so that it is not derived again; returns whether there was one.
+        """Delete a learning, which is then not derived again from the same sources; returns whether there was one.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")

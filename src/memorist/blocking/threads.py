@@ -186,6 +186,17 @@ class Threads:
         """
         return run_blocking(self._engine.redact(message))
 
+    def pin(self, message: str | Message, *, pinned: bool = True) -> Message:
+        """Pin a message, by its id, so that every later context of its thread contains it; or unpin it.
+
+        Raises `NotFound` if there is no such message.
+
+        Examples:
+            >>> memory.threads.pin("talk#1").pinned
+            True
+        """
+        return run_blocking(self._engine.pin(message, pinned=pinned))
+
     def fork(
         self,
         id: str,

@@ -55,8 +55,8 @@ class Learnings:
     ) -> Learning:
         """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
 
-        A deleted learning is not derived again, and one whose source was forgotten is not stored at all: both are
-        returned with status `rejected`.
+        A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
+        at all: both are returned with status `rejected`.
 
         Examples:
             >>> ada = memory.scope(user="ada")
@@ -154,7 +154,7 @@ class Learnings:
         return counted
 
     async def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Delete a learning, and keep a tombstone so that it is not derived again; returns whether there was one.
+        """Delete a learning, which is then not derived again from the same sources; returns whether there was one.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -166,19 +166,23 @@ class Learnings:
         if old is None:
             return False
         links = await self._core.scan(Link, f"{ns}/{id}", index="by_target")
+        sources = dict.fromkeys(("", *old.sources, *(link.source for link in links)))
         await self._core.apply(
             Delete(Learning, old.row_key),
             Delete(Entry, (self._core.org, ns, "learning", "", id)),
             Delete(Job, (self._core.org, "index", ns, f"learning:{id}")),
             *(Delete(Link, link.row_key) for link in links),
-            Put(
-                Tombstone(
-                    org=self._core.org,
-                    kind="learning",
-                    fingerprint=fingerprint(ns, id),
-                    actor=self._core.scope.actor,
-                    created_at=self._core.at(),
+            *(
+                Put(
+                    Tombstone(
+                        org=self._core.org,
+                        kind="learning",
+                        fingerprint=fingerprint(ns, id, source),
+                        actor=self._core.scope.actor,
+                        created_at=self._core.at(),
+                    )
                 )
+                for source in sources
             ),
             audit(self._core, "delete", "learning", f"{ns}/{id}"),
         )
@@ -220,7 +224,8 @@ class Learnings:
         return (True, row) if known else (False, await self._core.get(Learning, ns, id))
 
     async def _refused(self, new: Learning) -> bool:
-        return await self._core.get(Tombstone, "learning", fingerprint(new.ns, new.id)) is not None
+        keys = [("learning", fingerprint(new.ns, new.id, source)) for source in new.sources or ("",)]
+        return any(await self._core.get_many(Tombstone, keys))
 
     def _changes(self, learning: Learning, old: Learning | None, known: bool, action: str) -> list[Change]:
         """The learning, its lineage links, its audit event and its index job, to be committed together."""

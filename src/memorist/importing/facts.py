@@ -23,12 +23,10 @@ _replace = msgspec.structs.replace
 class FactChanges:
     """Turns fact items into store changes."""
 
-    def __init__(self, core: Core, source: str, default_at: datetime, undone: datetime | None) -> None:
+    def __init__(self, core: Core, source: str, default_at: datetime) -> None:
         self._core = core
         self._source = source
         self._at = default_at
-        self._undone = undone
-        """When an earlier import of this source was forgotten; None if it was not."""
         self._facts = Facts(core)
 
     async def plan(
@@ -84,10 +82,9 @@ class FactChanges:
         return ended(fact, at) if version.ended else fact
 
     async def _rejected(self, fact: Fact) -> bool:
-        """Whether this value was rejected or corrected here before; undoing an import does not count."""
-        keys = [("fact", value_fingerprint(fact, source)) for source in (None, self._source)]
-        marks = [mark for mark in await self._core.get_many(Tombstone, keys) if mark is not None]
-        return any(self._undone is None or mark.created_at < self._undone for mark in marks)
+        """Whether this value of this source was rejected, corrected or forgotten here before; undoing the whole
+        import does not count."""
+        return await self._core.get(Tombstone, "fact", value_fingerprint(fact, self._source)) is not None
 
 
 def _merged(items: Sequence[tuple[FactItem, str]]) -> dict[tuple[str, str], FactItem]:

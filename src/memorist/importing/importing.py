@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -94,8 +93,9 @@ class Importing:
         self, given: Given, reader: Reader, source: str, where: Places, tally: Tally, progress: Progress | None
     ) -> None:
         """Second pass: read everything again and write it."""
-        undone = await self._lifted(source)
-        writer = Writer(self._core, source, tally, given.modified(), undone)
+        # A source that was forgotten is imported anew: from here on it is a source like any other.
+        await self._core.apply(Delete(Tombstone, (self._core.org, "source", fingerprint(source))))
+        writer = Writer(self._core, source, tally, given.modified())
         items, checker = reader.read(given), Checker(where, source)
         total, done = sum(tally.found.values()) + tally.failed, 0
         while True:
@@ -108,14 +108,6 @@ class Importing:
                 progress(done, total)
         detail = {"kind": reader.kind, **{name: tally.added[name] for name in sorted(tally.added)}}
         await self._core.apply(audit(self._core, "import", "source", source, source, detail))
-
-    async def _lifted(self, source: str) -> datetime | None:
-        """Delete the tombstone of a source that was forgotten, so that it can be imported again; returns its time."""
-        mark = await self._core.get(Tombstone, "source", fingerprint(source))
-        if mark is None:
-            return None
-        await self._core.apply(Delete(Tombstone, mark.row_key))
-        return mark.created_at
 
 
 def _checked(item: Item, checker: Checker, tally: Tally) -> None:

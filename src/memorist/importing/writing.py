@@ -37,14 +37,14 @@ class Plan:
 class Writer:
     """Writes one import; the actor of `core` is `import`."""
 
-    def __init__(self, core: Core, source: str, tally: Tally, default_at: datetime, undone: datetime | None) -> None:
+    def __init__(self, core: Core, source: str, tally: Tally, default_at: datetime) -> None:
         self._core = core
         self._source = source
         self._tally = tally
         self._at = default_at
         """The time for items without one: when the file was last changed."""
         self._threads = KnownThreads(core, source)
-        self._facts = FactChanges(core, source, default_at, undone)
+        self._facts = FactChanges(core, source, default_at)
         self._documents = Documents(core)
 
     async def write(self, batch: Sequence[Checked]) -> None:

@@ -132,6 +132,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "fact/history", "history"),
         ("POST", "fact/correct", "correct", *_w("ns", "key")),
         ("POST", "fact/reject", "reject", *_w("ns", "key")),
+        ("POST", "fact/restore", "restore", *_w("ns", "key")),
     ),
     *_noun(
         "threads",
@@ -151,6 +152,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "thread/summaries", "summaries"),
         ("GET", "message", "message", _FOUND),
         ("POST", "message/redact", "redact", *_w("message_id")),
+        ("POST", "message/pin", "pin", *_w("message_id")),
     ),
     *_noun(
         "learnings",

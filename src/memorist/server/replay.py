@@ -43,12 +43,13 @@ _FACT: Read = ("facts.get", _same("ns", "key"))
 _LEARNING: Read = ("learnings.get", _same("id", "user"))
 _WORKING: Read = ("working.get", _same("user", "session"))
 _AGAIN: Mapping[str, Read] = {
-    "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT,
+    "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT, "facts.restore": _FACT,
     "facts.set_many": ("facts.get_many", lambda _, given: {"ns": given["ns"], "keys": [*given["items"]]}),
     "profile.set_preference": ("facts.get", lambda handle, given: _preference(handle, given)),
     "threads.update": ("threads.get", _same("id")),
     "threads.fork": ("threads.get", lambda _, given: {"id": given["new_id"]}),
     "threads.redact": ("threads.message", lambda _, given: {"id": given["message"]}),
+    "threads.pin": ("threads.message", lambda _, given: {"id": given["message"]}),
     "learnings.reinforce": _LEARNING, "learnings.weaken": _LEARNING,
     "working.set": _WORKING, "working.update": _WORKING, "working.record_action": _WORKING,
     "working.add_turn": _WORKING,

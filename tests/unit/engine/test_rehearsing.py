@@ -9,9 +9,8 @@ import pytest
 
 from memorist import Conflict, Memory, NotFound
 from memorist.context.prefix import shared_prefix
-from memorist.engine.facts.corrections import replaced_corrections, restore
+from memorist.engine.facts.corrections import replaced_corrections
 from memorist.engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
-from memorist.engine.threads.pinning import pin
 from memorist.runtime import run_blocking
 from memorist.stores.memory import MemoryStore
 
@@ -86,13 +85,13 @@ def test_a_version_comes_back_with_its_confidence_and_may_be_derived_again() -> 
         memory.facts.correct(ada, "location", "Lisbon", expect=1)
         derived.facts.set(ada, "location", "Porto", confidence=0.62, source="t#1")
         assert memory.facts.get(ada, "location").value == "Lisbon"  # type: ignore[union-attr]  # it is there
-        back = run_blocking(restore(memory._core, ada, "location", 1, expect=2))
+        back = memory.facts.restore(ada, "location", 1, expect=2)
         assert (back.value, back.confidence, back.sources, back.version) == ("Porto", 0.62, ("t#1",), 3)
         memory.facts.correct(ada, "location", "Faro")
         with pytest.raises(Conflict):
-            run_blocking(restore(memory._core, ada, "location", 1, expect=3))
+            memory.facts.restore(ada, "location", 1, expect=3)
         with pytest.raises(NotFound):
-            run_blocking(restore(memory._core, ada, "location", 99))
+            memory.facts.restore(ada, "location", 99)
         with pytest.raises(Conflict):
             memory.facts.correct(ada, "location", "Evora", expect=1)
 
@@ -115,13 +114,13 @@ def test_a_message_is_pinned_and_let_go() -> None:
     with _memory() as memory:
         thread = memory.threads.create("user:ada").id
         memory.threads.append(thread, *({"role": "user", "content": f"note {n} " * 20} for n in range(30)))
-        assert run_blocking(pin(memory._core, f"{thread}#1")).pinned
+        assert memory.threads.pin(f"{thread}#1").pinned
         sent = memory.context("now", thread=thread, budget=400, recall=False)
         assert sent.history[0].seq == 1
-        run_blocking(pin(memory._core, f"{thread}#1", pinned=False))
+        memory.threads.pin(f"{thread}#1", pinned=False)
         assert memory.context("now", thread=thread, budget=400, recall=False).history[0].seq > 1
         with pytest.raises(NotFound):
-            run_blocking(pin(memory._core, f"{thread}#99"))
+            memory.threads.pin(f"{thread}#99")
 
 
 def test_what_was_corrected_back_is_true_again() -> None:

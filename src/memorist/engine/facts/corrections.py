@@ -1,4 +1,4 @@
-"""Corrections of facts: recognises them among versions, finds those that a derivation replaced, restores a version."""
+"""Corrections of facts: recognises them among versions, and finds those that a derivation replaced."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ...errors import NotFound
 from ...ports import to_datetime
-from ...records import AuditEvent, Fact, Tombstone
-from ...scope import Ns
-from ...stores.base import Change, Delete, Expect
-from ...values import check_name, fingerprint_json
+from ...records import AuditEvent, Fact
+from ...values import fingerprint_json
 from ..audit import event_id
 from ..core import Core
-from ..forgetting.fingerprints import value_fingerprint
-from .facts import Facts, _as_stored
+from .facts import Facts
 
 WEEK = timedelta(days=7)
 MOST_EVENTS = 5_000
@@ -69,35 +65,3 @@ async def replaced_corrections(core: Core, *, since: datetime | None = None, lim
         if len(found) >= limit:
             break
     return found
-
-
-async def restore(core: Core, ns: Ns, key: str, version: int, *, expect: int | None = None) -> Fact:
-    """Write an earlier version of a fact again, as a new version with its old confidence, sources and expiry.
-
-    Deletes the tombstones that kept this value from being derived, because it is now said to be true.
-    """
-    facts, space = Facts(core), core.scope.writable(ns)
-    check_name(key, "fact key")
-
-    async def attempt() -> Fact:
-        versions = await facts.history(space, key)
-        old = next((one for one in versions if one.version == version), None)
-        if old is None or (old.status != "active" and old.value is None):
-            raise NotFound(f"fact {key!r} has no version {version} to go back to", namespace=space, key=key)
-        now = await core.get(Fact, space, key)
-        held = now.version if now is not None else 0
-        at = core.at()
-        fact = Fact(
-            org=core.org, ns=space, key=key, value=old.value, confidence=old.confidence, sources=old.sources,
-            actor=core.scope.actor, trust=old.trust, reason=f"restored from version {version}", created_at=at,
-            updated_at=at, expires_at=old.expires_at,
-        )  # fmt: skip
-        changes: list[Change] = [Expect(Fact, fact.row_key, held if expect is None else expect)]
-        changes += facts._changes(fact, "restore")
-        for source in (None, *old.sources):
-            changes.append(Delete(Tombstone, (core.org, "fact", value_fingerprint(fact, source))))
-        results = await core.apply(*changes)
-        return _as_stored(fact, results[1])
-
-    done: Fact = await core.retry(attempt) if expect is None else await attempt()
-    return done

@@ -21,6 +21,7 @@ from ..audit import audit
 from ..core import Core
 from ..forgetting.fingerprints import value_fingerprint
 from ..forgetting.guard import guard
+from ..forgetting.lineage import sources_of
 
 GUARD_TRIES = 40
 """How often a fact with sources is written again while these are being forgotten."""
@@ -51,8 +52,8 @@ class Facts:
 
         Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
         nothing with `index=False`.
-        A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
-        holds for a fact whose `source` was forgotten, whoever writes it.
+        A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
+        version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
 
         Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
 
@@ -251,9 +252,9 @@ class Facts:
                 return
 
     async def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
-        """Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
+        """Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
 
-        With `expect`, only that version is rejected.
+        A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
 
         Raises `NotFound` if there is no such fact.
 
@@ -272,7 +273,8 @@ class Facts:
     async def correct(
         self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
+        """Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
+        the same sources.
 
         With `expect`, only that version is corrected.
 
@@ -297,7 +299,48 @@ class Facts:
                 *self._changes(fact, "correct"),
             ]
             if old is not None:
-                changes += [Put(self._tombstone(old, source)) for source in old.sources]
+                changes += [Put(self._tombstone(old, source)) for source in await sources_of(core, old)]
+            results = await core.apply(*changes)
+            return _as_stored(fact, results[1])
+
+        done: Fact = await core.retry(attempt)
+        return done
+
+    async def restore(self, ns: Ns, key: str, version: int, *, expect: int | None = None) -> Fact:
+        """Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
+
+        The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
+
+        Raises `NotFound` if there is no such version, `Conflict` if `expect` is not the present version.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> memory.facts.restore("user:ada", "city", 1).value
+            'Lisbon'
+        """
+        core, space = self._core, self._core.scope.writable(ns)
+        check_name(key, "fact key")
+        wanted = version_of(version)
+
+        async def attempt() -> Fact:
+            current = await core.get(Fact, space, key)
+            if expect is not None:
+                _check_version(key, 0 if current is None else current.version, version_of(expect))
+            old = next((row for row in await self.history(space, key) if row.version == wanted), None)
+            if old is None or (old.status != "active" and old.value is None):
+                raise NotFound(f"fact {key!r} has no version {wanted} to restore", namespace=space, key=key)
+            at = core.at()
+            fact = Fact(
+                org=core.org, ns=space, key=key, value=old.value, confidence=old.confidence, sources=old.sources,
+                actor=core.scope.actor, trust=old.trust, reason=f"restored from version {wanted}", indexed=old.indexed,
+                created_at=at, updated_at=at, expires_at=old.expires_at,
+            )  # fmt: skip
+            changes: builtins.list[Change] = [Expect(Fact, fact.row_key, current.version if current else 0)]
+            changes += self._changes(fact, "restore")
+            changes += [
+                Delete(Tombstone, self._tombstone(fact, source).row_key)
+                for source in (None, *await sources_of(core, old))
+            ]
             results = await core.apply(*changes)
             return _as_stored(fact, results[1])
 
@@ -384,13 +427,14 @@ class Facts:
         ]
 
     async def _refused(self, fact: Fact) -> Fact | None:
-        """The stored version to return instead, if a tombstone says that this value was rejected or corrected."""
+        """The stored version to return instead, if a tombstone says that this value was rejected, corrected or
+        forgotten as it came from this source (or, without one, from no source)."""
         return (await self._refused_of([fact])).get(0)
 
     async def _refused_of(self, facts: Sequence[Fact]) -> dict[int, Fact]:
         """The same for several facts, by their index; values that may be written are left out."""
-        owners = [index for index, fact in enumerate(facts) for _ in range(1 + len(fact.sources))]
-        keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in (None, *fact.sources)]
+        owners = [index for index, fact in enumerate(facts) for _ in fact.sources or (None,)]
+        keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in fact.sources or (None,)]
         tombstones = await self._core.get_many(Tombstone, keys)
         rejected = {index for index, tombstone in zip(owners, tombstones, strict=True) if tombstone is not None}
         return {index: await self._last_version(facts[index]) for index in sorted(rejected)}
@@ -418,7 +462,7 @@ class Facts:
                 return None
             ended, changes = self._ending(old, status, reason)
             if status == "rejected":
-                changes.append(Put(self._tombstone(old, None)))
+                changes += [Put(self._tombstone(old, source)) for source in (None, *await sources_of(core, old))]
             await core.apply(Expect(Fact, old.row_key, old.version), *changes)
             return ended
 

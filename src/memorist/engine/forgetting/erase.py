@@ -75,12 +75,12 @@ class Eraser(Deletions):
         """Delete everything under a user's namespace, and what was derived from it elsewhere, even if it is gone."""
         ns = f"user:{user}"
         complete = True
-        for thread in await self._scan(Thread, ns, index="by_ns"):
-            complete &= await self.thread(thread.id, thread)
         for fact in await self._scan(Fact, ns):
             complete &= await self.fact(fact.ns, fact.key)
         for learning in await self._scan(Learning, ns):
-            complete &= await self._row(_kind("learning"), learning.ns, learning.id)
+            complete &= await self._row(_kind("learning"), learning.ns, learning.id, named=True)
+        for thread in await self._scan(Thread, ns, index="by_ns"):
+            complete &= await self.thread(thread.id, thread)
         for document in await self._scan(Document, ns):
             complete &= await self.document(ns, document.id, document)
         for task in await self._scan(Task, ns, index="by_ns"):
@@ -174,7 +174,7 @@ class Eraser(Deletions):
 
     async def fact(self, ns: str, key: str) -> bool:
         """Delete a fact, its history, and what was derived from it."""
-        return await self._row(_kind("fact"), ns, key)
+        return await self._row(_kind("fact"), ns, key, named=True)
 
     async def document(self, ns: str, id: str, document: Document | None) -> bool:
         """Delete a document, its chunks and what was derived from them; works for a deleted document too."""
@@ -317,7 +317,7 @@ class Eraser(Deletions):
             readings = [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
         complete = True
         for ns, key in readings:
-            complete &= self._core.scope.may_write(ns) and await self.fact(ns, key)
+            complete &= self._core.scope.may_write(ns) and await self._row(_kind("fact"), ns, key)
         return complete
 
     async def _came_from(self, ns: str, key: str, source: str) -> bool:
@@ -411,8 +411,11 @@ class Eraser(Deletions):
 
     # -- rows
 
-    async def _row(self, kind: Kind, ns: str, key: str) -> bool:
-        """Delete a row under a namespace with its history, entry and job; then what was derived from it."""
+    async def _row(self, kind: Kind, ns: str, key: str, *, named: bool = False) -> bool:
+        """Delete a row under a namespace with its history, entry and job; then what was derived from it.
+
+        One that was `named` leaves tombstones, so that sources that stay do not bring it back.
+        """
         id = f"{ns}/{key}"
         seen = await self._once(kind.name, id)
         if seen is not None:
@@ -426,7 +429,7 @@ class Eraser(Deletions):
         await self._apply(
             *raised(self._core, id, ns),
             self._forgotten(id),
-            *self._values(kind, ns, key, rows),
+            *(await self._tombstones(kind, ns, key, rows) if named else ()),
             *(Delete(Entry, (self._org, ns, entry, "", name)) for name in dict.fromkeys((id, key))),
             Delete(Job, (self._org, "index", ns, f"{kind.name}:{key}")),
             *([DeleteRange(past, (self._org, ns, key))] if past else []),
@@ -438,13 +441,15 @@ class Eraser(Deletions):
             await self._core.retry(partial(self._unlink_row, kind, ns, key))
         return self._done(kind.name, id, complete)
 
-    def _values(self, kind: Kind, ns: str, key: str, rows: Sequence[Any]) -> list[Put]:
-        """Tombstones that keep the same thing from being derived again from another source."""
+    async def _tombstones(self, kind: Kind, ns: str, key: str, rows: Sequence[Any]) -> list[Put]:
+        """Tombstones that keep the same thing from being derived again from the same sources."""
+        links = await self._scan(Link, f"{ns}/{key}", index="by_target")
+        sources = dict.fromkeys(source for row in rows for source in row.sources)
+        sources |= dict.fromkeys(link.source for link in links if link.kind not in OWNED)
         if kind.record is Fact:
-            return [Put(self._made_tombstone("fact", value_fingerprint(row, None))) for row in rows]
-        if kind.record is Learning:
-            return [Put(self._tombstone("learning", ns, key))]
-        return []
+            marks = {value_fingerprint(row, source): None for row in rows for source in sources}
+            return [Put(self._made_tombstone("fact", mark)) for mark in marks]
+        return [Put(self._tombstone("learning", ns, key, source)) for source in sources]
 
     async def _thread_rows(self, id: str, ns: str | None) -> None:
         thread = await self._get(Thread, id)

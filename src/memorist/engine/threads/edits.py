@@ -86,6 +86,25 @@ class ThreadEdits:
         await self._core.apply(audit(self._core, "redact", "message", message.id))
         return bare
 
+    async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
+        """Pin or unpin a message; the numbers of a thread's pinned messages are kept in a mark, for contexts."""
+        core = self._core
+        message = await core.get(Message, thread.id, seq)
+        if message is None:
+            raise NotFound(f"no message {seq} in thread {thread.id!r}", thread=thread.id)
+        mark = await core.get(Mark, "pinned", thread.id)
+        seqs = {*(mark.detail or () if mark else ())} - {seq} | ({seq} if pinned else set())
+        new_mark = Mark(org=core.org, name="pinned", item=thread.id, detail=sorted(seqs), updated_at=core.at())
+        changed = _replace(message, pinned=pinned)
+        await core.apply(
+            Expect(Thread, thread.row_key, thread.version),
+            Expect(Mark, new_mark.row_key, mark.version if mark else 0),
+            Load(changed),
+            Put(new_mark),
+            audit(core, "pin" if pinned else "unpin", "message", message.id),
+        )
+        return changed
+
     async def fork(self, source: Thread, last: int, made: Thread) -> Thread:
         """Copy the messages up to a number into a new thread; its row is written last, so that no half copy is
         visible. Its lineage link comes first: whoever forgets the source finds the copies, finished or not."""

@@ -350,6 +350,23 @@ class Threads:
         id, seq = message_id(message.id if isinstance(message, Message) else message)
         return await ThreadEdits(self._core).redact(await self._to_change(id), seq)
 
+    async def pin(self, message: str | Message, *, pinned: bool = True) -> Message:
+        """Pin a message, by its id, so that every later context of its thread contains it; or unpin it.
+
+        Raises `NotFound` if there is no such message.
+
+        Examples:
+            >>> memory.threads.pin("talk#1").pinned
+            True
+        """
+        id, seq = message_id(message.id if isinstance(message, Message) else message)
+
+        async def attempt() -> Message:
+            return await ThreadEdits(self._core).pin(await self._to_change(id), seq, pinned)
+
+        done: Message = await self._core.retry(attempt)
+        return done
+
     async def fork(
         self,
         id: str,

@@ -1,4 +1,4 @@
-"""The inspector's writes that the public API does not have: restore a version, pin a message, retry one job."""
+"""The inspector's writes, with the rows it shows afterwards: restore a version, pin a message, retry one job."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...engine.facts.corrections import restore
-from ...engine.threads.pinning import pin
 from .shared import fact_row, message_row
 
 if TYPE_CHECKING:
@@ -38,12 +36,12 @@ class Retry(msgspec.Struct, forbid_unknown_fields=True):
 
 async def restore_version(handle: AsyncMemory, asked: Restore) -> Any:
     """Write an earlier version again, with its confidence and sources."""
-    return fact_row(await restore(handle._core, asked.ns, asked.key, asked.version, expect=asked.expect))
+    return fact_row(await handle.facts.restore(asked.ns, asked.key, asked.version, expect=asked.expect))
 
 
 async def pin_message(handle: AsyncMemory, asked: Pin) -> Any:
     """Pin a message, so that every later context of its thread includes it."""
-    return message_row(await pin(handle._core, asked.message, pinned=asked.pinned))
+    return message_row(await handle.threads.pin(asked.message, pinned=asked.pinned))
 
 
 async def retry(handle: AsyncMemory, asked: Retry) -> Any:

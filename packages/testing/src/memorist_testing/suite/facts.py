@@ -292,3 +292,29 @@ class FactTests:
         for bad in ([], "title", [3]):
             with pytest.raises(UsageError):
                 await memory.facts.set(NS, "doc-1", value, index=bad)
+
+    async def test_an_earlier_version_is_restored_with_what_it_had(self, memory: Any) -> None:
+        await memory.facts.set(NS, "home", "Rome", confidence=0.6, source="t#1")
+        await memory.facts.set(NS, "home", "Oslo")
+        with pytest.raises(Conflict):
+            await memory.facts.restore(NS, "home", 1, expect=1)
+        restored = await memory.facts.restore(NS, "home", 1, expect=2)
+        assert (restored.value, restored.confidence, restored.sources, restored.version) == ("Rome", 0.6, ("t#1",), 3)
+        assert await memory.facts.get(NS, "home") == restored
+        with pytest.raises(NotFound):
+            await memory.facts.restore(NS, "home", 9)
+
+    async def test_a_rejected_version_that_is_restored_may_be_derived_again(self, memory: Any) -> None:
+        derive = memory.scope(actor="processor").facts.set
+        await derive(NS, "home", "Rome", source="t#1")
+        await memory.facts.reject(NS, "home")
+        await memory.facts.restore(NS, "home", 1)
+        await memory.facts.delete(NS, "home")
+        assert (await derive(NS, "home", "Rome", source="t#1")).status == "active"
+
+    async def test_a_fact_that_is_not_indexed_is_not_indexed_when_restored(self, memory: Any) -> None:
+        for city in ("Reykjavik", "Oslo"):
+            await memory.facts.set(NS, "home", city, index=False)
+        restored = await memory.facts.restore(NS, "home", 1)
+        assert restored.indexed == []
+        assert await memory.recall("Reykjavik", namespaces=NS) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from memorist.kinds import RECORDS
@@ -64,6 +65,78 @@ class ForgettingTests:
         await memory.threads.fork("talk", new_id="branch")
         await memory.forget(thread="branch")
         assert [message.text for message in await memory.threads.messages("talk")] == ["Hello.", SAID, "Noted."]
+
+    async def test_a_user_who_was_forgotten_and_returns_is_remembered(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        for _ in range(2):
+            async with memory.session("talk", user="ada") as talk:
+                await talk.add("I live in Lisbon.", "Noted.")
+            fact = await memory.facts.get("user:ada", "location")
+            assert fact is not None and fact.value == "Lisbon"
+            await memory.forget(user="ada")
+            assert await memory.facts.list("user:ada") == []
+
+    async def test_a_forgotten_fact_comes_back_from_a_new_source_only(self, memory: Any) -> None:
+        await _talk(memory)
+        derive = memory.scope(actor="processor").facts.set
+        await derive("user:ada", "boat", "kayak", source="talk#2")
+        await memory.forget(fact=("user:ada", "boat"))
+        assert (await derive("user:ada", "boat", "kayak", source="talk#2")).status == "rejected"
+        assert await memory.facts.get("user:ada", "boat") is None
+        await derive("user:ada", "boat", "kayak", source="talk#3")
+        assert (await memory.facts.get("user:ada", "boat")).sources == ("talk#3",)
+
+    async def test_a_rejected_fact_comes_back_from_a_new_source_only(self, memory: Any) -> None:
+        await _talk(memory)
+        derive = memory.scope(actor="processor").facts.set
+        sources = ("talk#1", "talk#2")
+        for source in sources:
+            await derive("user:ada", "boat", "kayak", source=source)
+        await memory.facts.reject("user:ada", "boat")
+        for same in (*sources, None):
+            await derive("user:ada", "boat", "kayak", source=same)
+            assert await memory.facts.get("user:ada", "boat") is None
+        await derive("user:ada", "boat", "kayak", source="talk#3")
+        assert (await memory.facts.get("user:ada", "boat")).value == "kayak"
+
+    async def test_a_deleted_learning_comes_back_from_a_new_source_only(self, memory: Any) -> None:
+        await _talk(memory)
+        learnings = memory.scope(user="ada", actor="processor").learnings
+        learning = await learnings.add("Prefers kayaks", source="talk#2")
+        assert learning.status == "active"
+        await learnings.delete(learning.id)
+        for source in ("talk#2", None):
+            assert (await learnings.add("Prefers kayaks", source=source)).status == "rejected"
+        assert await learnings.list() == []
+        assert (await learnings.add("Prefers kayaks", source="a survey")).status == "active"
+        await memory.forget(user="ada")
+        assert (await learnings.add("Prefers kayaks", source="a survey")).status == "rejected"
+        assert (await learnings.add("Prefers kayaks", source="another survey")).status == "active"
+
+    async def test_a_source_that_stays_does_not_bring_back_what_a_user_had_of_it(self, memory: Any) -> None:
+        await memory.documents.add("global", "Ada has a kayak.", id="boats")
+        derive = memory.scope(actor="processor").facts.set
+        await derive("user:ada", "boat", "kayak", source="boats")
+        await memory.forget(user="ada")
+        assert (await derive("user:ada", "boat", "kayak", source="boats")).status == "rejected"
+        assert await memory.facts.get("user:ada", "boat") is None
+
+    async def test_an_import_that_was_undone_and_is_repeated_is_remembered(self, memory: Any, tmp_path: Path) -> None:
+        graph = tmp_path / "memory.jsonl"
+        graph.write_text(
+            '{"type":"entity","name":"Ada","entityType":"person","observations":["has a kayak"]}\n', "utf-8"
+        )
+        for _ in range(3):
+            report = await memory.import_from(graph, namespace="user:ada")
+            assert report.added == {"facts": 1}
+            facts = await memory.facts.list("user:ada")
+            assert len(facts) == 1
+            await memory.forget(source=report.source)
+            assert await memory.facts.list("user:ada") == []
+        await memory.import_from(graph, namespace="user:ada")
+        await memory.facts.reject("user:ada", facts[0].key)
+        assert (await memory.import_from(graph, namespace="user:ada")).added == {}
+        assert await memory.facts.list("user:ada") == []
 
 
 async def _talk(memory: Any) -> None:

@@ -120,6 +120,23 @@ class ThreadEditTests:
         with pytest.raises(NotFound):
             await memory.threads.redact("t#9")
 
+    async def test_a_pinned_message_is_in_every_context(self, memory: Any) -> None:
+        await memory.threads.append(
+            "t", "The code word is heron.", *[f"message {n}" for n in range(60)], create="global"
+        )
+        sent = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
+        assert "heron" not in str(sent)
+        assert (await memory.threads.pin("t#1")).pinned
+        for _ in range(2):
+            sent = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
+            assert "heron" in str(sent)
+        assert (await memory.threads.message("t#1")).pinned
+        await memory.threads.pin("t#1", pinned=False)
+        sent = (await memory.context("now", thread="t", budget=200, recall=False)).messages()
+        assert "heron" not in str(sent)
+        with pytest.raises(NotFound):
+            await memory.threads.pin("t#99")
+
     async def test_a_thread_is_forked(self, memory: Any) -> None:
         await memory.threads.create("user:ada", "plans", id="t", metadata={"a": 1})
         await memory.threads.append("t", *[f"message {n}" for n in range(1, 8)])
