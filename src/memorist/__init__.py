@@ -19,7 +19,7 @@ _HOMES = {
     "ports": ("Embedder", "Reranker", "Model", "Completion", "Usage", "TokenCounter", "Clock"),
     "stores.base": ("Store", "Scrubbed"),
     "records": (
-        "Fact", "Thread", "Summary", "Learning", "Document", "Chunk", "StateEntry", "AuditEvent", "Task",
+        "Fact", "Event", "Thread", "Summary", "Learning", "Document", "Chunk", "StateEntry", "AuditEvent", "Task",
         "Job",
     ),
     "engine.threads.receipts": ("MessageReceipt",),
@@ -27,10 +27,11 @@ _HOMES = {
     "engine.sessions.inject": ("Remember",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
     "engine.sessions.session": ("AsyncSession", "SessionState", "Turn", "Ended"),
-    "engine.hooks": ("Event",),
+    "engine.hooks": ("HookEvent",),
     "engine.derive.outbox": ("Backlog",),
     "engine.health": ("Stats", "ReadingCost", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
+    "engine.memories": ("Remembered",),
     "engine.portable": ("Transfer", "AsyncExport"),
     "engine.watching": ("Notice", "AsyncWatch"),
     "blocking.export": ("Export",),
@@ -121,7 +122,8 @@ if TYPE_CHECKING:
     from .engine.health import ReadingCost as ReadingCost
     from .engine.health import Stats as Stats
     from .engine.health import Turns as Turns
-    from .engine.hooks import Event as Event
+    from .engine.hooks import HookEvent as HookEvent
+    from .engine.memories import Remembered as Remembered
     from .engine.portable import AsyncExport as AsyncExport
     from .engine.portable import Transfer as Transfer
     from .engine.processors import Archiver as Archiver
@@ -193,6 +195,7 @@ if TYPE_CHECKING:
     from .records import AuditEvent as AuditEvent
     from .records import Chunk as Chunk
     from .records import Document as Document
+    from .records import Event as Event
     from .records import Fact as Fact
     from .records import Job as Job
     from .records import Learning as Learning

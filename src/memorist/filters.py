@@ -201,7 +201,7 @@ def document_of(record: Any) -> Mapping[str, Any]:
     """The document that a filter is tested against: a record's fields, overlaid with those of its metadata (or of its
     value, if a dict)."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
-    inner = fields.get("metadata", fields.get("value"))
+    inner = fields["value"] if "value" in fields else fields.get("metadata")
     return {**fields, **inner} if isinstance(inner, dict) else fields
 
 

@@ -17,10 +17,13 @@ from .messages.message import Message
 from .records import (
     AuditEvent,
     CachedEntity,
+    Candidate,
     CheckpointStep,
     Chunk,
     Document,
     Entry,
+    Event,
+    EventVersion,
     Fact,
     FactVersion,
     Job,
@@ -147,7 +150,9 @@ def _own_id(record: Any) -> str:
 
 
 def fact_text(fact: Fact) -> str:
-    """A fact as text: its key in words, then its value."""
+    """A fact as text: its sentence if it has one, else its key in words, then its value."""
+    if fact.text is not None:
+        return fact.text
     name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
     return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
 
@@ -172,6 +177,10 @@ def _field_texts(value: Any, path: list[str]) -> Iterator[str]:
         yield value if isinstance(value, str) else encode_json(value)
 
 
+def _fact_content(fact: Fact) -> Any:
+    return [fact.value, fact.text, fact.subject, fact.metadata]
+
+
 def chunk_text(document: Document, chunk: Chunk) -> str:
     """The text of a chunk that is indexed: its document's title, its own heading, then the chunk."""
     heading = f"{document.title or ''} {chunk.heading or ''}".strip()
@@ -191,6 +200,24 @@ def _learning_entry(learning: Learning) -> Entry:
         learning, "learning", "", learning.id, role=None, trust=learning.trust, confidence=learning.confidence,
         uses=learning.usage_count, created_at=learning.updated_at,
         source=learning.sources[-1] if learning.sources else None,
+    )  # fmt: skip
+
+
+def event_text(event: Event) -> str:
+    """An event as text: its sentence, its day, and who was there, and where."""
+    details = [event.starts_at.date().isoformat(), *event.people, *([event.location] if event.location else [])]
+    return f"{event.text} ({', '.join(details)})"
+
+
+def _event_content(event: Event) -> Any:
+    return [event.text, event.people, event.location, event.metadata]
+
+
+def _event_entry(event: Event) -> Entry:
+    return entry_of(
+        event, "event", "", event.id, role=None, trust=event.trust, confidence=event.confidence,
+        source=event.sources[-1] if event.sources else None, created_at=event.updated_at,
+        metadata={"status": event.status, "starts_at": event.starts_at.isoformat(), **event.metadata},
     )  # fmt: skip
 
 
@@ -228,10 +255,10 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata]),
     Kind(
-        Fact, "fact", says=lambda row: row.value, link=_own_id, read=_under_ns, counted=True,
+        Fact, "fact", says=_fact_content, link=_own_id, read=_under_ns, counted=True,
         found=Found("fact", _fact_place, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
     ),
-    Kind(FactVersion, "fact", says=lambda row: row.value, link=_own_id),
+    Kind(FactVersion, "fact", says=_fact_content, link=_own_id),
     Kind(StateEntry, "state", says=lambda row: row.value),
     Kind(
         Learning, "learning", says=lambda row: row.content, link=_in_ns, read=_under_ns, counted=True,
@@ -240,6 +267,15 @@ KINDS: tuple[Kind, ...] = (
             lambda row: bool(row.status == "active"),
         ),
     ),
+    Kind(
+        Event, "event", says=_event_content, link=_in_ns, read=_under_ns, counted=True,
+        found=Found(
+            "event", lambda ns, parent, seq, id: (ns, id), event_text, None, _event_entry,
+            lambda row: bool(row.status != "cancelled"),
+        ),
+    ),
+    Kind(EventVersion, "event", says=_event_content, link=_in_ns),
+    Kind(Candidate, "candidate", says=lambda row: [row.text, row.proposal, row.quote], link=_in_ns, read=_under_ns),
     Kind(WorkingDocument, "working", "user", says=lambda row: row.doc),
     Kind(CachedEntity, "entity", "org", says=lambda row: row.value),
     Kind(Document, "document", says=lambda row: row.text, link=_in_ns, read=_under_ns, counted=True),
@@ -254,7 +290,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(StoredRecord, "record", says=lambda row: row.data),
     Kind(Link, "link", "org"),
     Kind(Tombstone, "tombstone", "org"),
-    Kind(AuditEvent, "event", "org"),
+    Kind(AuditEvent, "audit event", "org"),
     Kind(Mark, "mark", "org"),
     Kind(Job, "job", "org"),
     Kind(Entry, "entry"),

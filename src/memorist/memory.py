@@ -15,12 +15,14 @@ from .engine.core import Core
 from .engine.derive.outbox import Jobs
 from .engine.documents.documents import Documents
 from .engine.entities import Entities
+from .engine.events import Events
 from .engine.facts.facts import Facts
 from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
 from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.health import Diagnosis, Health, Stats
 from .engine.hooks import Listens
 from .engine.learnings import Learnings
+from .engine.memories import Memories
 from .engine.namespaces import Namespaces
 from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
@@ -60,7 +62,9 @@ class AsyncMemory(Listens):
     facts: Facts
     threads: Threads
     state: State
+    events: Events
     learnings: Learnings
+    memories: Memories
     profile: Profile
     working: WorkingMemory[Working]
     entities: Entities
@@ -110,7 +114,9 @@ class AsyncMemory(Listens):
         self.facts = core.part(Facts)
         self.threads = core.part(Threads)
         self.state = core.part(State)
+        self.events = core.part(Events)
         self.learnings = core.part(Learnings)
+        self.memories = core.part(Memories)
         self.profile = core.part(Profile)
         self.working = core.part(WorkingMemory)
         self.entities = core.part(Entities)

@@ -110,12 +110,28 @@ class Summary(Record, frozen=True, kw_only=True):
 
 
 class Fact(Record, frozen=True, kw_only=True):
-    """A namespaced JSON value under a key, with its sources and confidence."""
+    """A namespaced JSON value under a key, with its sources and confidence.
+
+    `key` identifies the fact in its namespace. A fact about somebody or something else than the namespace's owner has
+    that `subject` in its key (`birthday@Mia`), so facts about two sisters never overwrite each other.
+    """
 
     table = Table("facts", ("org", "ns", "key"), history="fact_versions", checksum=True)
     ns: str
     key: str
     value: Any
+    text: str | None = None
+    """The fact as a sentence that can be read alone."""
+    subject: str | None = None
+    """Whom or what it is about; None for the owner of the namespace."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    scope: str = "standing"
+    """How long it matters: `standing`, `conversation` or `task`."""
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    inferred: bool = False
+    """Whether it was concluded from what was said, not said itself."""
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
     actor: str = "user"
@@ -154,6 +170,76 @@ class FactVersion(Fact, frozen=True, kw_only=True):
     """A version of a fact that a later one replaced."""
 
     table = Table("fact_versions", ("org", "ns", "key", "version"), checksum=True)
+
+
+class Event(Record, frozen=True, kw_only=True):
+    """Something that happened or is planned: a sentence, its time, the people and the place."""
+
+    table = Table(
+        "events",
+        ("org", "ns", "id"),
+        indexes={"by_start": ("org", "ns", "starts_at", "id")},
+        history="event_versions",
+        checksum=True,
+    )
+    ns: str
+    id: str
+    text: str
+    starts_at: datetime
+    """When it begins; if that is not known, when it was said."""
+    ends_at: datetime | None = None
+    status: str = "done"
+    """`planned`, `done` or `cancelled`."""
+    subject: str | None = None
+    people: tuple[str, ...] = ()
+    location: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    inferred: bool = False
+    confidence: float = 1.0
+    sources: tuple[str, ...] = ()
+    actor: str = "user"
+    trust: str = "user"
+    reason: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class EventVersion(Event, frozen=True, kw_only=True):
+    """A version of an event that a later one replaced."""
+
+    table = Table("event_versions", ("org", "ns", "id", "version"), checksum=True)
+
+
+class Candidate(Record, frozen=True, kw_only=True):
+    """A memory that waits for a person's approval; never recalled and never sent to a model.
+
+    `proposal` holds the arguments of the operation that approval carries out; `reason` says why it waits.
+    """
+
+    table = Table("candidates", ("org", "ns", "id"))
+    ns: str
+    id: str
+    kind: str
+    """`fact`, `event` or `learning`."""
+    operation: str = "add"
+    """`add`, `update` or `end`."""
+    target: str | None = None
+    """The id of the memory to update or end."""
+    text: str
+    proposal: dict[str, Any] = {}
+    quote: str | None = None
+    reason: str | None = None
+    confidence: float = 1.0
+    sources: tuple[str, ...] = ()
+    actor: str = "processor"
+    trust: str = "user"
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
 
 
 class StateEntry(Record, frozen=True, kw_only=True):
@@ -218,10 +304,13 @@ class Learning(Record, frozen=True, kw_only=True):
     confidence: float = 0.5
     usage_count: int = 0
     last_used: datetime | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
     sources: tuple[str, ...] = ()
     actor: str = "user"
     trust: str = "user"
     status: str = "active"
+    reason: str | None = None
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None

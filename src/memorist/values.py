@@ -18,6 +18,7 @@ Json = Any
 """A user's own value: None, a bool, a number, text, or lists and dicts of these; checked by `encode_json`."""
 
 MAX_NAME_BYTES = 512
+MAX_TAGS = 50
 RESERVED = "memorist."
 """The prefix of metadata keys that only Memorist sets."""
 MAX_VALUE_BYTES = 4 * 1024 * 1024
@@ -98,6 +99,14 @@ def check_metadata(given: Mapping[str, Any] | None, what: str = "metadata") -> d
         if key.startswith(RESERVED):
             raise InvalidValue(f"{what} keys that begin with {RESERVED!r} are reserved")
     return fields
+
+
+def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Check tags: short names, each once, in the order they came."""
+    names = tuple(dict.fromkeys(check_name(tag, "tag") for tag in as_list(tags, "tags")))
+    if len(names) > MAX_TAGS:
+        raise TooLarge(f"at most {MAX_TAGS} tags, got {len(names)}")
+    return names
 
 
 def decode_json(text: str | bytes) -> Any:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from memorist import Conflict, Forbidden, InvalidValue, MemoristError, Memory, NotFound
+from memorist.engine.events import event_key
+from memorist.ports import as_datetime
 from memorist.protocol.access import ACCESS
 from memorist.protocol.surface import Operation, operations
 from memorist.stores.memory import MemoryStore
@@ -39,6 +41,7 @@ def _furnish(whole: Memory) -> None:
         whole.threads.append(f"t-{name}", secret, f"I like {secret}")
         whole.documents.add(ns, f"about {secret}", id=f"d-{name}")
         whole.records.put(ns, ("secret",), secret)
+        whole.events.add(f"meets {name}", location=secret, starts_at=DAY, ns=ns)
         whole.tasks.save({"task_id": f"job-{name}", "ns": ns, "step": 1, "state": {"s": secret}})
         if ns.startswith("user:"):
             own = whole.scope(user=name)
@@ -46,6 +49,9 @@ def _furnish(whole: Memory) -> None:
             own.state.set("secret", secret)
             own.working.update(scratchpad=secret)
     whole.recall("bicycle")
+
+
+DAY = "2030-05-01T00:00:00+00:00"
 
 
 def _arguments(name: str, ns: str) -> dict[str, Any]:
@@ -69,6 +75,13 @@ def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> 
     known = _arguments(name, ns)
     if one.group == "documents":
         known |= {"id": f"d-{name}", "ids": [f"d-{name}"]}
+    if one.group == "events":
+        known |= {
+            "id": event_key(f"meets {name}", as_datetime(DAY)),
+            "ids": [event_key(f"meets {name}", as_datetime(DAY))],
+        }
+    if one.group == "memories":
+        known |= {"id": "fact:secret"}
     if one.group == "records":
         known |= {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "new"}}
     if one.name == "state.increment":
@@ -89,7 +102,7 @@ def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> 
             options["scratchpad"] = "new"
         elif parameter.required:
             args.append(known[parameter.name])
-        elif parameter.name in ("user", "thread", "namespaces") and one.name != "forget":
+        elif parameter.name in ("user", "thread", "namespaces", "ns") and one.name != "forget":
             options[parameter.name] = known[parameter.name]
     if one.name == "threads.delete_messages":
         options["ids"] = known["ids"]
@@ -107,7 +120,8 @@ def _belongings(whole: Memory, ns: str) -> str:
     own = whole.scope(user=name) if ns.startswith("user:") else None
     mine = [own.learnings.list(), own.state.list(), own.working.get()] if own else []
     return repr([
-        whole.facts.list(ns), whole.threads.get(f"t-{name}"), whole.threads.messages(f"t-{name}"),
+        whole.facts.list(ns), whole.events.list(ns=ns), whole.threads.get(f"t-{name}"),
+        whole.threads.messages(f"t-{name}"),
         whole.documents.list(ns), whole.records.scan(ns), whole.tasks.get(f"job-{name}"), mine,
     ])  # fmt: skip
 

@@ -2,12 +2,25 @@
 
 import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
 
-/** A namespaced JSON value under a key, with its sources and confidence. */
+/**
+ * A namespaced JSON value under a key, with its sources and confidence.
+ *
+ *     `key` identifies the fact in its namespace. A fact about somebody or something else than the namespace's owner has
+ *     that `subject` in its key (`birthday@Mia`), so facts about two sisters never overwrite each other.
+ */
 export type Fact = {
   org: string;
   ns: string;
   key: string;
   value: unknown;
+  text: string | null;
+  subject: string | null;
+  valid_from: string | null;
+  valid_until: string | null;
+  scope: string;
+  tags: string[];
+  metadata: Record<string, unknown>;
+  inferred: boolean;
   confidence: number;
   sources: string[];
   actor: string;
@@ -97,13 +110,72 @@ export type Learning = {
   confidence: number;
   usage_count: number;
   last_used: string | null;
+  tags: string[];
+  metadata: Record<string, unknown>;
   sources: string[];
   actor: string;
   trust: string;
   status: string;
+  reason: string | null;
   created_at: string;
   updated_at: string;
   expires_at: string | null;
+  version: number;
+};
+
+/** Something that happened or is planned: a sentence, its time, the people and the place. */
+export type Event = {
+  org: string;
+  ns: string;
+  id: string;
+  text: string;
+  starts_at: string;
+  ends_at: string | null;
+  status: string;
+  subject: string | null;
+  people: string[];
+  location: string | null;
+  tags: string[];
+  metadata: Record<string, unknown>;
+  inferred: boolean;
+  confidence: number;
+  sources: string[];
+  actor: string;
+  trust: string;
+  reason: string | null;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/** A fact, an event or a learning, in the shape they share. */
+export type Remembered = {
+  id: string;
+  kind: "event" | "fact" | "learning";
+  namespace: string;
+  text: string;
+  subject: string | null;
+  key: string | null;
+  value: unknown;
+  type: string | null;
+  status: string;
+  scope: string;
+  valid_from: string | null;
+  valid_until: string | null;
+  people: string[];
+  location: string | null;
+  tags: string[];
+  metadata: Record<string, unknown>;
+  confidence: number;
+  inferred: boolean;
+  sources: string[];
+  actor: string;
+  trust: string;
+  reason: string | null;
+  score: number | null;
+  created_at: string;
+  updated_at: string;
   version: number;
 };
 
@@ -788,16 +860,34 @@ export class FactsNoun {
   /**
    * Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
    *
-   * Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
-   * nothing with `index=False`.
    * A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
    * version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
    *
-   * Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
+   * Args:
+   *     ns: The namespace, such as `user:ada`.
+   *     key: What the value is, such as `city`.
+   *     value: Any JSON value.
+   *     ttl: Forget it after this time.
+   *     confidence: How certain it is, from 0 to 1.
+   *     source: The id of the message it was taken from.
+   *     expect: The version to replace; 0 if there must be none yet.
+   *     index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
+   *     text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
+   *     subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
+   *         (`birthday@Mia`), so that facts about two people stay apart.
+   *     valid_from: Since when it holds.
+   *     valid_until: Until when it holds; recall and contexts leave it out afterwards.
+   *     scope: How long it matters: `standing`, `conversation` or `task`.
+   *     tags: Labels of your own.
+   *     metadata: Anything else, as JSON.
+   *
+   * Raises:
+   *     Conflict: `expect` is not the present version.
+   *     Forbidden: This handle may not write to the namespace.
    *
    * Role: `writer`.
    */
-  set(args: { ns: string; key: string; value: unknown; ttl?: number | null; confidence?: number; source?: string | null; index?: boolean | string[] }, options: CallOptions = {}): Promise<Fact> {
+  set(args: { ns: string; key: string; value: unknown; ttl?: number | null; confidence?: number; source?: string | null; index?: boolean | string[]; text?: string | null; subject?: string | null; valid_from?: string | null; valid_until?: string | null; scope?: "conversation" | "standing" | "task"; tags?: string[]; metadata?: Record<string, unknown> | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "PUT", "path": "/v1/fact", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
@@ -812,6 +902,19 @@ export class FactsNoun {
    */
   delete(args: { ns: string; key: string; history?: boolean }, options: CallOptions = {}): Promise<boolean> {
     return this.#http.call({"method": "DELETE", "path": "/v1/fact", "query": ["ns", "key"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Change some fields of a fact and return its new version; the others stay as they are.
+   *
+   * Raises:
+   *     NotFound: There is no such fact.
+   *     Conflict: `expect` is not the present version.
+   *
+   * Role: `writer`.
+   */
+  update(args: { ns: string; key: string; value?: unknown; text?: string | null; valid_from?: string | null; valid_until?: string | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; confidence?: number | null; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/fact", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
   /**
@@ -842,6 +945,28 @@ export class FactsNoun {
    */
   correct(args: { ns: string; key: string; value: unknown; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/correct", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+
+  /**
+   * End a fact that was true and no longer is; its history stays, and the same value may be stated again.
+   *
+   * Args:
+   *     ns: The namespace.
+   *     key: The key of the fact.
+   *     since: Since when it no longer holds; now if omitted.
+   *     reason: Why it ended.
+   *     expect: End only this version.
+   *
+   * Returns:
+   *     The last version, with status `ended`.
+   *
+   * Raises:
+   *     NotFound: There is no such fact.
+   *
+   * Role: `writer`.
+   */
+  end(args: { ns: string; key: string; since?: string | null; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "POST", "path": "/v1/fact/end", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
   /**
@@ -1086,7 +1211,7 @@ export class LearningsNoun {
    *
    * Role: `writer`.
    */
-  add(args: { content: string; type?: "correction" | "pattern" | "preference"; confidence?: number; source?: string | null; corrects?: string | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+  add(args: { content: string; type?: "correction" | "pattern" | "preference"; confidence?: number; source?: string | null; corrects?: string | null; tags?: string[]; metadata?: Record<string, unknown> | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
     return this.#http.call({"method": "POST", "path": "/v1/learnings", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
   }
 
@@ -1127,6 +1252,18 @@ export class LearningsNoun {
   }
 
   /**
+   * Change some fields of a learning and return it; its id stays the same.
+   *
+   * Raises:
+   *     NotFound: There is no such learning.
+   *
+   * Role: `writer`.
+   */
+  update(args: { id: string; content?: string | null; type?: "correction" | "pattern" | "preference" | null; confidence?: number | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; reason?: string | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/learning", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
+  }
+
+  /**
    * Raise the confidence of a learning that proved right.
    *
    * Raises `NotFound` if there is no such learning.
@@ -1146,6 +1283,195 @@ export class LearningsNoun {
    */
   weaken(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
     return this.#http.call({"method": "POST", "path": "/v1/learning/weaken", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
+  }
+}
+
+/** Reads and writes events of the handle's user, or of the namespace named. */
+export class EventsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
+   *
+   * The next page is `after` the id of the last one.
+   *
+   * Role: `reader`.
+   */
+  list(args: { status?: "cancelled" | "done" | "planned" | null; since?: string | null; until?: string | null; limit?: number | null; after?: string | null; reverse?: boolean; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Event>> {
+    return this.#http.call({"method": "GET", "path": "/v1/events/list", "query": ["status", "since", "until", "after", "ns"], "json": ["limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Event>>;
+  }
+
+  /**
+   * Store an event and return it; adding the same text for the same day again changes nothing.
+   *
+   * Args:
+   *     text: A sentence that can be read alone later ("Ada flies to Porto").
+   *     starts_at: When it begins; now if omitted.
+   *     ends_at: When it ends, if it lasts.
+   *     status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
+   *     people: The names of those who take part.
+   *     location: Where it takes place.
+   *     subject: Whom it is about, if not the owner of the namespace.
+   *     tags: Labels of your own.
+   *     metadata: Anything else, as JSON.
+   *     confidence: How certain it is, from 0 to 1.
+   *     source: The id of the message it was taken from.
+   *     ttl: Forget it after this time.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Raises:
+   *     InvalidValue: A value is out of bounds, or `ends_at` is before `starts_at`.
+   *     Forbidden: This handle may not write to the namespace.
+   *
+   * Role: `writer`.
+   */
+  add(args: { text: string; starts_at?: string | null; ends_at?: string | null; status?: "cancelled" | "done" | "planned" | null; people?: string[]; location?: string | null; subject?: string | null; tags?: string[]; metadata?: Record<string, unknown> | null; confidence?: number; source?: string | null; ttl?: number | null; ns?: string | null }, options: CallOptions = {}): Promise<Event> {
+    return this.#http.call({"method": "POST", "path": "/v1/events", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Event>;
+  }
+
+  /**
+   * Return several events at once, in the order of the ids; None for those that do not exist.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ids: string[]; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Event | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/events/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Event | null>>;
+  }
+
+  /**
+   * Return an event by its id; None if there is none.
+   *
+   * Role: `reader`.
+   */
+  get(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Event | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/event", "query": ["id", "ns"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Event | null>;
+  }
+
+  /**
+   * Change some fields of an event and return its new version; the old version stays in its history.
+   *
+   * Raises:
+   *     NotFound: There is no such event.
+   *     Conflict: `expect` is not the present version.
+   *
+   * Role: `writer`.
+   */
+  update(args: { id: string; ns?: string | null; text?: string | null; starts_at?: string | null; ends_at?: string | null; status?: "cancelled" | "done" | "planned" | null; people?: string[] | null; location?: string | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; reason?: string | null }, options: CallOptions = {}): Promise<Event> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/event", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Event>;
+  }
+
+  /**
+   * Delete an event with its history; returns whether there was one.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/event", "query": ["id", "ns"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Mark an event as cancelled and return it; it stays stored and is no longer recalled.
+   *
+   * Raises:
+   *     NotFound: There is no such event.
+   *
+   * Role: `writer`.
+   */
+  cancel(args: { id: string; ns?: string | null; reason?: string | null }, options: CallOptions = {}): Promise<Event> {
+    return this.#http.call({"method": "POST", "path": "/v1/event/cancel", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Event>;
+  }
+
+  /**
+   * Return every version of an event, oldest first, the present one last.
+   *
+   * Role: `reader`.
+   */
+  history(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Event>> {
+    return this.#http.call({"method": "GET", "path": "/v1/event/history", "query": ["id", "ns"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Event>>;
+  }
+}
+
+/** Lists, searches, changes and deletes facts, events and learnings alike. */
+export class MemoriesNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
+   *
+   * Args:
+   *     kinds: Which kinds to list.
+   *     subject: Only memories about this person or thing.
+   *     tag: Only memories with this tag.
+   *     limit: At most this many.
+   *     after: The id of the last item of the page before.
+   *     ns: The namespace; by default the user's own.
+   *
+   * Role: `reader`.
+   */
+  list(args: { kinds?: ("event" | "fact" | "learning")[]; subject?: string | null; tag?: string | null; limit?: number | null; after?: string | null; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Remembered>> {
+    return this.#http.call({"method": "GET", "path": "/v1/memories", "query": ["subject", "tag", "after", "ns"], "json": ["kinds", "limit"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered>>;
+  }
+
+  /**
+   * Return the memories most relevant to a query, best first, each with its score.
+   *
+   * Role: `reader`.
+   */
+  search(args: { query: string; kinds?: ("event" | "fact" | "learning")[]; top_k?: number; min_score?: number | null; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Remembered>> {
+    return this.#http.call({"method": "POST", "path": "/v1/memories/search", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered>>;
+  }
+
+  /**
+   * Return a memory by its id; None if there is none.
+   *
+   * A bare key is accepted where only one memory has it (`city` for `fact:city`).
+   *
+   * Role: `reader`.
+   */
+  get(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Remembered | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/memory", "query": ["id", "ns"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Remembered | null>;
+  }
+
+  /**
+   * Change some fields of a memory and return its new version; the old version stays in the history.
+   *
+   * `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
+   * and end.
+   *
+   * Raises:
+   *     NotFound: There is no such memory.
+   *     UsageError: The field does not apply to this kind of memory.
+   *
+   * Role: `writer`.
+   */
+  update(args: { id: string; ns?: string | null; text?: string | null; value?: unknown; valid_from?: string | null; valid_until?: string | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; confidence?: number | null; reason?: string | null }, options: CallOptions = {}): Promise<Remembered> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/memory", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Remembered>;
+  }
+
+  /**
+   * Delete a memory; returns whether there was one. `forget` also removes what was derived from it.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/memory", "query": ["id", "ns"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Return every version of a memory, oldest first; an ended fact has its last words here too.
+   *
+   * Role: `reader`.
+   */
+  history(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Remembered>> {
+    return this.#http.call({"method": "GET", "path": "/v1/memory/history", "query": ["id", "ns"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered>>;
   }
 }
 
@@ -1178,8 +1504,9 @@ export class ProfileNoun {
   /**
    * The profile lines that every context of a user includes, in order, each with its source.
    *
-   * Identity, safety-relevant facts, standing wishes, corrections, other important facts, and the current page and
-   * plan. The block changes only when one of these does, so that prompt caches keep it.
+   * Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
+   * block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
+   * it.
    *
    * Role: `reader`.
    */
@@ -1979,7 +2306,7 @@ export class TransfersNoun {
 }
 
 /** Streams the events of an org. */
-export class EventsNoun {
+export class StreamNoun {
   readonly #http: Http;
 
   constructor(http: Http) {
@@ -2062,6 +2389,8 @@ export class Memorist {
   readonly facts: FactsNoun;
   readonly threads: ThreadsNoun;
   readonly learnings: LearningsNoun;
+  readonly events: EventsNoun;
+  readonly memories: MemoriesNoun;
   readonly profile: ProfileNoun;
   readonly working: WorkingNoun;
   readonly state: StateNoun;
@@ -2079,7 +2408,7 @@ export class Memorist {
   readonly erasing: ErasingNoun;
   readonly outbox: OutboxNoun;
   readonly transfers: TransfersNoun;
-  readonly events: EventsNoun;
+  readonly stream: StreamNoun;
   readonly watching: WatchingNoun;
   readonly analyses: AnalysesNoun;
 
@@ -2088,6 +2417,8 @@ export class Memorist {
     this.facts = new FactsNoun(this.#http);
     this.threads = new ThreadsNoun(this.#http);
     this.learnings = new LearningsNoun(this.#http);
+    this.events = new EventsNoun(this.#http);
+    this.memories = new MemoriesNoun(this.#http);
     this.profile = new ProfileNoun(this.#http);
     this.working = new WorkingNoun(this.#http);
     this.state = new StateNoun(this.#http);
@@ -2105,7 +2436,7 @@ export class Memorist {
     this.erasing = new ErasingNoun(this.#http);
     this.outbox = new OutboxNoun(this.#http);
     this.transfers = new TransfersNoun(this.#http);
-    this.events = new EventsNoun(this.#http);
+    this.stream = new StreamNoun(this.#http);
     this.watching = new WatchingNoun(this.#http);
     this.analyses = new AnalysesNoun(this.#http);
   }

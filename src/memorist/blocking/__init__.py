@@ -6,10 +6,12 @@ Made by scripts/generate-blocking; change the async classes, then run the script
 from .audit import Audit
 from .documents import Documents
 from .entities import Entities
+from .events import Events
 from .export import Export
 from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
+from .memories import Memories
 from .memory import Batch, Memory
 from .profile import Profile
 from .records import Records
@@ -25,10 +27,12 @@ __all__ = [
     "Batch",
     "Documents",
     "Entities",
+    "Events",
     "Export",
     "Facts",
     "Jobs",
     "Learnings",
+    "Memories",
     "Memory",
     "Profile",
     "Records",

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..engine.facts.facts import Facts as EngineFacts
+from ..engine.facts.facts import FactScope
 from ..filters import Where
 from ..ports import Ttl, When
 from ..records import Fact
@@ -34,24 +36,67 @@ class Facts:
         source: str | None = None,
         expect: int | None = None,
         index: bool | Sequence[str] = True,
+        text: str | None = None,
+        subject: str | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        scope: FactScope = "standing",
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> Fact:
         """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
 
-        Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
-        nothing with `index=False`.
         A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
         version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
 
-        Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
+        Args:
+            ns: The namespace, such as `user:ada`.
+            key: What the value is, such as `city`.
+            value: Any JSON value.
+            ttl: Forget it after this time.
+            confidence: How certain it is, from 0 to 1.
+            source: The id of the message it was taken from.
+            expect: The version to replace; 0 if there must be none yet.
+            index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
+            text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
+            subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
+                (`birthday@Mia`), so that facts about two people stay apart.
+            valid_from: Since when it holds.
+            valid_until: Until when it holds; recall and contexts leave it out afterwards.
+            scope: How long it matters: `standing`, `conversation` or `task`.
+            tags: Labels of your own.
+            metadata: Anything else, as JSON.
+
+        Raises:
+            Conflict: `expect` is not the present version.
+            Forbidden: This handle may not write to the namespace.
 
         Examples:
             >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
             1
             >>> memory.facts.set("user:ada", "city", "Porto", expect=1).value
             'Porto'
+            >>> memory.facts.set("user:ada", "birthday", "2 May", subject="Mia").key
+            'birthday@Mia'
         """
         return run_blocking(
-            self._engine.set(ns, key, value, ttl=ttl, confidence=confidence, source=source, expect=expect, index=index)
+            self._engine.set(
+                ns,
+                key,
+                value,
+                ttl=ttl,
+                confidence=confidence,
+                source=source,
+                expect=expect,
+                index=index,
+                text=text,
+                subject=subject,
+                valid_from=valid_from,
+                valid_until=valid_until,
+                scope=scope,
+                tags=tags,
+                metadata=metadata,
+            )
         )
 
     def set_many(
@@ -91,6 +136,73 @@ class Facts:
             ['Lisbon', None]
         """
         return run_blocking(self._engine.get_many(ns, keys))
+
+    def update(
+        self,
+        ns: Ns,
+        key: str,
+        *,
+        value: Json = None,
+        text: str | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        confidence: float | None = None,
+        reason: str | None = None,
+        expect: int | None = None,
+    ) -> Fact:
+        """Change some fields of a fact and return its new version; the others stay as they are.
+
+        Raises:
+            NotFound: There is no such fact.
+            Conflict: `expect` is not the present version.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon", tags=["home"])
+            >>> memory.facts.update("user:ada", "city", value="Porto").tags
+            ('home',)
+        """
+        return run_blocking(
+            self._engine.update(
+                ns,
+                key,
+                value=value,
+                text=text,
+                valid_from=valid_from,
+                valid_until=valid_until,
+                tags=tags,
+                metadata=metadata,
+                confidence=confidence,
+                reason=reason,
+                expect=expect,
+            )
+        )
+
+    def end(
+        self, ns: Ns, key: str, *, since: When | None = None, reason: str | None = None, expect: int | None = None
+    ) -> Fact:
+        """End a fact that was true and no longer is; its history stays, and the same value may be stated again.
+
+        Args:
+            ns: The namespace.
+            key: The key of the fact.
+            since: Since when it no longer holds; now if omitted.
+            reason: Why it ended.
+            expect: End only this version.
+
+        Returns:
+            The last version, with status `ended`.
+
+        Raises:
+            NotFound: There is no such fact.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "employer", "Acme")
+            >>> memory.facts.end("user:ada", "employer", reason="she left").status
+            'ended'
+        """
+        return run_blocking(self._engine.end(ns, key, since=since, reason=reason, expect=expect))
 
     def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
         """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.

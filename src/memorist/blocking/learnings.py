@@ -5,7 +5,8 @@ Made by scripts/generate-blocking from engine/learnings.py; change that, then ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..engine.learnings import Learnings as EngineLearnings
 from ..engine.learnings import LearningType
@@ -27,6 +28,8 @@ class Learnings:
         confidence: float = 0.5,
         source: str | None = None,
         corrects: str | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
         user: str | None = None,
     ) -> Learning:
         """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
@@ -40,7 +43,16 @@ class Learnings:
             'Prefers tea'
         """
         return run_blocking(
-            self._engine.add(content, type=type, confidence=confidence, source=source, corrects=corrects, user=user)
+            self._engine.add(
+                content,
+                type=type,
+                confidence=confidence,
+                source=source,
+                corrects=corrects,
+                tags=tags,
+                metadata=metadata,
+                user=user,
+            )
         )
 
     def get(self, id: str, *, user: str | None = None) -> Learning | None:
@@ -62,6 +74,41 @@ class Learnings:
             ['Prefers tea', None]
         """
         return run_blocking(self._engine.get_many(ids, user=user))
+
+    def update(
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        type: LearningType | None = None,
+        confidence: float | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        user: str | None = None,
+    ) -> Learning:
+        """Change some fields of a learning and return it; its id stays the same.
+
+        Raises:
+            NotFound: There is no such learning.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> memory.learnings.update(learning.id, content="Prefers green tea", user="ada").content
+            'Prefers green tea'
+        """
+        return run_blocking(
+            self._engine.update(
+                id,
+                content=content,
+                type=type,
+                confidence=confidence,
+                tags=tags,
+                metadata=metadata,
+                reason=reason,
+                user=user,
+            )
+        )
 
     def reinforce(self, id: str, *, user: str | None = None) -> Learning:
         """Raise the confidence of a learning that proved right.

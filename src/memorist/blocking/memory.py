@@ -36,10 +36,12 @@ from ..values import Json
 from .audit import Audit
 from .documents import Documents
 from .entities import Entities
+from .events import Events
 from .export import Export
 from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
+from .memories import Memories
 from .profile import Profile
 from .records import Records
 from .session import Session
@@ -63,7 +65,9 @@ class Memory(Listens):
     facts: Facts
     threads: Threads
     state: State
+    events: Events
     learnings: Learnings
+    memories: Memories
     profile: Profile
     working: WorkingMemory[Working]
     entities: Entities
@@ -133,7 +137,9 @@ class Memory(Listens):
         self.facts = Facts(self._engine.facts)
         self.threads = Threads(self._engine.threads)
         self.state = State(self._engine.state)
+        self.events = Events(self._engine.events)
         self.learnings = Learnings(self._engine.learnings)
+        self.memories = Memories(self._engine.memories)
         self.profile = Profile(self._engine.profile)
         self.working = WorkingMemory(self._engine.working)
         self.entities = Entities(self._engine.entities)

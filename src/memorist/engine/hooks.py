@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", "job")
 
 
-class Event(msgspec.Struct, frozen=True):
+class HookEvent(msgspec.Struct, frozen=True):
     """An event: its name, the org, and ids and sizes; never content."""
 
     name: str
@@ -32,7 +32,7 @@ def warn(text: str, *values: object) -> None:
     logging.getLogger("memorist").warning(text, *values)
 
 
-Hook = Callable[[Event], Any]
+Hook = Callable[[HookEvent], Any]
 
 
 class Events:
@@ -74,7 +74,7 @@ class Events:
             self._traced.count(name, org, data)
         for hook in tuple(self._hooks.get(name, ())):
             try:
-                hook(Event(name, org, data))
+                hook(HookEvent(name, org, data))
             except Exception as problem:  # a user's function may raise anything
                 warn("a hook on %s failed: %s", name, type(problem).__name__)
 

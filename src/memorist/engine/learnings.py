@@ -11,7 +11,7 @@ Confidence changes by these rules:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
 
@@ -21,10 +21,10 @@ from ..errors import InvalidValue, NotFound
 from ..ids import digest
 from ..records import Entry, Job, Learning, Link, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import as_list, check_confidence, check_name, check_text
+from ..values import as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
-from .facts.facts import checked_limit, index_job
+from .facts.facts import check_reason, checked_limit, index_job
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard
 
@@ -51,6 +51,8 @@ class Learnings:
         confidence: float = 0.5,
         source: str | None = None,
         corrects: str | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
         user: str | None = None,
     ) -> Learning:
         """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
@@ -64,13 +66,19 @@ class Learnings:
             'Prefers tea'
         """
         new = self._new(content, type, confidence, source, self._ns(user))
+        new = msgspec.structs.replace(new, tags=check_tags(tags), metadata=check_metadata(metadata))
 
         async def attempt() -> Learning:
             held = await guard(self._core, new.sources)
             if held.forgotten or (self._core.scope.actor != "user" and await self._refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
-            known, old = await self._read(new.ns, new.id)
-            learning = new if old is None else _again(old, new)
+            fresh = new
+            known, old = await self._read(fresh.ns, fresh.id)
+            if old is not None and fold(old.content) != fold(content):
+                # The learning with this id was reworded since, so the content needs an id of its own.
+                fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {content}"))
+                known, old = await self._read(fresh.ns, fresh.id)
+            learning = fresh if old is None else _again(old, fresh)
             changes = self._changes(learning, None if known else old, known, "add" if old is None else "reinforce")
             if type == "correction":
                 changes += await self._contradicted(learning, corrects)
@@ -103,6 +111,53 @@ class Learnings:
         """
         ns = self._ns(user)
         return await self._core.get_many(Learning, [(ns, check_name(id, "learning id")) for id in as_list(ids, "ids")])
+
+    async def update(
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        type: LearningType | None = None,
+        confidence: float | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        user: str | None = None,
+    ) -> Learning:
+        """Change some fields of a learning and return it; its id stays the same.
+
+        Raises:
+            NotFound: There is no such learning.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> memory.learnings.update(learning.id, content="Prefers green tea", user="ada").content
+            'Prefers green tea'
+        """
+        ns = self._ns(user)
+        check_name(id, "learning id")
+        check_reason(reason)
+        fields: dict[str, Any] = {
+            "content": None if content is None else _check_content(content),
+            "type": None if type is None else _check_type(type),
+            "confidence": None if confidence is None else check_confidence(confidence),
+            "tags": None if tags is None else check_tags(tags),
+            "metadata": None if metadata is None else check_metadata(metadata),
+        }
+        changed = {name: value for name, value in fields.items() if value is not None}
+
+        async def attempt() -> Learning:
+            known, old = await self._read(ns, id)
+            if old is None:
+                raise NotFound("no such learning of this user", learning=id)
+            learning = msgspec.structs.replace(
+                old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
+            )
+            results = await self._core.apply(*self._changes(learning, None if known else old, known, "update"))
+            return msgspec.structs.replace(learning, version=results[0 if known else 1].version)
+
+        stored: Learning = await self._core.retry(attempt)
+        return stored
 
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
         """Raise the confidence of a learning that proved right.
@@ -197,11 +252,8 @@ class Learnings:
         return f"user:{self._core.scope.subject(user)}"
 
     def _new(self, content: str, type: str, confidence: float, source: str | None, ns: str) -> Learning:
-        check_text(content, "content", limit=MAX_CONTENT)
-        if not fold(content):
-            raise InvalidValue("a learning needs content")
-        if type not in TYPES:
-            raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
+        _check_content(content)
+        _check_type(type)
         checked = check_confidence(confidence)
         at, scope = self._core.at(), self._core.scope
         return Learning(
@@ -310,6 +362,19 @@ class Learnings:
         if after is not None:
             kept = kept[next((i for i, row in enumerate(kept, 1) if row.id == after), len(kept)) :]
         return kept[: checked_limit(limit)]
+
+
+def _check_content(content: str) -> str:
+    check_text(content, "content", limit=MAX_CONTENT)
+    if not fold(content):
+        raise InvalidValue("a learning needs content")
+    return content
+
+
+def _check_type(type: str) -> str:
+    if type not in TYPES:
+        raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
+    return type
 
 
 def fold(content: str) -> str:

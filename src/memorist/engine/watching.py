@@ -27,7 +27,7 @@ from .core import LOOK_SECONDS, WATCHED, Core
 CHANGED = "changed"
 LEASE_SECONDS = 60
 POLL_SECONDS = 0.2
-SILENT = frozenset(("mark", "job", "entry", "link", "tombstone", "event", "receipt", "record piece", "chunk"))
+SILENT = frozenset(("mark", "job", "entry", "link", "tombstone", "audit event", "receipt", "record piece", "chunk"))
 """Kinds of bookkeeping that give no notices; the rows they are about do."""
 
 

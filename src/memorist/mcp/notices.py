@@ -16,7 +16,7 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 
-from ..engine.hooks import Event, Events
+from ..engine.hooks import Events, HookEvent
 from .resources import touched
 
 log = logging.getLogger("memorist.mcp")
@@ -91,7 +91,7 @@ class Notices:
         if self._events is not None and not self._hooks:
             self._hooks = [self._events.on(name, self._heard) for name in ("fact", "learning", "message")]
 
-    def _heard(self, event: Event) -> None:
+    def _heard(self, event: HookEvent) -> None:
         kind, id = (event.name, event.data.get("id")) if event.name != "message" else ("thread", event.data["thread"])
         if id:
             self.changed(event.org, touched(kind, str(id)))

@@ -38,7 +38,7 @@ SERVER_NOUNS: Mapping[str, tuple[str, str]] = {
     "erasing": ("erasing", "Erasing"),
     "outbox": ("outbox", "OutboxOf"),
     "transfers": ("transfers", "Transfers"),
-    "events": ("events", "EventStream"),
+    "stream": ("events", "EventStream"),
     "analyses": ("analyses", "Analyses"),
     "watching": ("watching", "Watching"),
 }
@@ -131,6 +131,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ("DELETE", "fact", "delete", ("role", "writer")),
         ("GET", "fact/history", "history"),
         ("POST", "fact/correct", "correct", *_w("ns", "key")),
+        ("PATCH", "fact", "update", *_w("ns", "key")),
+        ("POST", "fact/end", "end", *_w("ns", "key")),
         ("POST", "fact/reject", "reject", *_w("ns", "key")),
         ("POST", "fact/restore", "restore", *_w("ns", "key")),
     ),
@@ -162,8 +164,30 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "learnings/used", "used", *_w()),
         ("GET", "learning", "get", _FOUND),
         ("DELETE", "learning", "delete", ("role", "writer")),
+        ("PATCH", "learning", "update", *_w("id")),
         ("POST", "learning/reinforce", "reinforce", *_w("id")),
         ("POST", "learning/weaken", "weaken", *_w("id")),
+    ),
+    # GET /v1/events is the stream of changes, so the events of a memory are listed under another path.
+    *_noun(
+        "events",
+        ("GET", "events/list", "list", _LIST_ID),
+        ("POST", "events", "add", *_w()),
+        ("POST", "events/get", "get_many"),
+        ("GET", "event", "get", _FOUND),
+        ("PATCH", "event", "update", *_w("id", "ns")),
+        ("DELETE", "event", "delete", ("role", "writer")),
+        ("POST", "event/cancel", "cancel", *_w("id", "ns")),
+        ("GET", "event/history", "history"),
+    ),
+    *_noun(
+        "memories",
+        ("GET", "memories", "list", _LIST_ID),
+        ("POST", "memories/search", "search", ("heavy", True)),
+        ("GET", "memory", "get", _FOUND),
+        ("PATCH", "memory", "update", *_w("id", "ns")),
+        ("DELETE", "memory", "delete", ("role", "writer")),
+        ("GET", "memory/history", "history"),
     ),
     *_noun(
         "profile",
@@ -291,7 +315,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "import", "import_", ("role", "operator"), ("heavy", True), ("upload", "application/jsonl")),
         ("POST", "import/from", "import_from", ("role", "operator"), ("heavy", True), ("upload", _ANY_BYTES)),
     ),
-    *_noun("events", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
+    *_noun("stream", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
     *_noun("watching", ("POST", "watch", "look", ("waits", True))),
     *_noun(
         "analyses",
@@ -303,7 +327,19 @@ OPERATIONS: tuple[Operation, ...] = (
 BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 
 COLLECTED = frozenset(
-    {"facts", "threads", "state", "learnings", "profile", "working", "documents", "records", "tasks", "entity_cache"}
+    {
+        "facts",
+        "threads",
+        "state",
+        "events",
+        "learnings",
+        "profile",
+        "working",
+        "documents",
+        "records",
+        "tasks",
+        "entity_cache",
+    }
 )
 """Nouns whose writes can be part of a batch."""
 _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})
@@ -432,13 +468,17 @@ def _wire_names() -> Mapping[str, Any]:
 def _public_names() -> Mapping[str, Any]:
     import memorist
 
+    from ..engine.events import EventStatus
+    from ..engine.facts.facts import FactScope
+    from ..engine.memories import MemoryKind
     from ..engine.working import Working
     from ..extract.extracted import LearningType
 
     public = {name: getattr(memorist, name) for name in memorist.__all__}
     return {
         **vars(typing), **public, "builtins": builtins, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
-        "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "Sequence": Sequence, "Iterable": Iterable,
+        "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "FactScope": FactScope,
+        "EventStatus": EventStatus, "MemoryKind": MemoryKind, "Sequence": Sequence, "Iterable": Iterable,
         "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ..engine.hooks import Event, Events, Hook
+from ..engine.hooks import Events, Hook, HookEvent
 from ..engine.watching import AsyncWatch, Notice
 from ..errors import MemoristError
 from ..telemetry import Telemetry
@@ -63,9 +63,9 @@ class RemoteEvents(Events):
         if name in self._hooks:
             told: Mapping[str, Any] = msgspec.json.decode(data)
             for hook in tuple(self._hooks[name]):
-                self._call(hook, Event(name, self._shared.org, told))
+                self._call(hook, HookEvent(name, self._shared.org, told))
 
-    def _call(self, hook: Hook, event: Event) -> None:
+    def _call(self, hook: Hook, event: HookEvent) -> None:
         try:
             hook(event)
         except Exception as problem:  # a user's function may raise anything

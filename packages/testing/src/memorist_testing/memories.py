@@ -28,6 +28,7 @@ from .suite.facts import FactTests
 from .suite.finding import FindingTests
 from .suite.forgetting import ForgettingTests
 from .suite.importing import ImportTests
+from .suite.memories import MemoryViewTests
 from .suite.nouns import NounTests
 from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
@@ -48,6 +49,7 @@ class MemoryConformance(
     ThreadProgramTests,
     StateTests,
     RecordTests,
+    MemoryViewTests,
     NounTests,
     FindingTests,
     SessionTests,

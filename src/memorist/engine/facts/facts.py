@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,7 +16,17 @@ from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ...records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
-from ...values import Json, as_list, check_confidence, check_name, check_prefix, check_text, encode_json
+from ...values import (
+    Json,
+    as_list,
+    check_confidence,
+    check_metadata,
+    check_name,
+    check_prefix,
+    check_tags,
+    check_text,
+    encode_json,
+)
 from ..audit import audit
 from ..core import Core
 from ..forgetting.fingerprints import value_fingerprint
@@ -26,6 +36,9 @@ from ..forgetting.lineage import sources_of
 GUARD_TRIES = 40
 """How often a fact with sources is written again while these are being forgotten."""
 PAGE = 1000
+FactScope = Literal["standing", "conversation", "task"]
+SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
+MAX_TEXT_BYTES = 10_000
 MAX_LIMIT = 2**31 - 1
 """Larger limits are cut to this, because databases refuse limits beyond their integers."""
 
@@ -47,24 +60,62 @@ class Facts:
         source: str | None = None,
         expect: int | None = None,
         index: bool | Sequence[str] = True,
+        text: str | None = None,
+        subject: str | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        scope: FactScope = "standing",
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> Fact:
         """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
 
-        Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
-        nothing with `index=False`.
         A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
         version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
 
-        Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
+        Args:
+            ns: The namespace, such as `user:ada`.
+            key: What the value is, such as `city`.
+            value: Any JSON value.
+            ttl: Forget it after this time.
+            confidence: How certain it is, from 0 to 1.
+            source: The id of the message it was taken from.
+            expect: The version to replace; 0 if there must be none yet.
+            index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
+            text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
+            subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
+                (`birthday@Mia`), so that facts about two people stay apart.
+            valid_from: Since when it holds.
+            valid_until: Until when it holds; recall and contexts leave it out afterwards.
+            scope: How long it matters: `standing`, `conversation` or `task`.
+            tags: Labels of your own.
+            metadata: Anything else, as JSON.
+
+        Raises:
+            Conflict: `expect` is not the present version.
+            Forbidden: This handle may not write to the namespace.
 
         Examples:
             >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
             1
             >>> memory.facts.set("user:ada", "city", "Porto", expect=1).value
             'Porto'
+            >>> memory.facts.set("user:ada", "birthday", "2 May", subject="Mia").key
+            'birthday@Mia'
         """
         core = self._core
-        fact = self._new(core.scope.writable(ns), key, value, ttl, confidence, source, index)
+        fact = self._new(core.scope.writable(ns), key_about(key, subject), value, ttl, confidence, source, index)
+        fact = msgspec.structs.replace(
+            fact,
+            text=None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            subject=subject,
+            valid_from=None if valid_from is None else as_datetime(valid_from, "valid_from"),
+            valid_until=None if valid_until is None else as_datetime(valid_until, "valid_until"),
+            scope=check_scope(scope),
+            tags=check_tags(tags),
+            metadata=check_metadata(metadata),
+        )
+        check_validity(fact)
         expects: builtins.list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
@@ -173,6 +224,92 @@ class Facts:
             where=parse_filter(where),
             **page(limit, after, reverse),
         )
+
+    async def update(
+        self,
+        ns: Ns,
+        key: str,
+        *,
+        value: Json = None,
+        text: str | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        confidence: float | None = None,
+        reason: str | None = None,
+        expect: int | None = None,
+    ) -> Fact:
+        """Change some fields of a fact and return its new version; the others stay as they are.
+
+        Raises:
+            NotFound: There is no such fact.
+            Conflict: `expect` is not the present version.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon", tags=["home"])
+            >>> memory.facts.update("user:ada", "city", value="Porto").tags
+            ('home',)
+        """
+        core, space = self._core, self._core.scope.writable(ns)
+        check_name(key, "fact key")
+        check_reason(reason)
+        encode_json(value)
+        fields: dict[str, Any] = {
+            "value": value,
+            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            "valid_from": None if valid_from is None else as_datetime(valid_from, "valid_from"),
+            "valid_until": None if valid_until is None else as_datetime(valid_until, "valid_until"),
+            "tags": None if tags is None else check_tags(tags),
+            "metadata": None if metadata is None else check_metadata(metadata),
+            "confidence": None if confidence is None else check_confidence(confidence),
+        }
+        changed = {name: field for name, field in fields.items() if field is not None}
+        if "value" in changed and "text" not in changed:
+            changed["text"] = None  # the sentence told the old value
+
+        async def attempt() -> Fact:
+            old = await core.get(Fact, space, key)
+            if old is None:
+                raise NotFound(f"no fact {key!r} in this namespace to update", namespace=space, key=key)
+            if expect is not None:
+                _check_version(key, old.version, version_of(expect))
+            fact = msgspec.structs.replace(old, **changed, reason=reason, actor=core.scope.actor, updated_at=core.at())
+            check_validity(fact)
+            results = await core.apply(Expect(Fact, fact.row_key, old.version), *self._changes(fact, "update"))
+            return _as_stored(fact, results[1])
+
+        stored: Fact = await core.retry(attempt)
+        return stored
+
+    async def end(
+        self, ns: Ns, key: str, *, since: When | None = None, reason: str | None = None, expect: int | None = None
+    ) -> Fact:
+        """End a fact that was true and no longer is; its history stays, and the same value may be stated again.
+
+        Args:
+            ns: The namespace.
+            key: The key of the fact.
+            since: Since when it no longer holds; now if omitted.
+            reason: Why it ended.
+            expect: End only this version.
+
+        Returns:
+            The last version, with status `ended`.
+
+        Raises:
+            NotFound: There is no such fact.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "employer", "Acme")
+            >>> memory.facts.end("user:ada", "employer", reason="she left").status
+            'ended'
+        """
+        until = None if since is None else as_datetime(since, "since")
+        ended = await self._end(ns, key, "ended", reason, None if expect is None else version_of(expect), until)
+        if ended is None:
+            raise NotFound(f"no fact {key!r} in this namespace to end", namespace=str(ns), key=key)
+        return ended
 
     async def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
         """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
@@ -447,7 +584,15 @@ class Facts:
         past = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=1)
         return past[0] if past else msgspec.structs.replace(fact, status="rejected")
 
-    async def _end(self, ns: Ns, key: str, status: str, reason: str | None, expect: int | None = None) -> Fact | None:
+    async def _end(
+        self,
+        ns: Ns,
+        key: str,
+        status: str,
+        reason: str | None,
+        expect: int | None = None,
+        until: datetime | None = None,
+    ) -> Fact | None:
         core = self._core
         space = core.scope.writable(ns)
         check_name(key, "fact key")
@@ -460,7 +605,7 @@ class Facts:
                 _check_version(key, version, expect)
             if old is None:
                 return None
-            ended, changes = self._ending(old, status, reason)
+            ended, changes = self._ending(old, status, reason, until=until)
             if status == "rejected":
                 changes += [Put(self._tombstone(old, source)) for source in (None, *await sources_of(core, old))]
             await core.apply(Expect(Fact, old.row_key, old.version), *changes)
@@ -470,7 +615,13 @@ class Facts:
         return done
 
     def _ending(
-        self, old: Fact, status: str, reason: str | None, source: str | None = None, at: datetime | None = None
+        self,
+        old: Fact,
+        status: str,
+        reason: str | None,
+        source: str | None = None,
+        at: datetime | None = None,
+        until: datetime | None = None,
     ) -> tuple[FactVersion, builtins.list[Change]]:
         """The final version of a fact, and the changes that end it; the caller adds an Expect of the version it
         read."""
@@ -484,11 +635,12 @@ class Facts:
                 "version": old.version + 1,
                 "updated_at": at or core.at(),
                 "actor": core.scope.actor,
-                "value": old.value if status == "rejected" else None,
+                "value": old.value if status in ("rejected", "ended") else None,
+                "valid_until": (until or at or core.at()) if status == "ended" else old.valid_until,
                 "sources": old.sources if source is None else (*old.sources, source),
             }
         )
-        action = "delete" if status == "deleted" else "reject" if status == "rejected" else status
+        action = {"deleted": "delete", "rejected": "reject", "ended": "end"}.get(status, status)
         changes: builtins.list[Change] = [
             Load(FactVersion(**fields)),
             Load(ended),
@@ -522,6 +674,25 @@ class Facts:
             actor=self._core.scope.actor,
             created_at=self._core.at(),
         )
+
+
+def key_about(key: str, subject: str | None) -> str:
+    """The key of a fact about a subject: `birthday@Mia`, or the key alone for the owner of the namespace."""
+    check_name(key, "fact key")
+    return key if subject is None else check_name(f"{key}@{check_name(subject, 'subject')}", "fact key")
+
+
+def check_scope(scope: Any) -> str:
+    """Raise unless a scope is one of `SCOPES`."""
+    if scope not in SCOPES:
+        raise InvalidValue(f"scope must be one of {', '.join(SCOPES)}")
+    return str(scope)
+
+
+def check_validity(fact: Fact) -> None:
+    """Raise if a fact would end before it begins."""
+    if fact.valid_from is not None and fact.valid_until is not None and fact.valid_until < fact.valid_from:
+        raise InvalidValue("valid_until is before valid_from")
 
 
 def _without_trace(row: Key) -> builtins.list[Change]:

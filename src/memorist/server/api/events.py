@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from ...engine.hooks import EVENTS, Event
+from ...engine.hooks import EVENTS, HookEvent
 from ...errors import InvalidValue
 from .asked import ServerNoun
 
@@ -29,7 +29,7 @@ class Numbered(msgspec.Struct, frozen=True):
     """An event with its number in this process."""
 
     number: int
-    event: Event
+    event: HookEvent
 
 
 class Feed:
@@ -50,7 +50,7 @@ class Feed:
             for name in EVENTS:
                 self._memory.on(name, self._add)
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: HookEvent) -> None:
         self._number += 1
         self._last.append(Numbered(self._number, event))
 

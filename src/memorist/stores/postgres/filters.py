@@ -75,7 +75,7 @@ class _Translation:
         self._columns = columns if fields is None else {name: columns[field] for name, field in fields.items()}
         self._fields = {field.name: field for field in msgspec.structs.fields(kind)}
         self._missing = dict(zip(codec(kind).names, codec(kind).missing, strict=True))
-        self._inner = next((name for name in ("metadata", "value") if name in columns), None)
+        self._inner = next((name for name in ("value", "metadata") if name in columns), None)
         self._first = first
         self._cells: list[Cell] = []
         self._used: dict[str, None] = {}

@@ -97,6 +97,14 @@ CREATE TABLE memorist.facts (
   ns text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   value text,
+  text text,
+  subject text,
+  valid_from bigint,
+  valid_until bigint,
+  scope text NOT NULL,
+  tags text,
+  metadata text,
+  inferred boolean NOT NULL,
   confidence double precision NOT NULL,
   sources text,
   actor text NOT NULL,
@@ -118,6 +126,14 @@ CREATE TABLE memorist.fact_versions (
   ns text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   value text,
+  text text,
+  subject text,
+  valid_from bigint,
+  valid_until bigint,
+  scope text NOT NULL,
+  tags text,
+  metadata text,
+  inferred boolean NOT NULL,
   confidence double precision NOT NULL,
   sources text,
   actor text NOT NULL,
@@ -134,6 +150,86 @@ CREATE TABLE memorist.fact_versions (
 );
 CREATE INDEX fact_versions_ends ON memorist.fact_versions (expires_at) WHERE expires_at IS NOT NULL;
 
+CREATE TABLE memorist.events (
+  org text COLLATE "C" NOT NULL,
+  ns text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  text text NOT NULL,
+  starts_at bigint NOT NULL,
+  ends_at bigint,
+  status text NOT NULL,
+  subject text,
+  people text,
+  location text,
+  tags text,
+  metadata text,
+  inferred boolean NOT NULL,
+  confidence double precision NOT NULL,
+  sources text,
+  actor text NOT NULL,
+  trust text NOT NULL,
+  reason text,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  expires_at bigint,
+  version bigint NOT NULL,
+  checksum bigint NOT NULL,
+  PRIMARY KEY (org, ns, id)
+);
+CREATE INDEX events_by_start ON memorist.events (org, ns, starts_at, id);
+CREATE INDEX events_ends ON memorist.events (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE memorist.event_versions (
+  org text COLLATE "C" NOT NULL,
+  ns text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  text text NOT NULL,
+  starts_at bigint NOT NULL,
+  ends_at bigint,
+  status text NOT NULL,
+  subject text,
+  people text,
+  location text,
+  tags text,
+  metadata text,
+  inferred boolean NOT NULL,
+  confidence double precision NOT NULL,
+  sources text,
+  actor text NOT NULL,
+  trust text NOT NULL,
+  reason text,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  expires_at bigint,
+  version bigint NOT NULL,
+  checksum bigint NOT NULL,
+  PRIMARY KEY (org, ns, id, version)
+);
+CREATE INDEX event_versions_ends ON memorist.event_versions (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE memorist.candidates (
+  org text COLLATE "C" NOT NULL,
+  ns text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  operation text NOT NULL,
+  target text,
+  text text NOT NULL,
+  proposal text,
+  quote text,
+  reason text,
+  confidence double precision NOT NULL,
+  sources text,
+  actor text NOT NULL,
+  trust text NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  expires_at bigint,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, ns, id)
+);
+CREATE INDEX candidates_ends ON memorist.candidates (expires_at) WHERE expires_at IS NOT NULL;
+
 CREATE TABLE memorist.learnings (
   org text COLLATE "C" NOT NULL,
   ns text COLLATE "C" NOT NULL,
@@ -143,10 +239,13 @@ CREATE TABLE memorist.learnings (
   confidence double precision NOT NULL,
   usage_count bigint NOT NULL,
   last_used bigint,
+  tags text,
+  metadata text,
   sources text,
   actor text NOT NULL,
   trust text NOT NULL,
   status text NOT NULL,
+  reason text,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   expires_at bigint,
@@ -503,8 +602,21 @@ BEGIN
   RETURN NULL;
 END $$;
 
+CREATE FUNCTION memorist.keep_event_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('memorist.loading', true) = 'on' THEN
+    RETURN NULL;
+  END IF;
+  DELETE FROM memorist.event_versions v
+  WHERE v.org = OLD.org AND v.ns = OLD.ns AND v.id = OLD.id AND v.version = OLD.version;
+  INSERT INTO memorist.event_versions SELECT OLD.*;
+  RETURN NULL;
+END $$;
+
 CREATE TRIGGER facts_keep_version AFTER UPDATE ON memorist.facts
 FOR EACH ROW EXECUTE FUNCTION memorist.keep_fact_version();
+CREATE TRIGGER events_keep_version AFTER UPDATE ON memorist.events
+FOR EACH ROW EXECUTE FUNCTION memorist.keep_event_version();
 
 -- Text search. Under row-level security the index is not used, because the match operator is not leakproof. So
 -- search_terms and count_terms run as their owner: where that role stands above the fence (superuser or BYPASSRLS) the

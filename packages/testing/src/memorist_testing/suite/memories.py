@@ -1,0 +1,207 @@
+"""Events, facts about others, learnings that change, and the one view of them all, on every store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memorist.errors import Conflict, Forbidden, InvalidValue, NotFound
+from memorist.testing.clock import FakeClock
+
+FLIGHT = "2091-03-01T09:00:00+00:00"
+
+
+class MemoryViewTests:
+    """What is remembered, whatever its kind."""
+
+    async def test_an_event_keeps_its_fields(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        stored = await ada.events.add(
+            "Ada flies to Porto", starts_at=FLIGHT, ends_at="2091-03-04T18:00:00+00:00", people=["Mia", "Tom"],
+            location="Porto", subject="trip", tags=["travel"], metadata={"seat": "4A"}, confidence=0.8,
+        )  # fmt: skip
+        event = await ada.events.get(stored.id)
+        assert event == stored
+        assert (event.status, event.people, event.location, event.tags) == (
+            "planned",
+            ("Mia", "Tom"),
+            "Porto",
+            ("travel",),
+        )
+        assert (event.metadata, event.subject, event.version) == ({"seat": "4A"}, "trip", 1)
+        assert await ada.events.get_many(["none", stored.id]) == [None, stored]
+
+    async def test_the_same_event_is_stored_once(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        first = await ada.events.add("Lunch with Mia", starts_at=FLIGHT)
+        again = await ada.events.add("lunch  with Mia", starts_at=FLIGHT)
+        assert (again.id, again.version) == (first.id, 1)
+        other_day = await ada.events.add("Lunch with Mia", starts_at="2091-03-02T09:00:00+00:00")
+        assert other_day.id != first.id
+
+    async def test_a_changed_event_keeps_its_history(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT)
+        moved = await ada.events.update(event.id, location="Lisbon", expect=1)
+        cancelled = await ada.events.cancel(event.id, reason="Mia is ill")
+        assert (moved.version, cancelled.version, cancelled.reason) == (2, 3, "Mia is ill")
+        versions = await ada.events.history(event.id)
+        assert [(version.location, version.status) for version in versions] == [
+            (None, "planned"), ("Lisbon", "planned"), ("Lisbon", "cancelled"),
+        ]  # fmt: skip
+        with pytest.raises(Conflict):
+            await ada.events.update(event.id, location="Rome", expect=1)
+
+    async def test_events_are_listed_by_time(self, memory: Any, clock: FakeClock) -> None:
+        ada = memory.scope(user="ada")
+        days = ("2091-03-09", "2091-03-10", "2091-03-01")
+        for day in days:
+            await ada.events.add(f"On {day}", starts_at=f"{day}T00:00:00+00:00")
+        listed = await ada.events.list()
+        assert [event.text for event in listed] == ["On 2091-03-01", "On 2091-03-09", "On 2091-03-10"]
+        assert [event.text for event in await ada.events.list(reverse=True, limit=1)] == ["On 2091-03-10"]
+        assert await ada.events.list(after=listed[0].id, limit=1) == [listed[1]]
+        between = await ada.events.list(since="2091-03-05T00:00:00Z", until="2091-03-10T00:00:00Z")
+        assert [event.text for event in between] == ["On 2091-03-09"]
+        assert await ada.events.list(status="done") == []
+
+    async def test_a_deleted_event_is_gone_with_its_history(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT)
+        await ada.events.update(event.id, location="Lisbon")
+        assert await ada.events.delete(event.id) is True
+        assert await ada.events.delete(event.id) is False
+        assert await ada.events.history(event.id) == []
+        with pytest.raises(NotFound):
+            await ada.events.cancel(event.id)
+
+    async def test_an_event_is_recalled_until_it_is_cancelled(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Ada flies to Porto with Mia", starts_at=FLIGHT)
+        assert [hit.id for hit in await ada.recall("When does Ada fly to Porto?", kinds=["event"])] == [event.id]
+        await ada.events.cancel(event.id)
+        assert await ada.recall("When does Ada fly to Porto?", kinds=["event"]) == []
+
+    async def test_wrong_events_are_refused(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        for wrong in (
+            {"text": " "}, {"text": "x", "status": "maybe"}, {"text": "x", "confidence": 2},
+            {"text": "x", "starts_at": FLIGHT, "ends_at": "2090-01-01T00:00:00Z"}, {"text": "x", "people": "Mia"},
+            {"text": "x", "tags": "a"}, {"text": "x", "metadata": {"memorist.a": 1}},
+        ):  # fmt: skip
+            with pytest.raises(InvalidValue):
+                await ada.events.add(**wrong)
+        with pytest.raises(Forbidden):
+            await ada.events.add("x", ns="user:eve")
+        assert await ada.events.list() == []
+
+    async def test_a_fact_about_another_subject_has_a_key_of_its_own(self, memory: Any) -> None:
+        facts = memory.facts
+        await facts.set("user:ada", "birthday", "1 May")
+        await facts.set("user:ada", "birthday", "2 May", subject="Mia", text="Mia's birthday is on 2 May.")
+        await facts.set("user:ada", "birthday", "3 May", subject="Eva", tags=["family"], metadata={"year": 1990})
+        listed = await facts.list("user:ada", prefix="birthday")
+        assert {fact.key: (fact.subject, fact.value) for fact in listed} == {
+            "birthday": (None, "1 May"), "birthday@Mia": ("Mia", "2 May"), "birthday@Eva": ("Eva", "3 May"),
+        }  # fmt: skip
+        eva = await facts.get("user:ada", "birthday@Eva")
+        assert (eva.tags, eva.metadata) == (("family",), {"year": 1990})
+
+    async def test_an_updated_fact_keeps_its_other_fields(self, memory: Any) -> None:
+        facts = memory.facts
+        await facts.set(
+            "user:ada", "city", "Lisbon", text="Ada lives in Lisbon.", tags=["home"], valid_from="2020-01-01"
+        )
+        fact = await facts.update("user:ada", "city", value="Porto", reason="she moved")
+        assert (fact.value, fact.text, fact.tags, fact.version, fact.reason) == (
+            "Porto",
+            None,
+            ("home",),
+            2,
+            "she moved",
+        )
+        assert fact.valid_from is not None
+        with pytest.raises(NotFound):
+            await facts.update("user:ada", "shoe", value=1)
+        with pytest.raises(Conflict):
+            await facts.update("user:ada", "city", value="Rome", expect=1)
+
+    async def test_an_ended_fact_is_history_and_may_be_stated_again(self, memory: Any) -> None:
+        facts = memory.facts
+        await facts.set("user:ada", "employer", "Acme")
+        ended = await facts.end("user:ada", "employer", since="2026-01-31T00:00:00Z", reason="she left")
+        assert (ended.status, ended.value, ended.valid_until.year) == ("ended", "Acme", 2026)
+        assert await facts.get("user:ada", "employer") is None
+        assert [version.status for version in await facts.history("user:ada", "employer")] == ["active", "ended"]
+        again = await memory.scope(actor="processor").facts.set("user:ada", "employer", "Acme")
+        assert (again.status, again.version) == ("active", 3)
+        with pytest.raises(NotFound):
+            await facts.end("user:ada", "nothing")
+
+    async def test_a_learning_can_be_reworded(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add("prefers tea", tags=["drinks"])
+        reworded = await ada.learnings.update(learning.id, content="prefers green tea", confidence=0.9)
+        assert (reworded.id, reworded.content, reworded.tags) == (learning.id, "prefers green tea", ("drinks",))
+        plain = await ada.learnings.add("prefers tea")
+        assert plain.id != learning.id
+        assert {item.content for item in await ada.learnings.list()} == {"prefers green tea", "prefers tea"}
+
+    async def test_all_kinds_are_listed_in_one_shape(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.facts.set("user:ada", "city", "Lisbon", text="Ada lives in Lisbon.", tags=["home"])
+        event = await ada.events.add("Ada flies to Porto", starts_at=FLIGHT, subject="trip")
+        learning = await ada.learnings.add("prefers tea")
+        items = await ada.memories.list()
+        assert [(item.id, item.text) for item in items] == [
+            ("fact:city", "Ada lives in Lisbon."),
+            (f"event:{event.id}", "Ada flies to Porto"),
+            (f"learning:{learning.id}", "prefers tea"),
+        ]
+        pages = [await ada.memories.list(limit=1)]
+        while pages[-1]:
+            pages.append(await ada.memories.list(limit=1, after=pages[-1][-1].id))
+        assert [item for page in pages for item in page] == items
+        assert [item.id for item in await ada.memories.list(tag="home")] == ["fact:city"]
+        assert [item.kind for item in await ada.memories.list(subject="trip")] == ["event"]
+        assert await memory.scope(user="eve").memories.list() == []
+
+    async def test_a_memory_of_any_kind_is_read_changed_and_deleted_by_its_id(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.facts.set("user:ada", "city", "Lisbon")
+        event = await ada.events.add("Ada flies to Porto", starts_at=FLIGHT)
+        learning = await ada.learnings.add("prefers tea")
+        ids = ["fact:city", f"event:{event.id}", f"learning:{learning.id}"]
+        assert (await ada.memories.get("city")).id == "fact:city"
+        for id in ids:
+            changed = await ada.memories.update(id, text="said otherwise", tags=["new"])
+            assert (changed.id, changed.text, changed.tags) == (id, "said otherwise", ("new",))
+            assert (await ada.memories.get(id)).text == "said otherwise"
+            assert await ada.memories.delete(id) is True
+            assert await ada.memories.get(id) is None
+            assert await ada.memories.delete(id) is False
+        with pytest.raises(NotFound):
+            await ada.memories.update("fact:city", text="x")
+
+    async def test_the_history_of_a_memory_says_what_was_superseded(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.facts.set("user:ada", "city", "Lisbon")
+        await ada.memories.update("fact:city", value="Porto")
+        versions = await ada.memories.history("fact:city")
+        assert [(item.value, item.status) for item in versions] == [("Lisbon", "superseded"), ("Porto", "active")]
+
+    async def test_search_finds_memories_with_their_scores(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.facts.set("user:ada", "allergy", "peanuts", text="Ada is allergic to peanuts.")
+        await ada.learnings.add("prefers tea over coffee")
+        items = await ada.memories.search("What is Ada allergic to?", top_k=1)
+        assert [item.id for item in items] == ["fact:allergy"] and items[0].score is not None
+
+    async def test_forgetting_a_user_removes_events_and_their_history(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Ada flies to Porto", starts_at=FLIGHT)
+        await ada.events.update(event.id, location="Porto")
+        erased = await memory.forget(user="ada")
+        assert erased.complete
+        assert await memory.events.history(event.id, ns="user:ada") == []

@@ -1,0 +1,206 @@
+"""Blocking events.
+
+Made by scripts/generate-blocking from engine/events.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..engine.events import Events as EngineEvents
+from ..engine.events import EventStatus
+from ..ports import Ttl, When
+from ..records import Event
+from ..runtime import run_blocking
+from ..scope import Ns
+
+
+class Events:
+    """Reads and writes events of the handle's user, or of the namespace named."""
+
+    def __init__(self, engine: EngineEvents) -> None:
+        self._engine = engine
+
+    def add(
+        self,
+        text: str,
+        *,
+        starts_at: When | None = None,
+        ends_at: When | None = None,
+        status: EventStatus | None = None,
+        people: Iterable[str] = (),
+        location: str | None = None,
+        subject: str | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        confidence: float = 1.0,
+        source: str | None = None,
+        ttl: Ttl | None = None,
+        ns: Ns | None = None,
+    ) -> Event:
+        """Store an event and return it; adding the same text for the same day again changes nothing.
+
+        Args:
+            text: A sentence that can be read alone later ("Ada flies to Porto").
+            starts_at: When it begins; now if omitted.
+            ends_at: When it ends, if it lasts.
+            status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
+            people: The names of those who take part.
+            location: Where it takes place.
+            subject: Whom it is about, if not the owner of the namespace.
+            tags: Labels of your own.
+            metadata: Anything else, as JSON.
+            confidence: How certain it is, from 0 to 1.
+            source: The id of the message it was taken from.
+            ttl: Forget it after this time.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Raises:
+            InvalidValue: A value is out of bounds, or `ends_at` is before `starts_at`.
+            Forbidden: This handle may not write to the namespace.
+
+        Examples:
+            >>> ada = memory.scope(user="ada")
+            >>> ada.events.add("Ada flies to Porto", starts_at="2030-03-01T09:00:00Z").status
+            'planned'
+        """
+        return run_blocking(
+            self._engine.add(
+                text,
+                starts_at=starts_at,
+                ends_at=ends_at,
+                status=status,
+                people=people,
+                location=location,
+                subject=subject,
+                tags=tags,
+                metadata=metadata,
+                confidence=confidence,
+                source=source,
+                ttl=ttl,
+                ns=ns,
+            )
+        )
+
+    def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
+        """Return an event by its id; None if there is none.
+
+        Examples:
+            >>> event = memory.events.add("Standup", ns="user:ada")
+            >>> memory.events.get(event.id, ns="user:ada").text
+            'Standup'
+        """
+        return run_blocking(self._engine.get(id, ns=ns))
+
+    def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> builtins.list[Event | None]:
+        """Return several events at once, in the order of the ids; None for those that do not exist.
+
+        Examples:
+            >>> memory.events.get_many(["nothing"], ns="user:ada")
+            [None]
+        """
+        return run_blocking(self._engine.get_many(ids, ns=ns))
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        starts_at: When | None = None,
+        ends_at: When | None = None,
+        status: EventStatus | None = None,
+        people: Iterable[str] | None = None,
+        location: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        expect: int | None = None,
+        ns: Ns | None = None,
+    ) -> Event:
+        """Change some fields of an event and return its new version; the old version stays in its history.
+
+        Raises:
+            NotFound: There is no such event.
+            Conflict: `expect` is not the present version.
+
+        Examples:
+            >>> event = memory.events.add("Lunch with Mia", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
+            >>> memory.events.update(event.id, location="Porto", ns="user:ada").location
+            'Porto'
+        """
+        return run_blocking(
+            self._engine.update(
+                id,
+                text=text,
+                starts_at=starts_at,
+                ends_at=ends_at,
+                status=status,
+                people=people,
+                location=location,
+                tags=tags,
+                metadata=metadata,
+                reason=reason,
+                expect=expect,
+                ns=ns,
+            )
+        )
+
+    def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
+        """Mark an event as cancelled and return it; it stays stored and is no longer recalled.
+
+        Raises:
+            NotFound: There is no such event.
+
+        Examples:
+            >>> event = memory.events.add("Lunch with Mia", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
+            >>> memory.events.cancel(event.id, reason="Mia is ill", ns="user:ada").status
+            'cancelled'
+        """
+        return run_blocking(self._engine.cancel(id, reason=reason, ns=ns))
+
+    def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Event]:
+        """Return every version of an event, oldest first, the present one last.
+
+        Examples:
+            >>> event = memory.events.add("Lunch", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
+            >>> event = memory.events.cancel(event.id, ns="user:ada")
+            >>> [version.status for version in memory.events.history(event.id, ns="user:ada")]
+            ['planned', 'cancelled']
+        """
+        return run_blocking(self._engine.history(id, ns=ns))
+
+    def delete(self, id: str, *, ns: Ns | None = None) -> bool:
+        """Delete an event with its history; returns whether there was one.
+
+        Examples:
+            >>> event = memory.events.add("Standup", ns="user:ada")
+            >>> memory.events.delete(event.id, ns="user:ada")
+            True
+        """
+        return run_blocking(self._engine.delete(id, ns=ns))
+
+    def list(
+        self,
+        *,
+        status: EventStatus | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+        ns: Ns | None = None,
+    ) -> builtins.list[Event]:
+        """Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
+
+        The next page is `after` the id of the last one.
+
+        Examples:
+            >>> event = memory.events.add("Standup", starts_at="2030-03-01T09:00:00Z", ns="user:ada")
+            >>> [event.text for event in memory.events.list(status="planned", ns="user:ada")]
+            ['Standup']
+        """
+        return run_blocking(
+            self._engine.list(status=status, since=since, until=until, limit=limit, after=after, reverse=reverse, ns=ns)
+        )

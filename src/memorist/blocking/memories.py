@@ -1,0 +1,144 @@
+"""Blocking memories.
+
+Made by scripts/generate-blocking from engine/memories.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..engine.memories import KINDS, MemoryKind, Remembered
+from ..engine.memories import Memories as EngineMemories
+from ..ports import When
+from ..runtime import run_blocking
+from ..scope import Ns
+from ..values import Json
+
+
+class Memories:
+    """Lists, searches, changes and deletes facts, events and learnings alike."""
+
+    def __init__(self, engine: EngineMemories) -> None:
+        self._engine = engine
+
+    def get(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
+        """Return a memory by its id; None if there is none.
+
+        A bare key is accepted where only one memory has it (`city` for `fact:city`).
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.memories.get("fact:city", ns="user:ada").value
+            'Lisbon'
+        """
+        return run_blocking(self._engine.get(id, ns=ns))
+
+    def search(
+        self,
+        query: str,
+        *,
+        kinds: Iterable[MemoryKind] = KINDS,
+        top_k: int = 10,
+        min_score: float | None = None,
+        ns: Ns | None = None,
+    ) -> builtins.list[Remembered]:
+        """Return the memories most relevant to a query, best first, each with its score.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [item.id for item in memory.memories.search("which city?", ns="user:ada")]
+            ['fact:city']
+        """
+        return run_blocking(self._engine.search(query, kinds=kinds, top_k=top_k, min_score=min_score, ns=ns))
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        value: Json = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        confidence: float | None = None,
+        reason: str | None = None,
+        ns: Ns | None = None,
+    ) -> Remembered:
+        """Change some fields of a memory and return its new version; the old version stays in the history.
+
+        `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
+        and end.
+
+        Raises:
+            NotFound: There is no such memory.
+            UsageError: The field does not apply to this kind of memory.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.memories.update("fact:city", value="Porto", ns="user:ada").version
+            2
+        """
+        return run_blocking(
+            self._engine.update(
+                id,
+                text=text,
+                value=value,
+                valid_from=valid_from,
+                valid_until=valid_until,
+                tags=tags,
+                metadata=metadata,
+                confidence=confidence,
+                reason=reason,
+                ns=ns,
+            )
+        )
+
+    def delete(self, id: str, *, ns: Ns | None = None) -> bool:
+        """Delete a memory; returns whether there was one. `forget` also removes what was derived from it.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.memories.delete("fact:city", ns="user:ada")
+            True
+        """
+        return run_blocking(self._engine.delete(id, ns=ns))
+
+    def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Remembered]:
+        """Return every version of a memory, oldest first; an ended fact has its last words here too.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> [item.value for item in memory.memories.history("fact:city", ns="user:ada")]
+            ['Lisbon', 'Porto']
+        """
+        return run_blocking(self._engine.history(id, ns=ns))
+
+    def list(
+        self,
+        *,
+        kinds: Iterable[MemoryKind] = KINDS,
+        subject: str | None = None,
+        tag: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        ns: Ns | None = None,
+    ) -> builtins.list[Remembered]:
+        """Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
+
+        Args:
+            kinds: Which kinds to list.
+            subject: Only memories about this person or thing.
+            tag: Only memories with this tag.
+            limit: At most this many.
+            after: The id of the last item of the page before.
+            ns: The namespace; by default the user's own.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [(item.id, item.text) for item in memory.memories.list(ns="user:ada")]
+            [('fact:city', 'city: Lisbon')]
+        """
+        return run_blocking(self._engine.list(kinds=kinds, subject=subject, tag=tag, limit=limit, after=after, ns=ns))

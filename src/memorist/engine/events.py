@@ -1,0 +1,372 @@
+"""Events: what happened or is planned, with its time, people, place and status, and with history and sources."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound
+from ..ids import digest
+from ..ports import Ttl, When, as_datetime, to_micros
+from ..records import Entry, Event, EventVersion, Job, Link
+from ..scope import Ns
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..values import as_list, check_confidence, check_metadata, check_name, check_tags, check_text
+from .audit import audit
+from .core import Core
+from .facts.facts import check_reason, checked_limit, index_job, version_of
+from .forgetting.guard import guard
+from .learnings import fold
+
+EventStatus = Literal["planned", "done", "cancelled"]
+STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
+MAX_TEXT_BYTES = 10_000
+MAX_PEOPLE = 50
+
+
+class Events:
+    """Reads and writes events of the handle's user, or of the namespace named."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def add(
+        self,
+        text: str,
+        *,
+        starts_at: When | None = None,
+        ends_at: When | None = None,
+        status: EventStatus | None = None,
+        people: Iterable[str] = (),
+        location: str | None = None,
+        subject: str | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        confidence: float = 1.0,
+        source: str | None = None,
+        ttl: Ttl | None = None,
+        ns: Ns | None = None,
+    ) -> Event:
+        """Store an event and return it; adding the same text for the same day again changes nothing.
+
+        Args:
+            text: A sentence that can be read alone later ("Ada flies to Porto").
+            starts_at: When it begins; now if omitted.
+            ends_at: When it ends, if it lasts.
+            status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
+            people: The names of those who take part.
+            location: Where it takes place.
+            subject: Whom it is about, if not the owner of the namespace.
+            tags: Labels of your own.
+            metadata: Anything else, as JSON.
+            confidence: How certain it is, from 0 to 1.
+            source: The id of the message it was taken from.
+            ttl: Forget it after this time.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Raises:
+            InvalidValue: A value is out of bounds, or `ends_at` is before `starts_at`.
+            Forbidden: This handle may not write to the namespace.
+
+        Examples:
+            >>> ada = memory.scope(user="ada")
+            >>> ada.events.add("Ada flies to Porto", starts_at="2030-03-01T09:00:00Z").status
+            'planned'
+        """
+        core = self._core
+        space = core.scope.writable(self._namespace(ns))
+        at = core.at()
+        begins = at if starts_at is None else as_datetime(starts_at, "starts_at")
+        event = Event(
+            org=core.org,
+            ns=space,
+            id=event_key(check_text(text, "text", limit=MAX_TEXT_BYTES), begins),
+            text=text,
+            starts_at=begins,
+            ends_at=None if ends_at is None else as_datetime(ends_at, "ends_at"),
+            status=("planned" if begins > at else "done") if status is None else status,
+            subject=None if subject is None else check_name(subject, "subject"),
+            people=_names(people),
+            location=None if location is None else check_text(location, "location", limit=MAX_TEXT_BYTES),
+            tags=check_tags(tags),
+            metadata=check_metadata(metadata),
+            confidence=check_confidence(confidence),
+            sources=() if source is None else (check_name(source, "source"),),
+            actor=core.scope.actor,
+            trust="user" if core.scope.actor in ("user", "import") else core.scope.actor,
+            created_at=at,
+            updated_at=at,
+            expires_at=None if ttl is None else core.expiry(ttl, to_micros(at)),
+        )
+        check_event(event)
+        return await self._write(event)
+
+    async def _write(self, event: Event) -> Event:
+        """Store a complete event, unless the same one is there; returned with status `cancelled` if its source was
+        forgotten."""
+        core = self._core
+
+        async def attempt() -> Event:
+            hold = await guard(core, event.sources)
+            if hold.forgotten:
+                return msgspec.structs.replace(event, status="cancelled", reason="a source of it was forgotten")
+            old = await core.get(Event, event.ns, event.id)
+            if old is not None:
+                sources = tuple(dict.fromkeys((*old.sources, *event.sources)))
+                if sources == old.sources:
+                    return old
+                return await self._replace(old, msgspec.structs.replace(old, sources=sources), "confirm", hold.changes)
+            return await self._replace(None, event, "add", hold.changes)
+
+        stored: Event = await core.retry(attempt)
+        return stored
+
+    async def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
+        """Return an event by its id; None if there is none.
+
+        Examples:
+            >>> event = memory.events.add("Standup", ns="user:ada")
+            >>> memory.events.get(event.id, ns="user:ada").text
+            'Standup'
+        """
+        return await self._core.get(Event, self._core.scope.readable(self._namespace(ns)), check_name(id, "event id"))
+
+    async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> builtins.list[Event | None]:
+        """Return several events at once, in the order of the ids; None for those that do not exist.
+
+        Examples:
+            >>> memory.events.get_many(["nothing"], ns="user:ada")
+            [None]
+        """
+        space = self._core.scope.readable(self._namespace(ns))
+        keys = [(space, check_name(id, "event id")) for id in as_list(ids, "ids")]
+        return await self._core.get_many(Event, keys)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        starts_at: When | None = None,
+        ends_at: When | None = None,
+        status: EventStatus | None = None,
+        people: Iterable[str] | None = None,
+        location: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reason: str | None = None,
+        expect: int | None = None,
+        ns: Ns | None = None,
+    ) -> Event:
+        """Change some fields of an event and return its new version; the old version stays in its history.
+
+        Raises:
+            NotFound: There is no such event.
+            Conflict: `expect` is not the present version.
+
+        Examples:
+            >>> event = memory.events.add("Lunch with Mia", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
+            >>> memory.events.update(event.id, location="Porto", ns="user:ada").location
+            'Porto'
+        """
+        fields: dict[str, Any] = {
+            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            "starts_at": None if starts_at is None else as_datetime(starts_at, "starts_at"),
+            "ends_at": None if ends_at is None else as_datetime(ends_at, "ends_at"),
+            "status": status,
+            "people": None if people is None else _names(people),
+            "location": None if location is None else check_text(location, "location", limit=MAX_TEXT_BYTES),
+            "tags": None if tags is None else check_tags(tags),
+            "metadata": None if metadata is None else check_metadata(metadata),
+        }
+        changed = {name: value for name, value in fields.items() if value is not None}
+        return await self._update(id, ns, "update", changed, reason, expect)
+
+    async def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
+        """Mark an event as cancelled and return it; it stays stored and is no longer recalled.
+
+        Raises:
+            NotFound: There is no such event.
+
+        Examples:
+            >>> event = memory.events.add("Lunch with Mia", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
+            >>> memory.events.cancel(event.id, reason="Mia is ill", ns="user:ada").status
+            'cancelled'
+        """
+        return await self._update(id, ns, "cancel", {"status": "cancelled"}, reason, None)
+
+    async def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Event]:
+        """Return every version of an event, oldest first, the present one last.
+
+        Examples:
+            >>> event = memory.events.add("Lunch", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
+            >>> event = memory.events.cancel(event.id, ns="user:ada")
+            >>> [version.status for version in memory.events.history(event.id, ns="user:ada")]
+            ['planned', 'cancelled']
+        """
+        space = self._core.scope.readable(self._namespace(ns))
+        versions: builtins.list[Event] = [*await self._core.scan(EventVersion, space, check_name(id, "event id"))]
+        current = await self._core.get(Event, space, id)
+        return versions if current is None else [*versions, current]
+
+    async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
+        """Delete an event with its history; returns whether there was one.
+
+        Examples:
+            >>> event = memory.events.add("Standup", ns="user:ada")
+            >>> memory.events.delete(event.id, ns="user:ada")
+            True
+        """
+        core = self._core
+        space = core.scope.writable(self._namespace(ns))
+        event = await core.get(Event, space, check_name(id, "event id"))
+        if event is None:
+            return False
+        links = await core.scan(Link, f"{space}/{id}", index="by_target")
+        await core.apply(
+            Delete(Event, event.row_key),
+            DeleteRange(EventVersion, event.row_key),
+            Delete(Entry, (core.org, space, "event", "", id)),
+            Delete(Job, (core.org, "index", space, f"event:{id}")),
+            *(Delete(Link, link.row_key) for link in links),
+            audit(core, "delete", "event", f"{space}/{id}"),
+        )
+        return True
+
+    # -- parts
+
+    def _namespace(self, ns: Ns | None) -> Ns:
+        """The namespace that a call means: the one it names, the user's own, or `global` on a handle without a user."""
+        return self._core.scope.own() if ns is None else ns
+
+    async def _update(
+        self, id: str, ns: Ns | None, action: str, fields: Mapping[str, Any], reason: str | None, expect: int | None
+    ) -> Event:
+        core = self._core
+        space = core.scope.writable(self._namespace(ns))
+        check_name(id, "event id")
+        check_reason(reason)
+        wanted = None if expect is None else version_of(expect)
+
+        async def attempt() -> Event:
+            old = await core.get(Event, space, id)
+            if old is None:
+                raise NotFound("no such event in this namespace", event=id, namespace=space)
+            event = msgspec.structs.replace(old, **fields, reason=reason, actor=core.scope.actor)
+            check_event(event)
+            return await self._replace(old, event, action, expect=wanted)
+
+        stored: Event = await (core.retry(attempt) if wanted is None else attempt())
+        return stored
+
+    async def _replace(
+        self, old: Event | None, event: Event, action: str, guards: Sequence[Change] = (), *, expect: int | None = None
+    ) -> Event:
+        """Write an event over its version `old`, with its links, audit event and index job in one transaction."""
+        core = self._core
+        at = core.at()
+        event = event if old is None else msgspec.structs.replace(event, updated_at=at)
+        version = (0 if old is None else old.version) if expect is None else expect
+        # A cancelled event is not recalled, so its index entry goes at once.
+        index: Change = (
+            Delete(Entry, (core.org, event.ns, "event", "", event.id))
+            if event.status == "cancelled"
+            else Put(index_job(core.org, event.ns, f"event:{event.id}", at))
+        )
+        links = [
+            Put(
+                Link(org=core.org, source=source, kind="event", target=f"{event.ns}/{event.id}", created_at=at),
+                absent=True,
+            )
+            for source in event.sources
+        ]
+        put = Put(event)
+        results = await core.apply(
+            Expect(Event, event.row_key, version),
+            put,
+            index,
+            audit(core, action, "event", f"{event.ns}/{event.id}", (event.sources or (None,))[-1], at=at),
+            *links,
+            *guards,
+        )
+        stored = results[1]
+        return msgspec.structs.replace(event, version=stored.version, created_at=stored.created_at or event.created_at)
+
+    # Last, because the name hides the builtin for the annotations below it.
+    async def list(
+        self,
+        *,
+        status: EventStatus | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+        ns: Ns | None = None,
+    ) -> builtins.list[Event]:
+        """Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
+
+        The next page is `after` the id of the last one.
+
+        Examples:
+            >>> event = memory.events.add("Standup", starts_at="2030-03-01T09:00:00Z", ns="user:ada")
+            >>> [event.text for event in memory.events.list(status="planned", ns="user:ada")]
+            ['Standup']
+        """
+        if status is not None and status not in STATUSES:
+            raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
+        core = self._core
+        space = core.scope.readable(self._namespace(ns))
+        first = None if since is None else to_micros(as_datetime(since, "since"))
+        last = None if until is None else to_micros(as_datetime(until, "until"))
+        most = checked_limit(limit)
+        cursor = await self._cursor(space, after)
+        events: builtins.list[Event] = []
+        bounds: dict[str, Any] = {"index": "by_start", "reverse": reverse}
+        if cursor is not None:
+            bounds["before" if reverse else "after"] = cursor
+        for event in await core.listed(Event, space, **bounds):
+            begins = to_micros(event.starts_at)
+            if status not in (None, event.status) or (first is not None and begins < first):
+                continue
+            if last is not None and begins >= last:
+                continue
+            if most is not None and len(events) >= most:
+                break
+            events.append(event)
+        return events
+
+    async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:
+        """The place in the index after which the next page begins."""
+        if after is None:
+            return None
+        event = await self._core.get(Event, ns, check_name(after, "after"))
+        if event is None:
+            raise NotFound("the event to list after is gone; list from the start", event=after)
+        return to_micros(event.starts_at), event.id
+
+
+def event_key(text: str, starts_at: datetime) -> str:
+    """The id of an event: a hash of its normalised text and its day, so that one event is stored once."""
+    return digest(f"{fold(text)}\n{starts_at.date().isoformat()}".encode(), 12)
+
+
+def check_event(event: Event) -> None:
+    """Raise unless the status is known, the text says something, and the event does not end before it begins."""
+    if event.status not in STATUSES:
+        raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
+    if not fold(event.text):
+        raise InvalidValue("an event needs a text")
+    if event.ends_at is not None and event.ends_at < event.starts_at:
+        raise InvalidValue("ends_at is before starts_at")
+
+
+def _names(people: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(check_name(name, "a name in people") for name in as_list(people, "people"))
+    if len(names) > MAX_PEOPLE:
+        raise InvalidValue(f"at most {MAX_PEOPLE} people, got {len(names)}")
+    return names

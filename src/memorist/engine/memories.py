@@ -1,0 +1,332 @@
+"""One view of everything that is remembered: facts, events and learnings in one shape, with one kind of id.
+
+An id is the kind and the key, `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns stay underneath: an
+update or deletion here is theirs, with the same history, lineage and audit trail.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound, UsageError
+from ..kinds import fact_text
+from ..ports import When
+from ..recall.hit import Hit
+from ..records import Event, Fact, Learning
+from ..scope import Ns
+from ..values import Json, check_name
+from .core import Core
+from .events import Events
+from .facts.facts import Facts, checked_limit
+from .learnings import Learnings
+from .recall.recalling import Recalling
+
+MemoryKind = Literal["fact", "event", "learning"]
+KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
+PAGE_ROWS = 200
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact, an event or a learning, in the shape they share."""
+
+    id: str
+    """The kind and the key: `fact:city`."""
+    kind: MemoryKind
+    namespace: str
+    text: str
+    """A sentence, or for a fact without one its key and value."""
+    subject: str | None = None
+    key: str | None = None
+    value: Any = None
+    type: str | None = None
+    """A learning's type, or an event's status."""
+    status: str = "active"
+    """`active`, `ended`, `superseded`, `rejected` or `deleted`."""
+    scope: str = "standing"
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    people: tuple[str, ...] = ()
+    location: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    confidence: float = 1.0
+    inferred: bool = False
+    sources: tuple[str, ...] = ()
+    actor: str = "user"
+    trust: str = "user"
+    reason: str | None = None
+    score: float | None = None
+    """How relevant it is to the query, for what `search` returns."""
+    created_at: datetime
+    updated_at: datetime
+    version: int = 0
+
+
+class Memories:
+    """Lists, searches, changes and deletes facts, events and learnings alike."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def get(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
+        """Return a memory by its id; None if there is none.
+
+        A bare key is accepted where only one memory has it (`city` for `fact:city`).
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.memories.get("fact:city", ns="user:ada").value
+            'Lisbon'
+        """
+        for kind, key in _readings(id):
+            record = await self._read(kind, key, ns)
+            if record is not None:
+                return remembered(record, self._core.at())
+        return None
+
+    async def search(
+        self,
+        query: str,
+        *,
+        kinds: Iterable[MemoryKind] = KINDS,
+        top_k: int = 10,
+        min_score: float | None = None,
+        ns: Ns | None = None,
+    ) -> builtins.list[Remembered]:
+        """Return the memories most relevant to a query, best first, each with its score.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [item.id for item in memory.memories.search("which city?", ns="user:ada")]
+            ['fact:city']
+        """
+        wanted = _kinds(kinds)
+        spaces = None if ns is None else [ns]
+        hits = await Recalling(self._core).recall(
+            query, namespaces=spaces, kinds=wanted, top_k=top_k, min_score=min_score
+        )
+        items = [await self._item(hit) for hit in hits]
+        return [item for item in items if item is not None]
+
+    async def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        value: Json = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        confidence: float | None = None,
+        reason: str | None = None,
+        ns: Ns | None = None,
+    ) -> Remembered:
+        """Change some fields of a memory and return its new version; the old version stays in the history.
+
+        `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
+        and end.
+
+        Raises:
+            NotFound: There is no such memory.
+            UsageError: The field does not apply to this kind of memory.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.memories.update("fact:city", value="Porto", ns="user:ada").version
+            2
+        """
+        item = await self._existing(id, ns)
+        kind, key = _readings(item.id)[0]
+        if value is not None and kind != "fact":
+            raise UsageError(f"a {kind} has no value; change its text")
+        if kind == "learning" and (valid_from is not None or valid_until is not None):
+            raise UsageError("a learning has no time")
+        if kind == "event":
+            record: Fact | Event | Learning = await Events(self._core).update(
+                key, text=text, starts_at=valid_from, ends_at=valid_until, tags=tags, metadata=metadata, reason=reason,
+                ns=item.namespace,
+            )  # fmt: skip
+        elif kind == "learning":
+            record = await Learnings(self._core).update(
+                key, content=text, confidence=confidence, tags=tags, metadata=metadata, reason=reason,
+                user=_user_of(item.namespace),
+            )  # fmt: skip
+        else:
+            record = await Facts(self._core).update(
+                item.namespace, key, value=value, text=text, valid_from=valid_from, valid_until=valid_until, tags=tags,
+                metadata=metadata, confidence=confidence, reason=reason,
+            )  # fmt: skip
+        return remembered(record, self._core.at())
+
+    async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
+        """Delete a memory; returns whether there was one. `forget` also removes what was derived from it.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.memories.delete("fact:city", ns="user:ada")
+            True
+        """
+        item = await self.get(id, ns=ns)
+        if item is None:
+            return False
+        kind, key = _readings(item.id)[0]
+        if kind == "event":
+            return await Events(self._core).delete(key, ns=item.namespace)
+        if kind == "learning":
+            return await Learnings(self._core).delete(key, user=_user_of(item.namespace))
+        return await Facts(self._core).delete(item.namespace, key)
+
+    async def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Remembered]:
+        """Return every version of a memory, oldest first; an ended fact has its last words here too.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> [item.value for item in memory.memories.history("fact:city", ns="user:ada")]
+            ['Lisbon', 'Porto']
+        """
+        space = self._core.scope.own() if ns is None else ns
+        at = self._core.at()
+        for kind, key in _readings(id):
+            if kind == "fact":
+                versions: Sequence[Fact | Event | Learning] = await Facts(self._core).history(space, key)
+            elif kind == "event":
+                versions = await Events(self._core).history(key, ns=space)
+            else:
+                learning = await self._read(kind, key, ns)
+                versions = [] if learning is None else [learning]
+            if versions:
+                past = [remembered(version, at, status="superseded") for version in versions[:-1]]
+                return [*past, remembered(versions[-1], at)]
+        return []
+
+    # -- parts
+
+    async def _read(self, kind: MemoryKind, key: str, ns: Ns | None) -> Fact | Event | Learning | None:
+        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        check_name(key, "memory id")
+        if kind == "fact":
+            return await self._core.get(Fact, space, key)
+        if kind == "event":
+            return await self._core.get(Event, space, key)
+        return await self._core.get(Learning, space, key)
+
+    async def _existing(self, id: str, ns: Ns | None) -> Remembered:
+        item = await self.get(id, ns=ns)
+        if item is None:
+            raise NotFound("no such memory in this namespace", memory=id)
+        return item
+
+    async def _item(self, hit: Hit) -> Remembered | None:
+        key = hit.id.removeprefix(f"{hit.namespace}/") if hit.kind == "fact" else hit.id
+        kind: MemoryKind = "fact" if hit.kind == "fact" else "event" if hit.kind == "event" else "learning"
+        record = await self._read(kind, key, hit.namespace)
+        item = None if record is None else remembered(record, self._core.at())
+        return None if item is None else msgspec.structs.replace(item, score=hit.score)
+
+    # Last, because the name hides the builtin for the annotations below it.
+    async def list(
+        self,
+        *,
+        kinds: Iterable[MemoryKind] = KINDS,
+        subject: str | None = None,
+        tag: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        ns: Ns | None = None,
+    ) -> builtins.list[Remembered]:
+        """Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
+
+        Args:
+            kinds: Which kinds to list.
+            subject: Only memories about this person or thing.
+            tag: Only memories with this tag.
+            limit: At most this many.
+            after: The id of the last item of the page before.
+            ns: The namespace; by default the user's own.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [(item.id, item.text) for item in memory.memories.list(ns="user:ada")]
+            [('fact:city', 'city: Lisbon')]
+        """
+        most = checked_limit(limit)
+        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        wanted = _kinds(kinds)
+        start: tuple[MemoryKind, str] | None = _readings(after)[0] if after is not None else None
+        if start is not None:
+            wanted = [kind for kind in wanted if KINDS.index(kind) >= KINDS.index(start[0])]
+        at = self._core.at()
+        items: builtins.list[Remembered] = []
+        for kind in wanted:
+            record_type: type[Fact] | type[Event] | type[Learning] = (
+                Fact if kind == "fact" else Event if kind == "event" else Learning
+            )
+            cursor = start[1] if start is not None and start[0] == kind else None
+            while True:
+                bounds: dict[str, Any] = {"limit": PAGE_ROWS} | ({} if cursor is None else {"after": (cursor,)})
+                rows = await self._core.listed(record_type, space, **bounds)
+                for row in rows:
+                    if most is not None and len(items) >= most:
+                        return items
+                    item = remembered(row, at)
+                    if subject in (None, item.subject) and (tag is None or tag in item.tags):
+                        items.append(item)
+                if len(rows) < PAGE_ROWS:
+                    break
+                cursor = rows[-1].key if isinstance(rows[-1], Fact) else rows[-1].id
+        return items
+
+
+def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | None = None) -> Remembered:
+    """A fact, event or learning in the common shape; `status` overrides what the record says."""
+    shared: dict[str, Any] = {
+        "namespace": record.ns, "tags": record.tags, "metadata": record.metadata, "confidence": record.confidence,
+        "sources": record.sources, "actor": record.actor, "trust": record.trust, "reason": record.reason,
+        "created_at": record.created_at, "updated_at": record.updated_at, "version": record.version,
+    }  # fmt: skip
+    if isinstance(record, Fact):
+        ended = record.valid_until is not None and record.valid_until <= now
+        present = "ended" if record.status == "active" and ended else record.status
+        return Remembered(
+            id=f"fact:{record.key}", kind="fact", text=fact_text(record), subject=record.subject, key=record.key,
+            value=record.value, status=status or present, scope=record.scope, valid_from=record.valid_from,
+            valid_until=record.valid_until, inferred=record.inferred, **shared,
+        )  # fmt: skip
+    if isinstance(record, Event):
+        return Remembered(
+            id=f"event:{record.id}", kind="event", text=record.text, subject=record.subject, type=record.status,
+            status=status or ("ended" if record.status == "cancelled" else "active"), valid_from=record.starts_at,
+            valid_until=record.ends_at, people=record.people, location=record.location, inferred=record.inferred,
+            **shared,
+        )  # fmt: skip
+    return Remembered(
+        id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
+        status=status or record.status, **shared,
+    )  # fmt: skip
+
+
+def _readings(id: str) -> builtins.list[tuple[MemoryKind, str]]:
+    """What an id may mean: the kind it names, or each kind in turn for a bare key."""
+    text = check_name(id, "memory id")
+    for kind in KINDS:
+        if text.startswith(f"{kind}:"):
+            return [(kind, text[len(kind) + 1 :])]
+    return [(kind, text) for kind in KINDS]
+
+
+def _kinds(kinds: Iterable[MemoryKind]) -> builtins.list[MemoryKind]:
+    chosen = [kinds] if isinstance(kinds, str) else builtins.list(kinds)
+    if unknown := [kind for kind in chosen if kind not in KINDS]:
+        raise InvalidValue(f"no kind of memory {unknown[0]!r}; there are {', '.join(KINDS)}")
+    return [kind for kind in KINDS if kind in chosen]
+
+
+def _user_of(namespace: str) -> str | None:
+    """The user whose namespace this is; None for `global`, where learnings without a user are."""
+    return namespace.removeprefix("user:") if namespace.startswith("user:") else None
