@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Sequence
+from typing import Any
 
 from redis.exceptions import ResponseError
 
@@ -12,7 +11,7 @@ from ...errors import StoreError, UsageError
 from .connection import Client
 
 RISKS = ("warn", "refuse", "ignore")
-_WANTED = (b"appendonly", b"appendfsync", b"maxmemory-policy", b"save")
+_WANTED = ("appendonly", "appendfsync", "maxmemory-policy", "save")
 
 
 class DurabilityWarning(UserWarning):
@@ -38,13 +37,8 @@ async def check(client: Client, *, durability: str, on_risk: str) -> None:
 
 async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None]]:
     """Each server's settings; None where it does not tell them."""
-    out: list[tuple[str, dict[str, str] | None]] = []
-    for name, reply in await client.everywhere(b"CONFIG", b"GET", *_WANTED):
-        if isinstance(reply, ResponseError):
-            out.append((name, None))
-        else:
-            out.append((name, pairs_of(reply)))
-    return out
+    replies = await client.everywhere("CONFIG GET", *_WANTED)
+    return [(name, None if isinstance(reply, ResponseError) else reply) for name, reply in replies]
 
 
 def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
@@ -71,22 +65,7 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
     return found
 
 
-async def read_info(client: Client, *sections: bytes) -> list[tuple[str, dict[str, str]]]:
-    """Each server's INFO as pairs."""
-    out = []
-    for name, reply in await client.everywhere(b"INFO", *sections):
-        out.append((name, {} if isinstance(reply, ResponseError) else parse_info(reply)))
-    return out
-
-
-def parse_info(reply: bytes) -> dict[str, str]:
-    """An INFO reply as pairs."""
-    text = bytes(reply).decode("utf-8", "replace")
-    lines = [line.partition(":") for line in text.splitlines() if line and not line.startswith("#")]
-    return {name: value for name, _, value in lines}
-
-
-def pairs_of(reply: Sequence[bytes]) -> dict[str, str]:
-    """A CONFIG GET reply as pairs; paths keep bytes that are no text."""
-    words = [os.fsdecode(bytes(word)) for word in reply]
-    return dict(zip(words[::2], words[1::2], strict=True))
+async def read_info(client: Client, section: str) -> list[tuple[str, dict[str, Any]]]:
+    """Each server's INFO as pairs; none where it refuses."""
+    replies = await client.everywhere("INFO", section)
+    return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

@@ -1,110 +1,205 @@
-"""Two small clients with the same coroutine methods, one over redis-py's blocking connections, one over its async ones.
+"""Builds redis-py's clients, blocking or asyncio: for one server, for the primary that Sentinels name, for a Cluster.
 
-They speak to one server each and never repeat a command by themselves. `NotSent` means that nothing reached the server;
-`Lost` means that the command went out and no reply came back, so that its outcome is unknown.
+redis-py's own retries are off: repeated after a lost reply, a write would be done twice. Its connections are extended
+in one point only: an error raised while connecting is marked, so that a caller can tell "nothing was sent" from "the
+reply was lost".
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
-import os
 import select
-import warnings
-from collections.abc import Callable, Sequence
-from inspect import signature
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
+from redis.asyncio.client import Redis as AsyncRedis
+from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
+from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
+from redis.asyncio.connection import BlockingConnectionPool as AsyncPool
 from redis.asyncio.connection import Connection as AsyncConnection
+from redis.asyncio.connection import SSLConnection as AsyncSSLConnection
 from redis.asyncio.connection import parse_url as parse_async_url
 from redis.asyncio.retry import Retry as AsyncRetry
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
+from redis.asyncio.sentinel import SentinelManagedConnection as AsyncSentinelConnection
+from redis.asyncio.sentinel import SentinelManagedSSLConnection as AsyncSentinelSSLConnection
 from redis.backoff import NoBackoff
-from redis.connection import Connection, parse_url
-from redis.exceptions import BusyLoadingError, NoPermissionError, RedisError, ResponseError
+from redis.client import Redis
+from redis.cluster import ClusterNode, RedisCluster
+from redis.connection import Connection, ConnectionPool, SSLConnection, parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import NoPermissionError, RedisError
 from redis.retry import Retry
+from redis.sentinel import (
+    Sentinel,
+    SentinelConnectionPool,
+    SentinelManagedConnection,
+    SentinelManagedSSLConnection,
+)
 
 from ...errors import UsageError
-from ...runtime import Runtime
+from .urls import Address, Servers
 
-_pack_command: Any = None
-with contextlib.suppress(ImportError):  # optional: packs commands faster, into the same bytes
-    from hiredis import pack_command as _pack_command
-
-_BROKEN = (RedisConnectionError, RedisTimeoutError, OSError)
-_abandoned: list[Any] = []
-"""Async connections inherited through a fork; the child keeps them referenced, unused and open.
-
-Parent and child share the epoll instance of the parent's loop: closing a connection in the child would unregister its
-socket there, and the parent would wait for its reply forever.
-"""
+_UNLIMITED = 2**31
+_FOR_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry")
+"""The settings that connections to Sentinels share with those to the servers: all but user, password and database."""
 
 
-class NotSent(Exception):
-    """No connection could be had; nothing was done."""
+class Factory:
+    """Makes clients with the settings of one URL; `on_connect` is called after each new connection."""
 
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(type(cause).__name__)
-        self.cause = cause
+    def __init__(
+        self,
+        servers: Servers,
+        *,
+        blocking: bool,
+        connect_timeout: float,
+        timeout: float,
+        connections: int,
+        on_connect: Callable[[], None],
+    ) -> None:
+        self._servers = servers
+        self._blocking = blocking
+        self._connections = connections
+        settings = _parse(servers.plain, blocking)
+        base = settings.pop("connection_class", Connection if blocking else AsyncConnection)
+        _check_options(base, settings)
+        defaults = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
+        retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
+        self._settings: dict[str, Any] = {**defaults, **settings, "retry": retry, "decode_responses": False}
+        if servers.cluster and settings.get("db"):
+            raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
+        self.path: str | None = settings.get("path")
+        self.address: Address = (settings.get("host", "localhost"), int(settings.get("port", 6379)))
+        self._extend = _extend if blocking else _extend_async
+        self._base, self._on_connect = base, on_connect
+
+    def client(self, address: Address | None = None) -> Any:
+        """A client of the server that the URL names, or of the one at an address."""
+        settings = dict(self._settings)
+        if address is not None:
+            settings["host"], settings["port"] = address
+        return self._client_of(ConnectionPool if self._blocking else AsyncPool, self._base, settings)
+
+    def sentinel_client(self) -> tuple[Any, list[Any]]:
+        """A client of the primary of a service, which asks the Sentinels before each connection; and theirs."""
+        shared = {name: self._settings[name] for name in _FOR_SENTINELS}
+        manager: Any = (Sentinel if self._blocking else AsyncSentinel)(self._servers.seeds, sentinel_kwargs=shared)
+        settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
+        settings["redis_connect_func"] = _check_role if self._blocking else _check_role_async
+        pool_type = SentinelConnectionPool if self._blocking else _AsyncSentinelPool
+        base = _SENTINEL_CLASSES[self._base]
+        return self._client_of(pool_type, base, settings, self._servers.service, manager), list(manager.sentinels)
+
+    def cluster_client(self) -> Any:
+        """A client of the whole Cluster. The blocking one connects at once."""
+        node: Any = ClusterNode if self._blocking else AsyncClusterNode
+        options = {name: value for name, value in self._settings.items() if name not in ("db", "host", "port")}
+        if issubclass(self._base, SSLConnection | AsyncSSLConnection):
+            options["ssl"] = True
+        # With its `reinitialize_steps` redis-py would close the connections under other calls after some redirections.
+        cluster: Any = RedisCluster if self._blocking else AsyncRedisCluster
+        return cluster(
+            startup_nodes=[node(*seed) for seed in self._servers.seeds],
+            reinitialize_steps=0,
+            max_connections=_UNLIMITED,
+            **options,
+        )
+
+    def _client_of(self, pool_type: Any, base: Any, settings: dict[str, Any], *origin: Any) -> Any:
+        settings["connection_class"] = self._extend(base, self._on_connect)
+        if self._blocking:
+            return Redis(connection_pool=pool_type(*origin, max_connections=_UNLIMITED, **settings))
+        # Further callers wait for a connection, however long; each call has its own time limit.
+        return AsyncRedis(
+            connection_pool=pool_type(*origin, max_connections=self._connections, timeout=None, **settings)
+        )
 
 
-class Lost(Exception):
-    """The command was sent and its reply never came."""
-
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(type(cause).__name__)
-        self.cause = cause
-        self.timeout = isinstance(cause, RedisTimeoutError)
+class _AsyncSentinelPool(AsyncSentinelPool, AsyncPool):
+    """A pool that asks the Sentinels, and whose callers wait for a connection when all are in use."""
 
 
-class Channel(Protocol):
-    """Connections to one server. While it is closed none is kept: calls that began before close what they used."""
-
-    closed: bool
-    round_trips: int
-    connections_made: int
-
-    async def execute(self, *command: Any) -> Any:
-        """The reply to one command; ResponseError where the server refused it."""
-        ...
-
-    async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """The replies to several commands in one round trip, refusals in their place."""
-        ...
-
-    async def close(self) -> None: ...
+_SENTINEL_CLASSES = {
+    Connection: SentinelManagedConnection,
+    SSLConnection: SentinelManagedSSLConnection,
+    AsyncConnection: AsyncSentinelConnection,
+    AsyncSSLConnection: AsyncSentinelSSLConnection,
+}
 
 
-def channel(settings: dict[str, Any], runtime: Runtime, connections: int) -> Channel:
-    """The client that fits the runtime."""
-    return BlockingChannel(settings) if runtime.blocking else AsyncChannel(settings, runtime, connections)
+def _extend(base: Any, on_connect: Callable[[], None]) -> Any:
+    """A class of blocking connections that marks the errors of connecting."""
+
+    class Marked(base):  # type: ignore[misc]
+        def connect(self) -> None:
+            try:
+                super().connect()
+            except (RedisError, OSError) as error:
+                _mark_unsent(error)
+                raise
+
+        def connect_check_health(self, *args: Any, **options: Any) -> None:
+            was_connected = self.is_connected
+            try:
+                super().connect_check_health(*args, **options)
+            except (RedisError, OSError) as error:
+                _mark_unsent(error)
+                raise
+            if not was_connected:
+                on_connect()
+
+    return Marked
 
 
-def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: float) -> dict[str, Any]:
-    """The arguments of a connection; options in the URL override ours."""
-    parse: Any = parse_url if blocking else parse_async_url
-    try:
-        parsed = dict(parse(url))
-    except (ValueError, TypeError):
-        # The driver's own message may quote the URL, password included.
-        raise UsageError("this Redis URL cannot be read; write it like redis://user:password@host:6379/0") from None
-    _check_options(parsed)
-    retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
-    base = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
-    return {**base, **parsed, "retry": retry, "decode_responses": False}
+def _extend_async(base: Any, on_connect: Callable[[], None]) -> Any:
+    """A class of asyncio connections that marks the errors of connecting, and notices a closed one in time."""
+
+    class Marked(base):  # type: ignore[misc]
+        async def connect(self) -> None:
+            try:
+                await super().connect()
+            except (RedisError, OSError) as error:
+                _mark_unsent(error)
+                raise
+
+        async def connect_check_health(self, *args: Any, **options: Any) -> None:
+            was_connected = self.is_connected
+            try:
+                await super().connect_check_health(*args, **options)
+            except (RedisError, OSError) as error:
+                _mark_unsent(error)
+                raise
+            if not was_connected:
+                on_connect()
+
+        async def can_read(self) -> bool:
+            # A loop that did not run meanwhile has not seen that the server closed the connection; the socket shows it.
+            sock = self._writer.get_extra_info("socket") if self.is_connected else None
+            return (sock is not None and _is_readable(sock.fileno())) or bool(await super().can_read())
+
+    return Marked
 
 
-def only_primaries(*, blocking: bool) -> Callable[[Any], Any]:
-    """A hook for new connections that refuses a server which is a replica.
+def _mark_unsent(error: Any) -> None:
+    error.before_sending = True
+
+
+def _is_readable(fd: int) -> bool:
+    if fd < 0:
+        return True
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _check_role(connection: Any) -> None:
+    """Refuse a server that is a replica.
 
     A primary that died comes back at its old address as an empty replica of the new one. It refuses writes, but it
     answers reads, and scripts that find nothing to write to, as if there had never been anything.
     """
-    return _check_role if blocking else _check_role_async
-
-
-def _check_role(connection: Any) -> None:
     connection.on_connect()
     connection.send_command("ROLE", check_health=False)
     with contextlib.suppress(NoPermissionError):  # then nobody can tell
@@ -123,279 +218,19 @@ def _refuse_replica(role: Any) -> None:
         raise RedisConnectionError("the server is a replica now")
 
 
-def _check_options(parsed: dict[str, Any]) -> None:
+def _parse(url: str, blocking: bool) -> dict[str, Any]:
+    parse: Any = parse_url if blocking else parse_async_url
+    try:
+        return dict(parse(url))
+    except (ValueError, TypeError):
+        # The driver's own message may quote the URL, password included.
+        raise UsageError("this Redis URL cannot be read; write it like redis://user:password@host:6379/0") from None
+
+
+def _check_options(base: Any, settings: dict[str, Any]) -> None:
     """Refuse unknown options of the URL now; the driver would complain only on the first connect."""
-    kind = parsed.get("connection_class", Connection)
-    known = {"connection_class"}
-    for base in kind.__mro__:
-        known.update(signature(base.__init__).parameters if "__init__" in vars(base) else ())
-    unknown = sorted(set(parsed) - known)
-    if unknown:
-        raise UsageError(f"unknown option {unknown[0][:40]!r} in the Redis URL")
-
-
-class BlockingChannel:
-    """Blocking connections, one per thread that needs one at the same time."""
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = dict(settings)
-        self._class = self._settings.pop("connection_class", Connection)
-        self._idle: list[Any] = []
-        self.closed = False
-        self._pid = os.getpid()
-        self.round_trips = 0
-        self.connections_made = 0
-
-    async def execute(self, *command: Any) -> Any:
-        connection = self._take()
-        try:
-            connection.send_packed_command(_packed(connection, command), check_health=False)
-            reply = connection.read_response()
-        except BusyLoadingError as cause:
-            connection.disconnect()
-            raise NotSent(cause) from cause
-        except ResponseError:
-            self._give(connection)
-            raise
-        except _BROKEN as cause:
-            connection.disconnect()
-            raise Lost(cause) from cause
-        except BaseException:
-            connection.disconnect()
-            raise
-        self._give(connection)
-        return reply
-
-    async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        connection = self._take()
-        replies: list[Any] = []
-        try:
-            connection.send_packed_command(connection.pack_commands(commands), check_health=False)
-            for _ in commands:
-                try:
-                    replies.append(connection.read_response(disconnect_on_error=False))
-                except ResponseError as refusal:
-                    replies.append(refusal)
-        except _BROKEN as cause:
-            connection.disconnect()
-            raise Lost(cause) from cause
-        except BaseException:
-            connection.disconnect()
-            raise
-        self._give(connection)
-        return replies
-
-    async def close(self) -> None:
-        self.closed = True
-        self._close_idle()
-
-    def _close_idle(self) -> None:
-        with contextlib.suppress(IndexError):
-            while True:
-                self._idle.pop().disconnect()
-
-    def _give(self, connection: Any) -> None:
-        self._idle.append(connection)
-        if self.closed:  # looked at last: either this thread or the one that closes finds the connection
-            self._close_idle()
-
-    def _take(self) -> Any:
-        self.round_trips += 1
-        if self._pid != os.getpid():
-            # After a fork the child opens its own connections and leaves the inherited sockets to the parent.
-            self._idle, self._pid = [], os.getpid()
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._class(**self._settings)
-            self.connections_made += 1
-        try:
-            connection.connect()
-            if _is_stale(connection):
-                # The server closed it, or an old reply is left in it: connect again before anything is sent.
-                connection.disconnect()
-                self.connections_made += 1
-                connection.connect()
-        except (RedisError, OSError) as cause:
-            connection.disconnect()
-            raise NotSent(cause) from cause
-        return connection
-
-
-class AsyncChannel:
-    """Async connections, at most `connections` of them; further callers wait for their turn."""
-
-    def __init__(self, settings: dict[str, Any], runtime: Runtime, connections: int) -> None:
-        self._settings = dict(settings)
-        self._class = self._settings.pop("connection_class", AsyncConnection)
-        self._runtime = runtime
-        self._size = connections
-        self._lanes: list[_Lane] = []
-        self._free: list[_Lane] = []
-        self._turn = 0
-        self.closed = False
-        self._home: object = None
-        self._pid = 0
-        self.round_trips = 0
-        self.connections_made = 0
-
-    async def execute(self, *command: Any) -> Any:
-        # When a cancellation coincides with a timeout, the driver swallows it or turns it into an error of its own.
-        with self._runtime.cancellable():
-            return await self._execute(*command)
-
-    async def _execute(self, *command: Any) -> Any:
-        lane = self._lane()
-        try:
-            async with lane.lock:
-                connection = await self._ready(lane)
-                try:
-                    await connection.send_packed_command(_packed(connection, command), check_health=False)
-                    return await connection.read_response()
-                except BusyLoadingError as cause:
-                    raise NotSent(cause) from cause
-                except ResponseError:
-                    raise
-                except _BROKEN as cause:
-                    await _drop(connection)
-                    raise Lost(cause) from cause
-        finally:
-            await self._leave(lane)
-
-    async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        with self._runtime.cancellable():
-            return await self._execute_many(commands)
-
-    async def _execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        lane = self._lane()
-        replies: list[Any] = []
-        try:
-            async with lane.lock:
-                connection = await self._ready(lane)
-                try:
-                    await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
-                    for _ in commands:
-                        try:
-                            replies.append(await connection.read_response(disconnect_on_error=False))
-                        except ResponseError as refusal:
-                            replies.append(refusal)
-                except _BROKEN as cause:
-                    await _drop(connection)
-                    raise Lost(cause) from cause
-                except BaseException:
-                    await _drop(connection)
-                    raise
-            return replies
-        finally:
-            await self._leave(lane)
-
-    async def close(self) -> None:
-        self.closed = True
-        if self._home == self._runtime.home():
-            self._lanes, free = [], self._free
-            self._free = []
-            for lane in free:
-                await lane.connection.disconnect()
-        self._discard_lanes()
-
-    def _lane(self) -> _Lane:
-        self.round_trips += 1
-        home = self._runtime.home()
-        if home != self._home:
-            self._discard_lanes()
-            self._home, self._pid = home, os.getpid()
-        if self._free:
-            lane = self._free.pop()
-        elif len(self._lanes) < self._size:
-            lane = _Lane(self._runtime.lock(), self._class(**self._settings))
-            self._lanes.append(lane)
-        else:
-            self._turn = (self._turn + 1) % self._size
-            lane = self._lanes[self._turn]
-        lane.users += 1
-        return lane
-
-    async def _leave(self, lane: _Lane) -> None:
-        lane.users -= 1
-        if lane.users == 0 and self.closed:
-            self._lanes = [other for other in self._lanes if other is not lane]
-            await _drop(lane.connection)
-        elif lane.users == 0:
-            self._free.append(lane)
-
-    async def _ready(self, lane: _Lane) -> Any:
-        connection = lane.connection
-        try:
-            if not connection.is_connected:
-                self.connections_made += 1
-                await connection.connect()
-            elif await _is_stale_async(connection):
-                await _drop(connection)
-                self.connections_made += 1
-                await connection.connect()
-        except (RedisError, OSError) as cause:
-            await _drop(connection)
-            raise NotSent(cause) from cause
-        return connection
-
-    def _discard_lanes(self) -> None:
-        """Drop the connections of another process or of an event loop that has ended."""
-        if not self._lanes:
-            return
-        if self._pid != os.getpid():
-            _abandoned.append(self._lanes)
-            self._lanes, self._free = [], []
-            return
-        # The loop of these connections has ended, so they cannot be closed on it: collecting them closes the sockets.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            self._lanes, self._free = [], []
-            gc.collect()
-
-
-class _Lane:
-    """One async connection, the lock that its callers queue on, and how many they are."""
-
-    def __init__(self, lock: Any, connection: Any) -> None:
-        self.lock = lock
-        self.connection = connection
-        self.users = 0
-
-
-async def _drop(connection: Any) -> None:
-    await connection.disconnect(nowait=True)
-
-
-def _packed(connection: Any, command: tuple[Any, ...]) -> list[bytes]:
-    # As redis-py does with hiredis, without its type check of each argument.
-    packed: list[bytes] = connection.pack_command(*command) if _pack_command is None else [_pack_command(command)]
-    return packed
-
-
-def _is_stale(connection: Any) -> bool:
     try:
-        return bool(connection.can_read())
-    except _BROKEN:
-        return True
-
-
-async def _is_stale_async(connection: Any) -> bool:
-    # A loop that did not run meanwhile has not noticed that the server closed the connection; the socket shows it.
-    writer = getattr(connection, "_writer", None)
-    sock = None if writer is None else writer.get_extra_info("socket")
-    if sock is not None and _readable(sock.fileno()):
-        return True
-    # Before redis-py 8 the check was called can_read_destructive.
-    check = getattr(connection, "can_read", None) or connection.can_read_destructive
-    try:
-        return bool(await check())
-    except _BROKEN:
-        return True
-
-
-def _readable(fd: int) -> bool:
-    if fd < 0:
-        return True
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(0))
+        base(**settings)
+    except TypeError as error:
+        option = str(error).partition("'")[2].partition("'")[0]
+        raise UsageError(f"unknown option {option[:40]!r} in the Redis URL") from None

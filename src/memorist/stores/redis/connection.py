@@ -1,36 +1,93 @@
-"""Routes commands to one server, to the primary that Sentinels name, or to the nodes of a Cluster.
+"""Sends commands to one server, to the primary that Sentinels name, or to the nodes of a Cluster.
 
-With `memorist_replicas=N` in the URL a write is acknowledged once so many replicas have it (`WAIT`)."""
+Every process and every event loop has its own redis-py clients, because a connection belongs to the loop that opened
+it. With `memorist_replicas=N` in the URL a write is acknowledged once so many replicas have it (`WAIT`).
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import itertools
+import os
+import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
-from redis.crc import key_slot
 from redis.exceptions import (
     AskError,
     ClusterDownError,
+    ClusterError,
     MovedError,
     NoPermissionError,
     NoScriptError,
     ReadOnlyError,
+    RedisClusterException,
+    RedisError,
     ResponseError,
     TryAgainError,
 )
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from ...backoff import pause
-from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import UnknownOutcome, UsageError
 from ...runtime import Runtime
 from . import errors
-from .clients import Channel, Lost, NotSent, channel, only_primaries, settings_of
+from .clients import Factory
 from .scripts import Script
 from .urls import Address, parse_url
 
-_HOPS = 16
-_TO_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry", "decode_responses")
-"""The settings that connections to Sentinels share with those to the servers: all but user, password and database."""
+T = TypeVar("T")
+_FAILURES = (RedisError, RedisClusterException, OSError)
+_REDIRECTIONS = (MovedError, AskError, TryAgainError, ClusterDownError, ClusterError)
+_REDIRECTION_PAUSE_SECONDS = 0.1
+_abandoned: list[object] = []
+"""Clients inherited through a fork; the child keeps them referenced, unused and open.
+
+Parent and child share the epoll instance of the parent's loop: closing a connection in the child would unregister its
+socket there, and the parent would wait for its reply forever.
+"""
+_closing: set[Any] = set()
+"""Tasks that close connections in other threads; an event loop keeps only weak references to its tasks."""
+_collecting = threading.Lock()
+
+
+class _Clients:
+    """redis-py's clients of one process and event loop, and how many calls use them."""
+
+    def __init__(self, home: Any, main: Any, sentinels: Sequence[Any] = ()) -> None:
+        self.home = home
+        self.main = main
+        self.sentinels = sentinels
+        self.nodes: dict[Address, Any] = {}
+        """Clients of single servers, by their address."""
+        self.calls = 0
+        self._lock = threading.Lock()
+
+    def enter(self) -> None:
+        """Count a call."""
+        with self._lock:
+            self.calls += 1
+
+    def leave(self) -> bool:
+        """End a call; whether it was the last."""
+        with self._lock:
+            self.calls -= 1
+            return self.calls == 0
+
+
+class _Attempt:
+    """A command on its way: where it was sent, and what was tried before."""
+
+    __slots__ = ("address", "deadline", "follow", "is_last", "is_script", "key", "write")
+
+    def __init__(self, key: bytes, *, is_script: bool, write: bool, deadline: float) -> None:
+        self.key, self.is_script, self.write, self.deadline = key, is_script, write, deadline
+        self.address: Address | None = None
+        self.follow = False
+        """Whether redis-py's Cluster client sends it, which follows redirections."""
+        self.is_last = False
 
 
 class Client:
@@ -38,304 +95,359 @@ class Client:
 
     def __init__(self, url: str, *, runtime: Runtime, connect_timeout: float, timeout: float, connections: int) -> None:
         self._runtime = runtime
-        self._connections = connections
         self._timeout = timeout
-        found = parse_url(url)
-        self.cluster, self.service, self.replicas = found.cluster, found.service, found.replicas
-        self._wait_ms, seeds = found.wait_ms, found.seeds
-        self._settings = settings_of(
-            found.plain, blocking=runtime.blocking, connect_timeout=connect_timeout, timeout=timeout
+        servers = parse_url(url)
+        self.cluster, self.service, self.replicas = servers.cluster, servers.service, servers.replicas
+        self._wait_ms = servers.wait_ms
+        self._seeds = servers.seeds
+        self._factory = Factory(
+            servers,
+            blocking=runtime.blocking,
+            connect_timeout=connect_timeout,
+            timeout=timeout,
+            connections=connections,
+            on_connect=self._count_connection,
         )
-        if self.cluster and self._settings.get("db"):
-            raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
-        self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
-        self._seeds = seeds or [self._first]
-        self._sought = self.service is None
-        """Whether the primary is known. Sentinels are asked before the first command, and again after a failure."""
-        self._channels: dict[Address, Channel] = {}
-        self._slots: dict[int, Address] = {}
-        self._sentinels: dict[Address, Channel] = {}
+        self._homes: dict[Any, _Clients] = {}
         self._closed = False
-
-    @property
-    def round_trips(self) -> int:
-        """How many requests have gone out so far."""
-        return sum(one.round_trips for one in self._channels.values())
-
-    @property
-    def connections_made(self) -> int:
-        """How many connections have been made so far. The store compares it to notice that a server may have
+        self._numbers = itertools.count(1)
+        self.connections_made = 0
+        """Changes with every new connection. The tiered store compares it to notice that a server may have
         restarted."""
-        return sum(one.connections_made for one in self._channels.values())
+        self.round_trips = 0
+        """How many requests have gone out so far."""
+
+    # -- requests
 
     async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
         """Run a script by its digest, or by its text where the server does not know it yet."""
         try:
-            return await self.command(key, b"EVALSHA", script.digest, b"1", key, *args, write=write)
-        except _NoScript:
-            return await self.command(key, b"EVAL", script.text, b"1", key, *args, write=write)
+            return await self._send(key, ("EVALSHA", script.digest, 1, key, *args), is_script=True, write=write)
+        except NoScriptError:
+            return await self._send(key, ("EVAL", script.text, 1, key, *args), is_script=True, write=write)
+
+    async def command(self, key: bytes, *command: Any) -> Any:
+        """The reply to an idempotent command; it is sent once more if the connection breaks."""
+        return await self._send(key, command)
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
-        """Replies to reads of several keys, in one round trip per server that owns some of them."""
-        await self._know_owners()
-        groups: dict[Address, list[int]] = {}
-        for number, (key, _) in enumerate(commands):
-            groups.setdefault(self.owner(key), []).append(number)
-        replies: list[Any] = [None] * len(commands)
-        for address, numbers in groups.items():
-            try:
-                answers = await self._channel(address).execute_many([commands[n][1] for n in numbers])
-            except (NotSent, Lost):
-                answers = [ResponseError()] * len(numbers)
-            for number, answer in zip(numbers, answers, strict=True):
-                # A read that failed in the pipeline is sent alone, by the method that follows redirections.
-                if isinstance(answer, ResponseError):
-                    answer = await self._again(*commands[number])
-                replies[number] = answer
-        return replies
+        """Replies to idempotent commands on several keys, in one round trip per server that owns some of them."""
+        replies = await self._using(lambda clients: self._pipeline(clients, commands))
+        return [
+            await self.command(key, *command) if isinstance(reply, Exception) else reply
+            for (key, command), reply in zip(commands, replies, strict=True)
+        ]
+
+    async def scripts(self, script: Script, keys: Sequence[bytes], args: Sequence[Any]) -> list[Any]:
+        """Run a script that changes nothing on several keys, in one round trip per server."""
+        commands = [(key, ("EVALSHA", script.digest, 1, key, *args)) for key in keys]
+        replies = await self._using(lambda clients: self._pipeline(clients, commands))
+        return [
+            await self.script(script, key, args, write=False) if isinstance(reply, Exception) else reply
+            for key, reply in zip(keys, replies, strict=True)
+        ]
 
     async def everywhere(self, *command: Any) -> list[tuple[str, Any]]:
         """The reply of each server that holds data, with its name; a refusal in its place."""
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 
+    async def ask(self, address: Address, *command: Any) -> Any:
+        """The reply of one server, or its refusal."""
+        try:
+            return await self._using(lambda clients: self._execute(self._node(clients, address), command))
+        except ResponseError as refusal:
+            return refusal
+        except _FAILURES as error:
+            raise errors.broken(error, self.name(address), write=False) from error
+
     async def servers(self) -> list[Address]:
         """The primaries that hold data."""
-        if not self.cluster:
-            await self._find_primary()
-            return [self._first]
-        await self._refresh()
-        return sorted(set(self._slots.values()))
+        try:
+            return await self._using(self._primaries)
+        except _FAILURES as error:
+            raise errors.broken(error, self.name(), write=False) from error
 
     def reaches(self, address: Address) -> bool:
         """Whether a server can be asked by its address. Through a Unix socket only the one server can."""
-        return "path" not in self._settings or address == self._first
+        return self._factory.path is None or address == self._factory.address
+
+    def name(self, address: Address | None = None) -> str:
+        """A server's name in messages."""
+        if self._factory.path:
+            return self._factory.path
+        host, port = address or (self._seeds or (self._factory.address,))[0]
+        return f"{host}:{port}"
 
     def open(self) -> None:
         """Keep connections again, after `close`."""
         self._closed = False
-        for one in (*self._channels.values(), *self._sentinels.values()):
-            one.closed = False
 
     async def close(self) -> None:
-        """Close every connection made here: idle ones now, busy ones and those that calls under way still make when
-        they are given back."""
+        """Close every connection made here. A call under way finishes, and then closes what it used."""
         self._closed = True
-        for one in (*self._channels.values(), *self._sentinels.values()):
-            await one.close()
+        self._collect_ended()
+        here = self._runtime.home()
+        for home, clients in list(self._homes.items()):
+            if home != here:
+                self._close_elsewhere(clients)
+            elif clients.calls == 0:
+                await self._close(clients)
 
-    async def _again(self, key: bytes, command: Sequence[Any]) -> Any:
+    # -- clients
+
+    async def _using(self, work: Callable[[_Clients], Awaitable[T]]) -> T:
+        """Do something with the clients of this process and event loop."""
+        clients = self._here()
+        clients.enter()
         try:
-            return await self.command(key, *command)
-        except _NoScript as error:
-            return error.cause
+            # When a cancellation coincides with a timeout, the driver swallows it or turns it into an error of its own.
+            with self._runtime.cancellable():
+                return await work(clients)
+        finally:
+            if clients.leave() and self._closed:
+                await self._close(clients)
 
-    async def ask(self, address: Address, *command: Any) -> Any:
-        """The reply of one server, or its refusal."""
-        try:
-            return await self._channel(address).execute(*command)
-        except ResponseError as refusal:
-            return refusal
-        except NotSent as error:
-            raise errors.not_sent(error, self.name(address)) from error.cause
-        except Lost as error:
-            raise errors.lost(error, self.name(address), write=False) from error.cause
+    def _here(self) -> _Clients:
+        home = self._runtime.home()
+        clients = self._homes.get(home)
+        if clients is None:
+            self._collect_ended()
+            fresh = self._make(home)
+            clients = self._homes.setdefault(home, fresh)
+            if clients is not fresh and self.cluster:
+                fresh.main.close()  # another thread was faster, and the blocking client of a Cluster connects at once
+        return clients
 
-    async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
-        """The reply of the server that owns `key`; a read whose connection broke is sent once more."""
-        await self._know_owners()
-        address, asking, refreshed = self.owner(key), False, False
-        deadline = time.monotonic() + self._timeout
-        hops, repeated = 0, write
+    def _make(self, home: Any) -> _Clients:
+        if self.cluster:
+            return _Clients(home, self._factory.cluster_client())
+        if self.service is not None:
+            return _Clients(home, *self._factory.sentinel_client())
+        return _Clients(home, self._factory.client())
+
+    async def _close(self, clients: _Clients) -> None:
+        # Whoever comes now gets new clients, and never a connection that is being closed.
+        if self._homes.get(clients.home) is clients:
+            del self._homes[clients.home]
+        singles = [*clients.sentinels, *clients.nodes.values()]
+        if not self.cluster:
+            singles.append(clients.main)
+        elif self._runtime.blocking:
+            clients.main.close()
+        else:
+            await clients.main.aclose()
+            # After a failure redis-py takes its Cluster client for closed, whatever connections that still has.
+            for nodes in ("nodes_cache", "startup_nodes"):
+                await clients.main.nodes_manager.aclose(nodes)
+        for client in singles:
+            await self._result(client.connection_pool.disconnect())
+
+    def _close_elsewhere(self, clients: _Clients) -> None:
+        """Close the connections of an event loop in another thread, over there."""
+        _, loop = clients.home
+
+        async def close() -> None:
+            if clients.calls == 0:
+                await self._close(clients)
+
+        def start() -> None:
+            task = loop.create_task(close())
+            _closing.add(task)
+            task.add_done_callback(_closing.discard)
+
+        # The loop may end right now, and its connections with it.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(start)
+
+    def _collect_ended(self) -> None:
+        """Let go of the clients of another process, and of event loops that have ended."""
+        ended: list[Any] = []
+        for home in list(self._homes):
+            pid = home if self._runtime.blocking else home[0]
+            if pid != os.getpid():
+                _abandoned.append(self._homes.pop(home, None))
+            elif not self._runtime.blocking and home[1].is_closed():
+                ended.append(self._homes.pop(home, None))
+        if ended:
+            # Nothing can be awaited on a loop that has ended: collecting the connections closes their sockets. redis-py
+            # complains of that to the running loop, so it is done in a thread that has none.
+            collector = threading.Thread(target=_collect, args=(ended,), name="memorist-collector")
+            collector.start()
+            collector.join()
+
+    def _count_connection(self) -> None:
+        # No number comes twice, so that threads which connect at the same time do not hide each other's change.
+        self.connections_made = next(self._numbers)
+
+    # -- sending
+
+    async def _send(self, key: bytes, command: Sequence[Any], *, is_script: bool = False, write: bool = False) -> Any:
+        """The reply of the server that owns `key`."""
+        attempt = _Attempt(key, is_script=is_script, write=write, deadline=time.monotonic() + self._timeout)
         while True:
             try:
-                if asking:
-                    return await self._asked(address, command)
-                return await self._sent(address, command, write)
-            except MovedError as error:
-                address, asking, hops = self._moved(error, address), False, hops + 1
-                if hops > _HOPS:
-                    raise errors.refused(error, self.name(address)) from error
-            except (AskError, TryAgainError, ClusterDownError) as error:
-                if isinstance(error, AskError) and command[0] == b"GET" and not asking:
-                    address, asking = (error.host, error.port), True
-                    continue
-                # While a slot is migrating its keys are on two nodes: a script, which needs all, waits for the end.
-                if time.monotonic() > deadline:
-                    raise errors.refused(error, self.name(address)) from error
-                await self._runtime.sleep(pause(1, first=0.1, longest=0.1))
-                if not isinstance(error, TryAgainError):
-                    await self._refresh()
-                address, asking = self.owner(key), False
-            except NoScriptError as error:
-                raise _NoScript(error) from error
-            except ResponseError as error:
-                if isinstance(error, ReadOnlyError) and not refreshed and await self._moved_on():
-                    refreshed, address = True, self.owner(key)
-                    continue
-                raise errors.refused(error, self.name(address)) from error
-            except NotSent as error:
-                if not refreshed and (self.cluster or self.service):
-                    # The slot may have a new owner, or the service a new primary.
-                    refreshed = True
-                    await self._moved_on()
-                    if self.owner(key) != address:
-                        address, asking = self.owner(key), False
-                        continue
-                raise errors.not_sent(error, self.name(address)) from error.cause
-            except Lost as error:
-                self._sought = self.service is None
-                if repeated or error.timeout:
-                    raise errors.lost(error, self.name(address), write=write) from error.cause
-                repeated = True
-                await self._know_owners()
-                address = self.owner(key)
+                return await self._using(lambda clients: self._send_once(clients, attempt, command))
+            except NoScriptError:
+                raise
+            except _FAILURES as error:
+                await self._consider(error, attempt)
 
-    async def _know_owners(self) -> None:
-        if self.cluster and not self._slots:
-            await self._refresh()
-        elif not self._sought:
-            await self._find_primary()
-
-    async def _moved_on(self) -> bool:
-        """Ask again which server owns what; False for a single server, where nothing can have changed."""
-        if self.cluster:
-            await self._refresh()
-        elif self.service:
-            self._sought = False
-            await self._find_primary()
-        return self.cluster or self.service is not None
-
-    async def _find_primary(self) -> None:
-        """Ask the Sentinels which server is the primary of the service."""
-        if self._sought or self.service is None:
-            return
-        trouble: StoreError | None = None
-        for address in self._seeds:
-            sentinel = self._sentinels.get(address) or self._sentinel(address)
-            try:
-                reply = await sentinel.execute(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.service)
-            except ResponseError as error:
-                trouble = trouble or errors.refused(error, f"{address[0]}:{address[1]}")
-                continue
-            except (NotSent, Lost) as error:
-                trouble = trouble or errors.not_sent(NotSent(error.cause), f"{address[0]}:{address[1]}")
-                continue
-            if reply:
-                self._first, self._sought = (bytes(reply[0]).decode(), int(reply[1])), True
-                return
-        raise trouble or UsageError(
-            f"the Sentinels know no service {self.service!r}; it is named in their configuration"
-        )
-
-    def _sentinel(self, address: Address) -> Channel:
-        kept = {name: self._settings[name] for name in _TO_SENTINELS if name in self._settings}
-        self._sentinels[address] = self._made({**kept, "host": address[0], "port": address[1]}, 1)
-        return self._sentinels[address]
-
-    async def _sent(self, address: Address, command: Sequence[Any], write: bool) -> Any:
-        if not write or not self.replicas:
-            return await self._channel(address).execute(*command)
-        reply, have = await self._channel(address).execute_many([command, (b"WAIT", self.replicas, self._wait_ms)])
-        if isinstance(reply, ResponseError):
+    async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[Any]) -> Any:
+        if attempt.follow:
+            return await self._execute(clients.main, command)
+        owner = await self._owner(clients, attempt)
+        if not attempt.write or not self.replicas:
+            return await self._execute(owner, command)
+        # WAIT counts the replicas that have what was written over its own connection.
+        reply, replicas = await self._execute_many(owner, [command, ("WAIT", self.replicas, self._wait_ms)])
+        if isinstance(reply, Exception):
             raise reply
-        if isinstance(have, NoPermissionError):
-            raise have
-        if isinstance(have, ResponseError):
-            self._sought = self.service is None
+        self._check_replicas(replicas, self.name(attempt.address))
+        return reply
+
+    def _check_replicas(self, replicas: Any, where: str) -> None:
+        if isinstance(replicas, NoPermissionError):
+            raise replicas
+        if isinstance(replicas, ResponseError):
             raise UnknownOutcome(
-                f"Redis at {self.name(address)} was made a replica while it did the write, which may be lost with what "
-                "it had; read before writing again, or append with key=… to repeat it safely",
-                address=self.name(address),
+                f"Redis at {where} was made a replica while it did the write, which may be lost with what it had; read "
+                "before writing again, or append with key=… to repeat it safely",
+                address=where,
             )
-        if have < self.replicas:
+        if replicas < self.replicas:
             raise UnknownOutcome(
-                f"Redis at {self.name(address)} did the write, and {have} of {self.replicas} replicas have it after "
+                f"Redis at {where} did the write, and {replicas} of {self.replicas} replicas have it after "
                 f"{self._wait_ms} ms: a failover now would lose it; append with key=… to repeat it safely",
-                address=self.name(address),
+                address=where,
             )
-        return reply
 
-    async def _asked(self, address: Address, command: Sequence[Any]) -> Any:
-        _, reply = await self._channel(address).execute_many([(b"ASKING",), command])
-        if isinstance(reply, ResponseError):
-            raise reply
-        return reply
+    async def _consider(self, error: Any, attempt: _Attempt) -> None:
+        """Return if the command is to be sent again; otherwise raise what the caller sees."""
+        where = self.name(attempt.address)
+        if isinstance(error, _REDIRECTIONS):
+            if not self.cluster:
+                raise UsageError("this server is part of a Redis Cluster; use redis+cluster://…") from error
+            await self._redirect(error, attempt, where)
+        elif isinstance(error, ResponseError):
+            raise errors.refused(error, where) from error
+        elif attempt.is_last or not await self._may_repeat(error, attempt):
+            raise errors.broken(error, where, write=attempt.write) from error
+        else:
+            attempt.is_last = True
 
-    def _moved(self, error: MovedError, address: Address) -> Address:
-        if not self.cluster:
-            raise UsageError("this server is part of a Redis Cluster; write the URL as redis+cluster://…") from error
-        owner = (error.host or address[0], int(error.port))
-        self._slots[int(error.slot_id)] = owner
-        return owner
+    async def _redirect(self, error: Any, attempt: _Attempt, where: str) -> None:
+        """Nothing was done: find the new owner, or wait until the keys are there."""
+        # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
+        # that it touches on one, so it waits for the end.
+        if isinstance(error, AskError) and not attempt.is_script:
+            attempt.follow = True
+            return
+        if time.monotonic() > attempt.deadline:
+            raise errors.refused(error, where) from error
+        if not isinstance(error, MovedError):
+            await self._runtime.sleep(_REDIRECTION_PAUSE_SECONDS)
+        attempt.follow = False
+        await self._has_new_owner(attempt)
 
-    async def _refresh(self) -> None:
-        """Read the slot map from any node that answers."""
-        first: StoreError | None = None
-        for address in dict.fromkeys([*self._slots.values(), *self._seeds]):
+    async def _may_repeat(self, error: Any, attempt: _Attempt) -> bool:
+        """Whether sending again is safe, and may help."""
+        if errors.was_sent(error):
+            if attempt.write or isinstance(error, RedisTimeoutError):
+                return False
+            if self.cluster:
+                await self._has_new_owner(attempt)
+            return True
+        if self.cluster:
+            return await self._has_new_owner(attempt)
+        # redis-py has closed its connection to a primary that was demoted, and asks the Sentinels for the new one.
+        return isinstance(error.__context__, ReadOnlyError)
+
+    async def _has_new_owner(self, attempt: _Attempt) -> bool:
+        """Read the slots again; whether another node owns the key now."""
+        before = attempt.address
+
+        async def find(clients: _Clients) -> None:
+            await self._result(clients.main.nodes_manager.initialize())
+            await self._owner(clients, attempt)
+
+        try:
+            await self._using(find)
+        except _FAILURES:
+            return False  # the next attempt meets the same trouble, and reports it
+        return attempt.address != before
+
+    async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
+        """The client of the server on which a key lives."""
+        if self.cluster:
+            await self._initialize(clients)
+            node = clients.main.get_node_from_key(attempt.key)
+            attempt.address = (node.host, int(node.port))
+            return self._node(clients, attempt.address)
+        if self.service is not None:
+            attempt.address = clients.main.connection_pool.master_address
+        return clients.main
+
+    async def _primaries(self, clients: _Clients) -> list[Address]:
+        if self.cluster:
+            await self._initialize(clients)
+            await self._result(clients.main.nodes_manager.initialize())
+            return sorted({(node.host, int(node.port)) for node in clients.main.get_primaries()})
+        if self.service is not None:
+            host, port = await self._result(clients.main.connection_pool.get_master_address())
+            return [(host, int(port))]
+        return [self._factory.address]
+
+    async def _initialize(self, clients: _Clients) -> None:
+        """Connect to the Cluster; the blocking client has done it when it was made."""
+        if not self._runtime.blocking:
+            await clients.main.initialize()
+
+    def _node(self, clients: _Clients, address: Address) -> Any:
+        """The client of one server."""
+        if not self.cluster and self.service is None and address == self._factory.address:
+            return clients.main
+        node = clients.nodes.get(address)
+        return node or clients.nodes.setdefault(address, self._factory.client(address))
+
+    async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
+        """Replies in the order of the commands; an exception for each that has to be sent alone."""
+        replies: list[Any] = [None] * len(commands)
+        groups: dict[Any, list[int]] = {}
+        for number, (key, _) in enumerate(commands):
             try:
-                reply = await self._channel(address).execute(b"CLUSTER", b"SLOTS")
-            except ResponseError as error:
-                first = first or _not_a_cluster(error, self.name(address))
-                continue
-            except (NotSent, Lost) as error:
-                sent = isinstance(error, Lost)
-                shown = NotSent(error.cause) if sent else error
-                first = first or errors.not_sent(shown, self.name(address))  # type: ignore[arg-type]
-                continue
-            slots = _slots_of(reply, address)
-            if slots:
-                self._slots = slots
-                return
-        raise first or StoreUnavailable("no node of the Redis Cluster knows its slots; nothing was done")
+                owner = await self._owner(clients, _Attempt(key, is_script=False, write=False, deadline=0.0))
+                groups.setdefault(owner, []).append(number)
+            except _FAILURES as error:
+                replies[number] = error
+        for owner, numbers in groups.items():
+            try:
+                answers = await self._execute_many(owner, [commands[number][1] for number in numbers])
+            except _FAILURES as error:
+                answers = [error] * len(numbers)
+            for number, answer in zip(numbers, answers, strict=True):
+                replies[number] = answer
+        return replies
 
-    def owner(self, key: bytes) -> Address:
-        """The server on which a key lives."""
-        if not self.cluster:
-            return self._first
-        slot = key_slot(key)
-        address = self._slots.get(slot)
-        if address is None:
-            raise StoreUnavailable(f"no node of the Redis Cluster serves slot {slot}; nothing was done", slot=slot)
-        return address
+    async def _execute(self, client: Any, command: Sequence[Any]) -> Any:
+        self.round_trips += 1
+        return await self._result(client.execute_command(*command))
 
-    def _channel(self, address: Address) -> Channel:
-        found = self._channels.get(address)
-        if found is None:
-            settings = dict(self._settings)
-            if "path" not in settings:
-                settings["host"], settings["port"] = address
-            if self.service:
-                settings["redis_connect_func"] = only_primaries(blocking=self._runtime.blocking)
-            found = self._channels[address] = self._made(settings, self._connections)
-        return found
+    async def _execute_many(self, client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """The replies to several commands over one connection, refusals in their place."""
+        self.round_trips += 1
+        pipeline = client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        replies: list[Any] = await self._result(pipeline.execute(raise_on_error=False))
+        return replies
 
-    def _made(self, settings: dict[str, Any], connections: int) -> Channel:
-        made = channel(settings, self._runtime, connections)
-        made.closed = self._closed
-        return made
-
-    def name(self, address: Address) -> str:
-        """A server's name in messages."""
-        path = self._settings.get("path")
-        return str(path) if path else f"{address[0]}:{address[1]}"
+    async def _result(self, reply: Any) -> Any:
+        """What redis-py returned: the blocking clients the result, the asyncio ones an awaitable."""
+        return reply if self._runtime.blocking else await reply
 
 
-class _NoScript(Exception):
-    def __init__(self, cause: NoScriptError) -> None:
-        super().__init__("unknown script")
-        self.cause = cause
-
-
-def _slots_of(reply: Any, asked: Address) -> dict[int, Address]:
-    slots: dict[int, Address] = {}
-    for first, last, owner, *_ in reply:
-        # A node that does not know its own address leaves it empty; it is the node that we asked.
-        host = owner[0].decode() if owner[0] else asked[0]
-        slots.update(dict.fromkeys(range(first, last + 1), (host, int(owner[1]))))
-    return slots
-
-
-def _not_a_cluster(error: ResponseError, where: str) -> StoreError:
-    if "cluster support disabled" in str(error):
-        return StoreError(f"Redis at {where} is not part of a cluster; write the URL as redis://…", address=where)
-    return errors.refused(error, where)
+def _collect(ended: list[Any]) -> None:
+    with _collecting, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        ended.clear()
+        gc.collect()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from redis.exceptions import AuthenticationError, BusyLoadingError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+)
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from ...errors import StoreError, StoreTimeout, StoreUnavailable, UnknownOutcome
-from .clients import Lost, NotSent
 
 _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreError, "is out of memory and refuses writes; raise maxmemory or remove data. Nothing was done"),
@@ -30,34 +35,44 @@ _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
 """Refusals of writes by a server that still answers reads."""
 
 
-def not_sent(error: NotSent, where: str) -> StoreError:
-    """The error for a server that could not be reached."""
-    cause = error.cause
-    if isinstance(cause, AuthenticationError):
-        return StoreError(f"Redis at {where} refused the user name or password; nothing was done", address=where)
-    if isinstance(cause, BusyLoadingError):
-        return StoreUnavailable(f"Redis at {where} is still loading its data; try again", address=where)
-    if isinstance(cause, RedisTimeoutError):
-        return StoreUnavailable(
-            f"Redis at {where} did not answer within the connect timeout; nothing was done", address=where
-        )
-    return StoreUnavailable(f"Redis at {where} cannot be reached; nothing was done", address=where)
+def was_sent(error: BaseException) -> bool:
+    """Whether a command may have been done although this error was raised instead of its reply."""
+    if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
+        return False
+    # behind Sentinels redis-py raises a ConnectionError for a server that refused a write as a replica
+    return not getattr(error, "before_sending", False) and not isinstance(error.__context__, ReadOnlyError)
 
 
-def lost(error: Lost, where: str, *, write: bool) -> StoreError:
-    """The error for a command whose reply never came."""
+def broken(error: BaseException, where: str, *, write: bool) -> StoreError:
+    """The error for a command that got no reply."""
+    if not was_sent(error):
+        return _not_sent(error, where)
     if write:
         return UnknownOutcome(
             f"the reply of Redis at {where} was lost: the write was done or it was not; "
             "read to find out, or append with key=… to repeat it safely",
             address=where,
         )
-    if error.timeout:
+    if isinstance(error, RedisTimeoutError):
         return StoreTimeout(f"Redis at {where} did not answer in time", address=where)
     return StoreUnavailable(f"the connection to Redis at {where} broke while reading", address=where)
 
 
-def refused(error: ResponseError, where: str) -> StoreError:
+def _not_sent(error: BaseException, where: str) -> StoreError:
+    if isinstance(error, AuthenticationError):
+        return StoreError(f"Redis at {where} refused the user name or password; nothing was done", address=where)
+    if isinstance(error, BusyLoadingError):
+        return StoreUnavailable(f"Redis at {where} is still loading its data; try again", address=where)
+    if isinstance(error, RedisTimeoutError):
+        return StoreUnavailable(
+            f"Redis at {where} did not answer within the connect timeout; nothing was done", address=where
+        )
+    if isinstance(error, RedisClusterException) and "not enabled" in str(error):
+        return StoreError(f"Redis at {where} is not part of a cluster; write the URL as redis://…", address=where)
+    return StoreUnavailable(f"Redis at {where} cannot be reached; nothing was done", address=where)
+
+
+def refused(error: RedisError, where: str) -> StoreError:
     """The error for a command that the server refused."""
     # Servers repeat arguments in some messages, so only the code is quoted; the rest is in __cause__.
     code = code_of(error)
@@ -66,12 +81,12 @@ def refused(error: ResponseError, where: str) -> StoreError:
     return kind(f"Redis at {where} {what}", address=where, code=code, **facts)
 
 
-def code_of(error: ResponseError) -> str:
+def code_of(error: RedisError) -> str:
     """The first word of an error reply, also where the driver has cut it off."""
     names = {
         "OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM", "AskError": "ASK",
         "TryAgainError": "TRYAGAIN", "ClusterDownError": "CLUSTERDOWN", "MasterDownError": "MASTERDOWN",
-        "MovedError": "MOVED", "NoScriptError": "NOSCRIPT",
+        "MovedError": "MOVED", "NoScriptError": "NOSCRIPT", "ClusterError": "TRYAGAIN",
     }  # fmt: skip
     known = names.get(type(error).__name__)
     if known:

@@ -62,7 +62,7 @@ class ExpiryRegister:
     async def due(self, now: int) -> list[str]:
         """Up to DUE_ORGS orgs that may have expired rows."""
         found = await self._client.command(
-            ENDING_KEY, b"ZRANGE", ENDING_KEY, b"-inf", now, b"BYSCORE", b"LIMIT", 0, DUE_ORGS
+            ENDING_KEY, "ZRANGE", ENDING_KEY, b"-inf", now, "BYSCORE", "LIMIT", 0, DUE_ORGS
         )
         return [bytes(org).decode() for org in found]
 
@@ -71,7 +71,7 @@ class ExpiryRegister:
         each call does a part, so that no purge takes long."""
         key, began = b"mm:{" + ENDING_KEY + b"}:seen", time.monotonic()
         if not self._cursor:
-            last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
+            last = await self._client.command(ENDING_KEY, "ZSCORE", key, _SWEPT)
             if last is not None and time.time() - float(last) < SWEEP_SECONDS:
                 return
         now = b"%.3f" % time.time()
@@ -81,7 +81,7 @@ class ExpiryRegister:
                 # An expiry in the past makes the next purge visit the org.
                 await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
             if not self._cursor:
-                await self._client.command(ENDING_KEY, b"ZADD", key, now, _SWEPT)
+                await self._client.command(ENDING_KEY, "ZADD", key, now, _SWEPT)
                 return
             if time.monotonic() - began > SWEEP_PART_SECONDS:
                 return

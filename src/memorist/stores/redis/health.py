@@ -17,7 +17,7 @@ async def diagnose(client: Client, durability: str) -> dict[str, Any]:
     problems: list[str] = []
     nodes = []
     settings = dict(await checks.read_settings(client))
-    for name, info in await checks.read_info(client, b"everything"):
+    for name, info in await checks.read_info(client, "everything"):
         problems += checks.risks(name, settings.get(name), durability)
         nodes.append(_node(name, info, settings.get(name) or {}))
         if info.get("aof_last_write_status", "ok") != "ok" or info.get("rdb_last_bgsave_status", "ok") != "ok":
@@ -26,7 +26,7 @@ async def diagnose(client: Client, durability: str) -> dict[str, Any]:
     return {"store": "redis", "mode": mode, "durability": durability, "nodes": nodes, "problems": problems}
 
 
-def _node(name: str, info: dict[str, str], settings: dict[str, str]) -> dict[str, Any]:
+def _node(name: str, info: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
     product = "valkey" if "valkey_version" in info else "redis"
     return {
         "address": name,

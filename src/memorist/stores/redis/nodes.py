@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from redis.exceptions import ResponseError
 
 from ...errors import StoreError, StoreTimeout
 from ...runtime import Runtime
-from . import checks
 from .connection import Client
 from .urls import Address
 
 _POLL_SECONDS = 0.02
 _PATIENCE = 30_000
-_SETTINGS = (b"save",)
 
 
 class Server(msgspec.Struct):
@@ -23,23 +22,24 @@ class Server(msgspec.Struct):
 
     address: Address
     name: str
-    info: dict[str, str]
-    settings: dict[str, str] | None
+    info: dict[str, Any]
+    settings: dict[str, str]
+    """The settings this module asks for; empty where the server does not tell them."""
     primary: Address
 
     @property
     def appends(self) -> bool:
         """Whether it keeps an append-only file."""
-        return self.info.get("aof_enabled") == "1"
+        return self.info.get("aof_enabled") == 1
 
     @property
     def saves(self) -> bool:
         """Whether a snapshot file may exist: by its settings, or because it made or loaded one, as every replica
         does."""
-        if (self.settings or {}).get("save", "unknown") or self.address != self.primary:
+        if self.settings.get("save", "unknown") or self.address != self.primary:
             return True
-        loaded = not self.appends and self.info.get("rdb_last_load_keys_loaded", "0") != "0"
-        return loaded or self.info.get("rdb_saves", "0") != "0"
+        loaded = not self.appends and self.info.get("rdb_last_load_keys_loaded", 0) != 0
+        return bool(loaded or self.info.get("rdb_saves", 0))
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
@@ -63,7 +63,7 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
         found[address] = server
         replicas = _replicas(server.info)
         waiting += [(replica, primary) for replica in replicas]
-        if not replicas and address == primary and server.info.get("repl_backlog_histlen", "0") != "0":
+        if not replicas and address == primary and server.info.get("repl_backlog_histlen", 0) != 0:
             # A disconnected replica receives what it missed from the backlog later, and writes it to its files then.
             away.append(f"files of a replica of {server.name} (it is not connected)")
     return list(found.values()), away
@@ -72,23 +72,21 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
 async def _server(client: Client, address: Address, primary: Address) -> Server:
     if not client.reaches(address):
         raise StoreError("a replica of a server that is reached through a socket file")
-    info = await client.ask(address, b"INFO", b"all")
+    info = await client.ask(address, "INFO", "all")
     if isinstance(info, ResponseError):
         raise StoreError(f"Redis at {client.name(address)} does not tell what it does (INFO is not allowed)")
-    told = await client.ask(address, b"CONFIG", b"GET", *_SETTINGS)
-    settings = None if isinstance(told, ResponseError) else checks.pairs_of(told)
-    return Server(address, client.name(address), checks.parse_info(info), settings, primary)
+    settings = await client.ask(address, "CONFIG GET", "save")
+    return Server(address, client.name(address), info, {} if isinstance(settings, ResponseError) else settings, primary)
 
 
-def _replicas(info: dict[str, str]) -> list[Address]:
-    lines = [value for name, value in info.items() if name.startswith("slave") and name[5:].isdecimal()]
-    told = [dict(part.split("=", 1) for part in line.split(",")) for line in lines]
-    return [(parts["ip"], int(parts["port"])) for parts in told]
+def _replicas(info: dict[str, Any]) -> list[Address]:
+    replicas = [value for name, value in info.items() if name.startswith("slave") and name[5:].isdecimal()]
+    return [(replica["ip"], int(replica["port"])) for replica in replicas]
 
 
 async def until(
-    client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, str]], bool], complaint: str
-) -> dict[str, str]:
+    client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, Any]], bool], complaint: str
+) -> dict[str, Any]:
     """Poll a server's INFO until `ready` accepts it; StoreTimeout with `complaint` otherwise."""
     for _ in range(_PATIENCE):
         info = await info_of(client, server.address)
@@ -98,7 +96,7 @@ async def until(
     raise StoreTimeout(complaint, address=server.name)
 
 
-async def info_of(client: Client, address: Address) -> dict[str, str]:
+async def info_of(client: Client, address: Address) -> dict[str, Any]:
     """A server's INFO as pairs; empty if it refuses."""
-    reply = await client.ask(address, b"INFO", b"all")
-    return {} if isinstance(reply, ResponseError) else checks.parse_info(reply)
+    reply = await client.ask(address, "INFO", "all")
+    return {} if isinstance(reply, ResponseError) else reply

@@ -14,9 +14,9 @@ NEEDS = 1
 
 async def prepare(client: Client) -> None:
     """Record our schema version on a new server; raise SchemaError on one whose rows this version cannot read."""
-    found = await client.command(SCHEMA_KEY, b"GET", SCHEMA_KEY)
+    found = await client.command(SCHEMA_KEY, "GET", SCHEMA_KEY)
     if found is None:
-        await client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), b"NX")
+        await client.command(SCHEMA_KEY, "SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), "NX")
         return
     parts = bytes(found).split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):

@@ -7,6 +7,7 @@ are in Redis' own formats and are not read here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from redis.exceptions import ResponseError
 
@@ -17,7 +18,7 @@ from .connection import Client
 from .nodes import Server, info_of, servers_of, until
 
 _BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
-_LOGS = ((b"SLOWLOG", b"RESET"), *((b"COMMANDLOG", b"RESET", kind) for kind in (b"large-request", b"large-reply")))
+_LOGS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large-request", "large-reply")))
 
 
 async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
@@ -26,8 +27,8 @@ async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
     await _caught_up(client, runtime, servers)
     report = Scrubbed(left=away)
     for command, status, what, wanted in (
-        (b"BGREWRITEAOF", "aof_last_bgrewrite_status", "append-only file", [one for one in servers if one.appends]),
-        (b"BGSAVE", "rdb_last_bgsave_status", "snapshot", [one for one in servers if one.saves]),
+        ("BGREWRITEAOF", "aof_last_bgrewrite_status", "append-only file", [one for one in servers if one.appends]),
+        ("BGSAVE", "rdb_last_bgsave_status", "snapshot", [one for one in servers if one.saves]),
     ):
         for server in wanted:
             await _start(client, runtime, server, command)
@@ -52,7 +53,7 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
         reply = await client.ask(server.address, *reset)
         # COMMANDLOG is Valkey's; a server that does not know the command keeps no such log.
         if isinstance(reply, ResponseError) and "unknown command" not in str(reply).lower():
-            refused.append(b" ".join(reset).decode())
+            refused.append(" ".join(reset))
     left = [f"logs of {server.name} (this user is not allowed {', '.join(refused)})"] if refused else []
     return Scrubbed([] if refused else [f"slow log of {server.name}"], left)
 
@@ -64,13 +65,13 @@ async def _caught_up(client: Client, runtime: Runtime, servers: Sequence[Server]
             continue
         wanted = int((await info_of(client, server.primary)).get("master_repl_offset", 0))
 
-        def there(info: dict[str, str], wanted: int = wanted) -> bool:
+        def there(info: dict[str, Any], wanted: int = wanted) -> bool:
             return int(info.get("slave_repl_offset", 0)) >= wanted or info.get("master_link_status") != "up"
 
         await until(client, runtime, server, there, "a replica is far behind; deleted bytes may be left in its files")
 
 
-async def _start(client: Client, runtime: Runtime, server: Server, command: bytes) -> None:
+async def _start(client: Client, runtime: Runtime, server: Server, command: str) -> None:
     while True:
         await _idle(client, runtime, server)
         reply = await client.ask(server.address, command)
@@ -78,11 +79,11 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: byte
             return
         if "in progress" not in str(reply):
             raise StoreError(
-                f"Redis at {server.name} refused {command.decode()}; deleted bytes may be left", address=server.name
+                f"Redis at {server.name} refused {command}; deleted bytes may be left", address=server.name
             )
 
 
-async def _idle(client: Client, runtime: Runtime, server: Server) -> dict[str, str]:
+async def _idle(client: Client, runtime: Runtime, server: Server) -> dict[str, Any]:
     """Wait until a server is not writing files, and return its INFO then."""
     said = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
-    return await until(client, runtime, server, lambda info: all(info.get(name) != "1" for name in _BUSY), said)
+    return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), said)

@@ -23,7 +23,7 @@ from .connection import Client
 from .expiry_register import ExpiryRegister
 from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
 from .rows import Layout, layout, quoted
-from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES, Script
+from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES
 from .work_register import KEEP_SECONDS, WorkRegister
 
 PAGE_ROWS = 1000
@@ -102,8 +102,8 @@ class RedisStore:
 
     async def incarnation(self) -> str:
         """The run ids of the servers as one text; it changes after a restart or a failover."""
-        infos = await checks.read_info(self._client, b"server")
-        return " ".join(sorted(info.get("run_id", "") for _, info in infos))
+        infos = await checks.read_info(self._client, "server")
+        return " ".join(sorted(str(info.get("run_id", "")) for _, info in infos))
 
     async def open(self) -> None:
         """Connect, and check the schema and the servers' durability settings."""
@@ -122,7 +122,7 @@ class RedisStore:
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
         """The live row under a key."""
         kept, base = layout(kind), self._base(str(key[0]))
-        raw = await self._client.command(base, b"GET", base + kept.spec[0] + b":" + kept.member(key))
+        raw = await self._client.command(base, "GET", base + kept.spec[0] + b":" + kept.member(key))
         return None if raw is None else kept.decode(raw, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
@@ -135,7 +135,7 @@ class RedisStore:
             for start in range(0, len(places), PAGE_ROWS):
                 some = places[start : start + PAGE_ROWS]
                 names = [base + kept.spec[0] + b":" + kept.member(keys[number]) for number in some]
-                rows = await self._client.command(base, b"MGET", *names)
+                rows = await self._client.command(base, "MGET", *names)
                 for number, raw in zip(some, rows, strict=True):
                     out[number] = None if raw is None else kept.decode(raw, now)
         return out
@@ -210,9 +210,10 @@ class RedisStore:
             if found:
                 return found
         look = _claim_arguments(queue, owner, now, lease, 0, limit)
+        bases = [self._base(name) for name in orgs]
         due = [
             (bytes(rank), name)
-            for name, reply in zip(orgs, await self._everywhere(CLAIM, orgs, look), strict=True)
+            for name, reply in zip(orgs, await self._client.scripts(CLAIM, bases, look), strict=True)
             for rank in reply
         ]
         await self._leave(set(orgs) - {name for _, name in due})
@@ -227,7 +228,7 @@ class RedisStore:
         if time.monotonic() - self._left < LEAVE_SECONDS:
             return
         self._left = time.monotonic()
-        asked = [(self._base(org), [b"EXISTS", self._base(org) + b"@jobs"]) for org in sorted(quiet)]
+        asked = [(self._base(org), ["EXISTS", self._base(org) + b"@jobs"]) for org in sorted(quiet)]
         there = await self._client.many(asked)
         await self._work.done([org for org, found in zip(sorted(quiet), there, strict=True) if not found])
 
@@ -283,8 +284,8 @@ class RedisStore:
             await self._client.script(USE_INDEXES, base, [*kept.spec, len(kept.indexes)], write=True)
             self._indexes_said.add((org, kept.name))
         waiting = base + b"~" + kept.name.encode()
-        while members := await self._client.command(base, b"ZRANGE", waiting, 0, PAGE_ROWS - 1):
-            rows = await self._client.command(base, b"MGET", *[base + kept.spec[0] + b":" + one for one in members])
+        while members := await self._client.command(base, "ZRANGE", waiting, 0, PAGE_ROWS - 1):
+            rows = await self._client.command(base, "MGET", *[base + kept.spec[0] + b":" + one for one in members])
             args: list[Any] = list(kept.spec)
             for member, raw in zip(members, rows, strict=True):
                 digest = b"" if raw is None else sha1(raw, usedforsecurity=False).hexdigest()
@@ -331,10 +332,10 @@ class RedisStore:
     ) -> tuple[int, list[str]]:
         """The next cursor and the holders among one page of all orgs: one reply of a million names would hold up
         everyone else."""
-        following, members = await self._client.command(ORGS_KEY, b"SSCAN", ORGS_KEY, cursor, b"COUNT", LOOK_ORGS)
+        following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", LOOK_ORGS)
         names = sorted(bytes(member).decode() for member in members)
         bases = [self._base(name) for name in names]
-        asked = [(base, [b"EXISTS", *[base + mark + table for table in tables]]) for base in bases]
+        asked = [(base, ["EXISTS", *[base + mark + table for table in tables]]) for base in bases]
         there = await self._client.many(asked)
         empty = [name for name, found in zip(names, there, strict=True) if not found]
         if retire and empty:
@@ -348,7 +349,7 @@ class RedisStore:
             return
         try:
             # First cancel a note that the org is empty; retire.lua then starts its waiting period again.
-            note, enter = (EMPTY_KEY, [b"ZREM", EMPTY_KEY, org]), (ORGS_KEY, [b"SADD", ORGS_KEY, org])
+            note, enter = (EMPTY_KEY, ["ZREM", EMPTY_KEY, org]), (ORGS_KEY, ["SADD", ORGS_KEY, org])
             await self._client.many([note, enter])
             if len(self._registered) > 100_000:
                 self._registered.clear()
@@ -364,16 +365,6 @@ class RedisStore:
         base, kept = self._base(org), layout(Job)
         call = _claim_arguments(queue, owner, now, lease, limit, limit)
         return [kept.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
-
-    async def _everywhere(self, script: Script, orgs: Sequence[str], args: list[Any]) -> list[Any]:
-        """Run a reading script on several orgs, in one round trip per server."""
-        bases = [self._base(org) for org in orgs]
-        replies = await self._client.many([(base, [b"EVALSHA", script.digest, b"1", base, *args]) for base in bases])
-        out = []
-        for base, reply in zip(bases, replies, strict=True):
-            unknown = isinstance(reply, Exception)
-            out.append(await self._client.script(script, base, args, write=False) if unknown else reply)
-        return out
 
     async def _verify(self, report: dict[str, Any]) -> None:
         rows: dict[str, int] = {}

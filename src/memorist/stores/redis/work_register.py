@@ -44,7 +44,7 @@ class WorkRegister:
         if time.monotonic() - self._entered.get(org, -ENTER_SECONDS) < ENTER_SECONDS:
             return
         try:
-            await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, b"%.3f" % time.time(), org)
+            await self._client.command(WORK_KEY, "ZADD", WORK_KEY, b"%.3f" % time.time(), org)
         except StoreError as full:
             # A server out of memory still accepts batches that delete, which may write a job; the sweep finds it.
             if full.facts.get("code") != "OOM":
@@ -56,7 +56,7 @@ class WorkRegister:
 
     async def orgs(self) -> list[str]:
         """The orgs that may have jobs."""
-        found = await self._client.command(WORK_KEY, b"ZRANGE", WORK_KEY, 0, -1)
+        found = await self._client.command(WORK_KEY, "ZRANGE", WORK_KEY, 0, -1)
         stale = self._swept is not None and time.monotonic() - self._swept > SWEEP_SECONDS
         if stale or self._cursor or _SWEPT not in found:
             found = [*found, *(org.encode() for org in await self._sweep())]
@@ -72,7 +72,7 @@ class WorkRegister:
             entered += [b"+inf", _SWEPT]
             self._swept = time.monotonic()
         if entered:
-            await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, *entered)
+            await self._client.command(WORK_KEY, "ZADD", WORK_KEY, *entered)
         return found
 
     async def done(self, orgs: Sequence[str]) -> None:
