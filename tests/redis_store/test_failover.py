@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from memorist.errors import UnknownOutcome, UsageError
+from memorist.errors import StoreUnavailable, UnknownOutcome, UsageError
 from memorist.loop_runtime import AsyncRuntime
 from memorist.messages.message import Message
 from memorist.records import Thread
@@ -118,25 +118,74 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
-def test_a_primary_that_came_back_as_a_replica_is_not_asked(blocking: bool) -> None:
+def test_a_primary_that_was_demoted_is_not_asked(blocking: bool) -> None:
     service = SentinelService(patience_ms=60_000)
+    runner = asyncio.Runner()
     try:
-        store = opened(service.url)
-        run_blocking(store.apply([Put(thread("o"))], now=NOW))
-        primary, replica = service.primary(), next(port for port in service.nodes if port != service.primary())
         runtime: Any = BlockingRuntime() if blocking else AsyncRuntime()
-        runner = asyncio.Runner()
         run: Any = run_blocking if blocking else runner.run
         late = RedisStore(service.url, runtime=runtime, on_risk="ignore", timeout=10.0)
-        # As a process that still has the address of the primary before.
-        late._client._first, late._client._sought = ("127.0.0.1", replica), True
-        assert run(late.get(Thread, ("o", "t"), now=NOW)) is not None
-        assert late._client._first == ("127.0.0.1", primary)
+        run(late.apply([Put(thread("o"))], now=NOW))
+        before = service.primary()
+        with service.sentinels[0].client() as client:
+            client.execute_command("SENTINEL", "FAILOVER", service.service)
+        wait_until(lambda: service.primary() != before and service._knows_all())
+        store = opened(service.url)
+        # The replica that the old primary becomes is busy with its first copy for a while.
+        wait_until(lambda: _appended(store, "m1"))
+        assert texts(store, "o") == ["m1"]
+        rows = run(late.scan(Scan(Message, ("o", "t")), now=NOW))
+        assert [row.text for row in rows] == ["m1"]
+        run(late.apply([one("o", "m2", "other")], now=NOW))
+        assert texts(store, "o") == ["m1", "m2"]
         run(late.close())
-        runner.close()
         run_blocking(store.close())
     finally:
+        runner.close()
         service.stop()
+
+
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
+def test_a_replica_that_the_sentinels_still_take_for_the_primary_is_not_asked(blocking: bool) -> None:
+    service = SentinelService(patience_ms=60_000)
+    runner = asyncio.Runner()
+    try:
+        runtime: Any = BlockingRuntime() if blocking else AsyncRuntime()
+        run: Any = run_blocking if blocking else runner.run
+        late = RedisStore(service.url, runtime=runtime, on_risk="ignore", timeout=10.0)
+        replica = next(port for port in service.nodes if port != service.primary())
+
+        async def check() -> None:
+            clients = late._client._here()
+            manager = clients.main.connection_pool.sentinel_manager
+            discover = manager.discover_master
+            # Sentinels that have not heard of it yet; a real one is in this state for less than a second.
+            manager.discover_master = lambda name: _answer(("127.0.0.1", replica), blocking)
+            with pytest.raises(StoreUnavailable):
+                await late.get(Thread, ("o", "t"), now=NOW)
+            manager.discover_master = discover
+            assert await late.get(Thread, ("o", "t"), now=NOW) is None
+            await late.close()
+
+        run(check())
+    finally:
+        runner.close()
+        service.stop()
+
+
+def _answer(address: tuple[str, int], blocking: bool) -> Any:
+    async def later() -> tuple[str, int]:
+        return address
+
+    return address if blocking else later()
+
+
+def _appended(store: RedisStore, text: str) -> bool:
+    try:
+        run_blocking(store.apply([one("o", text, text)], now=NOW))
+    except (StoreUnavailable, UnknownOutcome):
+        return False
+    return True
 
 
 def test_a_server_that_is_made_a_replica_during_a_write_does_not_say_that_nothing_was_done() -> None:
