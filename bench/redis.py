@@ -77,7 +77,7 @@ class Floor:
         )
 
     def put(self, change: Any) -> None:
-        self.driver.evalsha(APPLY.digest.decode(), 1, self.base, *arguments([change], now(), 1000))
+        self.driver.evalsha(APPLY.digest.decode(), 1, self.base, *arguments([change], now(), 1000, {}))
 
     def prepare(self, count: int) -> None:
         at = to_datetime(now())
@@ -85,15 +85,20 @@ class Floor:
             Message(org=ORG, thread="bare", role="user", content=f"{n} {TEXT[:295]}", created_at=at, tokens=60)
             for n in range(count)
         )
-        self.prepared = [arguments([Append(ORG, "bare", (message,), at)], now(), 1000) for message in made]
+        self.prepared = [arguments([Append(ORG, "bare", (message,), at)], now(), 1000, {}) for message in made]
 
     def prepare_like(self, args: list[Any], count: int) -> None:
         """The very arguments that Memory sent, each with a text of its own."""
-        old = args[11]
-        self.prepared = [[*args[:11], old.replace(TEXT[:8].encode(), b"%08d" % n), *args[12:]] for n in range(count)]
+        text = TEXT[:8].encode()
+        number = next(n for n, part in enumerate(args) if isinstance(part, bytes) and text in part)
+        head, body, tail = args[:number], args[number], args[number + 1 :]
+        self.prepared = [[*head, body.replace(text, b"%08d" % n), *tail] for n in range(count)]
 
     def append(self, number: int) -> None:
-        self.driver.evalsha(APPLY.digest.decode(), 1, self.base, *self.prepared[number])
+        self.evaluate(self.prepared[number])
+
+    def evaluate(self, args: list[Any]) -> None:
+        self.driver.evalsha(APPLY.digest.decode(), 1, self.base, *args)
 
     def recent(self, number: int) -> None:
         low, high = bounds(("ours",), None, None, None)
@@ -123,9 +128,9 @@ def sent_by(store: RedisStore, work: Callable[[], Any]) -> list[Any]:
     seen: list[Any] = []
     commit = store._commit
 
-    async def spy(base: bytes, args: list[Any], *, repeatable: bool) -> Any:
+    async def spy(base: bytes, args: list[Any], *, again: bool) -> Any:
         seen.append(args)
-        return await commit(base, args, repeatable=repeatable)
+        return await commit(base, args, again=again)
 
     store._commit = spy  # type: ignore[method-assign]
     work()
@@ -172,6 +177,13 @@ def measure(url: str, count: int) -> list[tuple[str, float, float, float]]:
     counted(f"last 20 of {count:,}, Memory", lambda n: memory.threads.recent("ours", 20), floor.recent, 2000)
     for number in range(1000):
         memory.facts.set("global", f"k{number}", {"n": number, "text": TEXT[:100]})
+    put = sent_by(store, lambda: memory.facts.set("global", "bare", {"n": 1, "text": TEXT[:100]}))
+    counted(
+        "set a fact, Memory",
+        lambda n: memory.facts.set("global", f"k{n % 1000}", {"n": n, "text": TEXT[:100]}),
+        lambda n: floor.evaluate(put),
+        2000,
+    )
     counted("get a fact, Memory", lambda n: memory.facts.get("global", f"k{n % 1000}"), floor.get, 5000)
     memory.close()
     return out

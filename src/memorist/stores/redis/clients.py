@@ -1,8 +1,7 @@
 """Builds redis-py's clients, blocking or asyncio: for one server, for the primary that Sentinels name, for a Cluster.
 
 redis-py's own retries are off: repeated after a lost reply, a write would be done twice. Its connections are extended
-in one point only: an error raised while connecting is marked, so that a caller can tell "nothing was sent" from "the
-reply was lost".
+in one point: an error raised while connecting is marked, so that "nothing was sent" differs from "the reply was lost".
 """
 
 from __future__ import annotations
@@ -12,31 +11,15 @@ import select
 from collections.abc import Callable
 from typing import Any
 
-from redis.asyncio.client import Redis as AsyncRedis
-from redis.asyncio.cluster import ClusterNode as AsyncClusterNode
-from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
-from redis.asyncio.connection import BlockingConnectionPool as AsyncPool
-from redis.asyncio.connection import Connection as AsyncConnection
-from redis.asyncio.connection import SSLConnection as AsyncSSLConnection
-from redis.asyncio.connection import parse_url as parse_async_url
+import redis.asyncio.cluster
+import redis.asyncio.sentinel
+import redis.cluster
+import redis.sentinel
 from redis.asyncio.retry import Retry as AsyncRetry
-from redis.asyncio.sentinel import Sentinel as AsyncSentinel
-from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
-from redis.asyncio.sentinel import SentinelManagedConnection as AsyncSentinelConnection
-from redis.asyncio.sentinel import SentinelManagedSSLConnection as AsyncSentinelSSLConnection
 from redis.backoff import NoBackoff
-from redis.client import Redis
-from redis.cluster import ClusterNode, RedisCluster
-from redis.connection import Connection, ConnectionPool, SSLConnection, parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoPermissionError, RedisError
 from redis.retry import Retry
-from redis.sentinel import (
-    Sentinel,
-    SentinelConnectionPool,
-    SentinelManagedConnection,
-    SentinelManagedSSLConnection,
-)
 
 from ...errors import UsageError
 from .urls import Address, Servers
@@ -44,6 +27,10 @@ from .urls import Address, Servers
 _UNLIMITED = 2**31
 _FOR_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry")
 """The settings that connections to Sentinels share with those to the servers: all but user, password and database."""
+
+
+class _AsyncSentinelPool(redis.asyncio.sentinel.SentinelConnectionPool, redis.asyncio.BlockingConnectionPool):
+    """A pool that asks the Sentinels, and whose callers wait for a connection while all are in use."""
 
 
 class Factory:
@@ -59,74 +46,72 @@ class Factory:
         connections: int,
         on_connect: Callable[[], None],
     ) -> None:
-        self._servers = servers
-        self._blocking = blocking
-        self._connections = connections
-        settings = _parse(servers.plain, blocking)
-        base = settings.pop("connection_class", Connection if blocking else AsyncConnection)
-        _check_options(base, settings)
+        self._servers, self._on_connect = servers, on_connect
+        # The two halves of redis-py have the same names.
+        self._driver: Any = redis if blocking else redis.asyncio
+        self._extend = _extend if blocking else _extend_async
+        self._check_role: Any = _check_role if blocking else _check_role_async
+        settings = self._parse(servers.plain)
+        self._base = settings.pop("connection_class", self._driver.Connection)
+        self.path: str | None = settings.get("path")
+        self.address: Address = (settings.get("host", "localhost"), int(settings.get("port", 6379)))
+        if servers.cluster and settings.pop("db", 0):
+            raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
         defaults = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
         retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
         self._settings: dict[str, Any] = {**defaults, **settings, "retry": retry, "decode_responses": False}
-        if servers.cluster and settings.get("db"):
-            raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
-        self.path: str | None = settings.get("path")
-        self.address: Address = (settings.get("host", "localhost"), int(settings.get("port", 6379)))
-        self._extend = _extend if blocking else _extend_async
-        self._base, self._on_connect = base, on_connect
+        if blocking:
+            self._pool_types: tuple[Any, Any] = redis.ConnectionPool, redis.sentinel.SentinelConnectionPool
+            self._limits: dict[str, Any] = {"max_connections": _UNLIMITED}
+        else:
+            self._pool_types = redis.asyncio.BlockingConnectionPool, _AsyncSentinelPool
+            self._limits = {"max_connections": connections, "timeout": None}
 
     def client(self, address: Address | None = None) -> Any:
         """A client of the server that the URL names, or of the one at an address."""
-        settings = dict(self._settings)
+        settings = {**self._settings, **self._limits, "connection_class": self._extend(self._base, self._on_connect)}
         if address is not None:
             settings["host"], settings["port"] = address
-        return self._client_of(ConnectionPool if self._blocking else AsyncPool, self._base, settings)
+        return self._driver.Redis(connection_pool=self._pool_types[0](**settings))
 
     def sentinel_client(self) -> tuple[Any, list[Any]]:
-        """A client of the primary of a service, which asks the Sentinels before each connection; and theirs."""
+        """A client of the primary of a service, which asks the Sentinels before each connection, and their clients."""
         shared = {name: self._settings[name] for name in _FOR_SENTINELS}
-        manager: Any = (Sentinel if self._blocking else AsyncSentinel)(self._servers.seeds, sentinel_kwargs=shared)
-        settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
-        settings["redis_connect_func"] = _check_role if self._blocking else _check_role_async
-        pool_type = SentinelConnectionPool if self._blocking else _AsyncSentinelPool
-        base = _SENTINEL_CLASSES[self._base]
-        return self._client_of(pool_type, base, settings, self._servers.service, manager), list(manager.sentinels)
+        manager = self._driver.Sentinel(self._servers.seeds, sentinel_kwargs=shared)
+        sort = "SSL" if issubclass(self._base, self._driver.SSLConnection) else ""
+        base = getattr(self._driver.sentinel, f"SentinelManaged{sort}Connection")
+        settings = {**self._settings, **self._limits, "connection_class": self._extend(base, self._on_connect)}
+        for name in ("host", "port"):
+            settings.pop(name, None)
+        pool = self._pool_types[1](self._servers.service, manager, redis_connect_func=self._check_role, **settings)
+        return self._driver.Redis(connection_pool=pool), list(manager.sentinels)
 
     def cluster_client(self) -> Any:
         """A client of the whole Cluster. The blocking one connects at once."""
-        node: Any = ClusterNode if self._blocking else AsyncClusterNode
-        options = {name: value for name, value in self._settings.items() if name not in ("db", "host", "port")}
-        if issubclass(self._base, SSLConnection | AsyncSSLConnection):
-            options["ssl"] = True
-        # With its `reinitialize_steps` redis-py would close the connections under other calls after some redirections.
-        cluster: Any = RedisCluster if self._blocking else AsyncRedisCluster
-        return cluster(
-            startup_nodes=[node(*seed) for seed in self._servers.seeds],
+        settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
+        return self._driver.RedisCluster(
+            startup_nodes=[self._driver.cluster.ClusterNode(*seed) for seed in self._servers.seeds],
+            # After some redirections redis-py would otherwise close connections that other calls use.
             reinitialize_steps=0,
             max_connections=_UNLIMITED,
-            **options,
+            ssl=issubclass(self._base, self._driver.SSLConnection),
+            **settings,
         )
 
-    def _client_of(self, pool_type: Any, base: Any, settings: dict[str, Any], *origin: Any) -> Any:
-        settings["connection_class"] = self._extend(base, self._on_connect)
-        if self._blocking:
-            return Redis(connection_pool=pool_type(*origin, max_connections=_UNLIMITED, **settings))
-        # Further callers wait for a connection, however long; each call has its own time limit.
-        return AsyncRedis(
-            connection_pool=pool_type(*origin, max_connections=self._connections, timeout=None, **settings)
-        )
-
-
-class _AsyncSentinelPool(AsyncSentinelPool, AsyncPool):
-    """A pool that asks the Sentinels, and whose callers wait for a connection when all are in use."""
-
-
-_SENTINEL_CLASSES = {
-    Connection: SentinelManagedConnection,
-    SSLConnection: SentinelManagedSSLConnection,
-    AsyncConnection: AsyncSentinelConnection,
-    AsyncSSLConnection: AsyncSentinelSSLConnection,
-}
+    def _parse(self, url: str) -> dict[str, Any]:
+        try:
+            settings = dict(self._driver.connection.parse_url(url))
+        except (ValueError, TypeError):
+            # The driver's own message may quote the URL, password included.
+            raise UsageError("this Redis URL cannot be read; write it like redis://user:password@host:6379/0") from None
+        options = {name: value for name, value in settings.items() if name != "connection_class"}
+        try:
+            # Refuse unknown options now; the driver would complain only on the first connect.
+            settings.get("connection_class", self._driver.Connection)(**options)
+        except TypeError as error:
+            option = str(error).partition("'")[2].partition("'")[0]
+            raise UsageError(f"unknown option {option[:40]!r} in the Redis URL") from None
+        return settings
 
 
 def _extend(base: Any, on_connect: Callable[[], None]) -> Any:
@@ -134,20 +119,13 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> Any:
 
     class Marked(base):  # type: ignore[misc]
         def connect(self) -> None:
-            try:
+            with _marking():
                 super().connect()
-            except (RedisError, OSError) as error:
-                _mark_unsent(error)
-                raise
 
         def connect_check_health(self, *args: Any, **options: Any) -> None:
-            was_connected = self.is_connected
-            try:
-                super().connect_check_health(*args, **options)
-            except (RedisError, OSError) as error:
-                _mark_unsent(error)
-                raise
-            if not was_connected:
+            if not self.is_connected:
+                with _marking():
+                    super().connect_check_health(*args, **options)
                 on_connect()
 
     return Marked
@@ -158,20 +136,13 @@ def _extend_async(base: Any, on_connect: Callable[[], None]) -> Any:
 
     class Marked(base):  # type: ignore[misc]
         async def connect(self) -> None:
-            try:
+            with _marking():
                 await super().connect()
-            except (RedisError, OSError) as error:
-                _mark_unsent(error)
-                raise
 
         async def connect_check_health(self, *args: Any, **options: Any) -> None:
-            was_connected = self.is_connected
-            try:
-                await super().connect_check_health(*args, **options)
-            except (RedisError, OSError) as error:
-                _mark_unsent(error)
-                raise
-            if not was_connected:
+            if not self.is_connected:
+                with _marking():
+                    await super().connect_check_health(*args, **options)
                 on_connect()
 
         async def can_read(self) -> bool:
@@ -182,8 +153,15 @@ def _extend_async(base: Any, on_connect: Callable[[], None]) -> Any:
     return Marked
 
 
-def _mark_unsent(error: Any) -> None:
-    error.before_sending = True
+class _marking:  # a context manager, used like a function on each call
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, error_type: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, RedisError | OSError):
+            error.before_sending = True  # type: ignore[union-attr]
 
 
 def _is_readable(fd: int) -> bool:
@@ -216,21 +194,3 @@ async def _check_role_async(connection: Any) -> None:
 def _refuse_replica(role: Any) -> None:
     if bytes(role[0]) != b"master":
         raise RedisConnectionError("the server is a replica now")
-
-
-def _parse(url: str, blocking: bool) -> dict[str, Any]:
-    parse: Any = parse_url if blocking else parse_async_url
-    try:
-        return dict(parse(url))
-    except (ValueError, TypeError):
-        # The driver's own message may quote the URL, password included.
-        raise UsageError("this Redis URL cannot be read; write it like redis://user:password@host:6379/0") from None
-
-
-def _check_options(base: Any, settings: dict[str, Any]) -> None:
-    """Refuse unknown options of the URL now; the driver would complain only on the first connect."""
-    try:
-        base(**settings)
-    except TypeError as error:
-        option = str(error).partition("'")[2].partition("'")[0]
-        raise UsageError(f"unknown option {option[:40]!r} in the Redis URL") from None

@@ -6,15 +6,10 @@ it. With `memorist_replicas=N` in the URL a write is acknowledged once so many r
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import itertools
-import os
-import threading
 import time
-import warnings
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Sequence
+from typing import Any
 
 from redis.exceptions import (
     AskError,
@@ -33,48 +28,25 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from ...errors import UnknownOutcome, UsageError
 from ...runtime import Runtime
+from ..homes import Homes
 from . import errors
 from .clients import Factory
 from .scripts import Script
 from .urls import Address, parse_url
 
-T = TypeVar("T")
 _FAILURES = (RedisError, RedisClusterException, OSError)
 _REDIRECTIONS = (MovedError, AskError, TryAgainError, ClusterDownError, ClusterError)
 _REDIRECTION_PAUSE_SECONDS = 0.1
-_abandoned: list[object] = []
-"""Clients inherited through a fork; the child keeps them referenced, unused and open.
-
-Parent and child share the epoll instance of the parent's loop: closing a connection in the child would unregister its
-socket there, and the parent would wait for its reply forever.
-"""
-_closing: set[Any] = set()
-"""Tasks that close connections in other threads; an event loop keeps only weak references to its tasks."""
-_collecting = threading.Lock()
 
 
 class _Clients:
-    """redis-py's clients of one process and event loop, and how many calls use them."""
+    """redis-py's clients of one process and event loop."""
 
-    def __init__(self, home: Any, main: Any, sentinels: Sequence[Any] = ()) -> None:
-        self.home = home
+    def __init__(self, main: Any, sentinels: Sequence[Any] = ()) -> None:
         self.main = main
         self.sentinels = sentinels
         self.nodes: dict[Address, Any] = {}
         """Clients of single servers, by their address."""
-        self.calls = 0
-        self._lock = threading.Lock()
-
-    def enter(self) -> None:
-        """Count a call."""
-        with self._lock:
-            self.calls += 1
-
-    def leave(self) -> bool:
-        """End a call; whether it was the last."""
-        with self._lock:
-            self.calls -= 1
-            return self.calls == 0
 
 
 class _Attempt:
@@ -82,9 +54,11 @@ class _Attempt:
 
     __slots__ = ("address", "deadline", "follow", "is_last", "is_script", "key", "write")
 
-    def __init__(self, key: bytes, *, is_script: bool, write: bool, deadline: float) -> None:
-        self.key, self.is_script, self.write, self.deadline = key, is_script, write, deadline
+    def __init__(self, key: bytes, is_script: bool = False, write: bool = False) -> None:
+        self.key, self.is_script, self.write = key, is_script, write
         self.address: Address | None = None
+        self.deadline: float | None = None
+        """When to stop waiting for keys that are moved; set by the first redirection."""
         self.follow = False
         """Whether redis-py's Cluster client sends it, which follows redirections."""
         self.is_last = False
@@ -108,8 +82,7 @@ class Client:
             connections=connections,
             on_connect=self._count_connection,
         )
-        self._homes: dict[Any, _Clients] = {}
-        self._closed = False
+        self._homes = Homes(runtime, self._make, self._dispose)
         self._numbers = itertools.count(1)
         self.connections_made = 0
         """Changes with every new connection. The tiered store compares it to notice that a server may have
@@ -122,17 +95,17 @@ class Client:
     async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
         """Run a script by its digest, or by its text where the server does not know it yet."""
         try:
-            return await self._send(key, ("EVALSHA", script.digest, 1, key, *args), is_script=True, write=write)
+            return await self._send(("EVALSHA", script.digest, 1, key, *args), _Attempt(key, True, write))
         except NoScriptError:
-            return await self._send(key, ("EVAL", script.text, 1, key, *args), is_script=True, write=write)
+            return await self._send(("EVAL", script.text, 1, key, *args), _Attempt(key, True, write))
 
     async def command(self, key: bytes, *command: Any) -> Any:
         """The reply to an idempotent command; it is sent once more if the connection breaks."""
-        return await self._send(key, command)
+        return await self._send(command, _Attempt(key))
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
         """Replies to idempotent commands on several keys, in one round trip per server that owns some of them."""
-        replies = await self._using(lambda clients: self._pipeline(clients, commands))
+        replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
         return [
             await self.command(key, *command) if isinstance(reply, Exception) else reply
             for (key, command), reply in zip(commands, replies, strict=True)
@@ -141,7 +114,7 @@ class Client:
     async def scripts(self, script: Script, keys: Sequence[bytes], args: Sequence[Any]) -> list[Any]:
         """Run a script that changes nothing on several keys, in one round trip per server."""
         commands = [(key, ("EVALSHA", script.digest, 1, key, *args)) for key in keys]
-        replies = await self._using(lambda clients: self._pipeline(clients, commands))
+        replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
         return [
             await self.script(script, key, args, write=False) if isinstance(reply, Exception) else reply
             for key, reply in zip(keys, replies, strict=True)
@@ -154,7 +127,7 @@ class Client:
     async def ask(self, address: Address, *command: Any) -> Any:
         """The reply of one server, or its refusal."""
         try:
-            return await self._using(lambda clients: self._execute(self._node(clients, address), command))
+            return await self._homes.use(lambda clients: self._execute(self._node(clients, address), command))
         except ResponseError as refusal:
             return refusal
         except _FAILURES as error:
@@ -163,7 +136,7 @@ class Client:
     async def servers(self) -> list[Address]:
         """The primaries that hold data."""
         try:
-            return await self._using(self._primaries)
+            return await self._homes.use(self._primaries)
         except _FAILURES as error:
             raise errors.broken(error, self.name(), write=False) from error
 
@@ -180,55 +153,20 @@ class Client:
 
     def open(self) -> None:
         """Keep connections again, after `close`."""
-        self._closed = False
+        self._homes.open()
 
     async def close(self) -> None:
         """Close every connection made here. A call under way finishes, and then closes what it used."""
-        self._closed = True
-        self._collect_ended()
-        here = self._runtime.home()
-        for home, clients in list(self._homes.items()):
-            if home != here:
-                self._close_elsewhere(clients)
-            elif clients.calls == 0:
-                await self._close(clients)
+        await self._homes.close()
 
     # -- clients
 
-    async def _using(self, work: Callable[[_Clients], Awaitable[T]]) -> T:
-        """Do something with the clients of this process and event loop."""
-        clients = self._here()
-        clients.enter()
-        try:
-            # When a cancellation coincides with a timeout, the driver swallows it or turns it into an error of its own.
-            with self._runtime.cancellable():
-                return await work(clients)
-        finally:
-            if clients.leave() and self._closed:
-                await self._close(clients)
-
-    def _here(self) -> _Clients:
-        home = self._runtime.home()
-        clients = self._homes.get(home)
-        if clients is None:
-            self._collect_ended()
-            fresh = self._make(home)
-            clients = self._homes.setdefault(home, fresh)
-            if clients is not fresh and self.cluster:
-                fresh.main.close()  # another thread was faster, and the blocking client of a Cluster connects at once
-        return clients
-
-    def _make(self, home: Any) -> _Clients:
+    def _make(self) -> _Clients:
         if self.cluster:
-            return _Clients(home, self._factory.cluster_client())
-        if self.service is not None:
-            return _Clients(home, *self._factory.sentinel_client())
-        return _Clients(home, self._factory.client())
+            return _Clients(self._factory.cluster_client())
+        return _Clients(*self._factory.sentinel_client()) if self.service else _Clients(self._factory.client())
 
-    async def _close(self, clients: _Clients) -> None:
-        # Whoever comes now gets new clients, and never a connection that is being closed.
-        if self._homes.get(clients.home) is clients:
-            del self._homes[clients.home]
+    async def _dispose(self, clients: _Clients) -> None:
         singles = [*clients.sentinels, *clients.nodes.values()]
         if not self.cluster:
             singles.append(clients.main)
@@ -242,67 +180,37 @@ class Client:
         for client in singles:
             await self._result(client.connection_pool.disconnect())
 
-    def _close_elsewhere(self, clients: _Clients) -> None:
-        """Close the connections of an event loop in another thread, over there."""
-        _, loop = clients.home
-
-        async def close() -> None:
-            if clients.calls == 0:
-                await self._close(clients)
-
-        def start() -> None:
-            task = loop.create_task(close())
-            _closing.add(task)
-            task.add_done_callback(_closing.discard)
-
-        # The loop may end right now, and its connections with it.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(start)
-
-    def _collect_ended(self) -> None:
-        """Let go of the clients of another process, and of event loops that have ended."""
-        ended: list[Any] = []
-        for home in list(self._homes):
-            pid = home if self._runtime.blocking else home[0]
-            if pid != os.getpid():
-                _abandoned.append(self._homes.pop(home, None))
-            elif not self._runtime.blocking and home[1].is_closed():
-                ended.append(self._homes.pop(home, None))
-        if ended:
-            # Nothing can be awaited on a loop that has ended: collecting the connections closes their sockets. redis-py
-            # complains of that to the running loop, so it is done in a thread that has none.
-            collector = threading.Thread(target=_collect, args=(ended,), name="memorist-collector")
-            collector.start()
-            collector.join()
-
     def _count_connection(self) -> None:
         # No number comes twice, so that threads which connect at the same time do not hide each other's change.
         self.connections_made = next(self._numbers)
 
     # -- sending
 
-    async def _send(self, key: bytes, command: Sequence[Any], *, is_script: bool = False, write: bool = False) -> Any:
-        """The reply of the server that owns `key`."""
-        attempt = _Attempt(key, is_script=is_script, write=write, deadline=time.monotonic() + self._timeout)
+    async def _send(self, command: Sequence[Any], attempt: _Attempt) -> Any:
+        """The reply of the server that owns a key."""
+
+        def send(clients: _Clients) -> Awaitable[Any]:
+            return self._send_once(clients, attempt, command)
+
         while True:
             try:
-                return await self._using(lambda clients: self._send_once(clients, attempt, command))
+                return await self._homes.use(send)
             except NoScriptError:
                 raise
             except _FAILURES as error:
                 await self._consider(error, attempt)
 
     async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[Any]) -> Any:
-        if attempt.follow:
-            return await self._execute(clients.main, command)
-        owner = await self._owner(clients, attempt)
+        client = clients.main if not self.cluster or attempt.follow else await self._owner(clients, attempt)
         if not attempt.write or not self.replicas:
-            return await self._execute(owner, command)
+            self.round_trips += 1
+            reply = client.execute_command(*command)
+            return reply if self._runtime.blocking else await reply
         # WAIT counts the replicas that have what was written over its own connection.
-        reply, replicas = await self._execute_many(owner, [command, ("WAIT", self.replicas, self._wait_ms)])
+        reply, replicas = await self._execute_many(client, [command, ("WAIT", self.replicas, self._wait_ms)])
         if isinstance(reply, Exception):
             raise reply
-        self._check_replicas(replicas, self.name(attempt.address))
+        self._check_replicas(replicas, self._where(attempt))
         return reply
 
     def _check_replicas(self, replicas: Any, where: str) -> None:
@@ -323,7 +231,7 @@ class Client:
 
     async def _consider(self, error: Any, attempt: _Attempt) -> None:
         """Return if the command is to be sent again; otherwise raise what the caller sees."""
-        where = self.name(attempt.address)
+        where = self._where(attempt)
         if isinstance(error, _REDIRECTIONS):
             if not self.cluster:
                 raise UsageError("this server is part of a Redis Cluster; use redis+cluster://…") from error
@@ -342,39 +250,36 @@ class Client:
         if isinstance(error, AskError) and not attempt.is_script:
             attempt.follow = True
             return
+        if attempt.deadline is None:
+            attempt.deadline = time.monotonic() + self._timeout
         if time.monotonic() > attempt.deadline:
             raise errors.refused(error, where) from error
         if not isinstance(error, MovedError):
             await self._runtime.sleep(_REDIRECTION_PAUSE_SECONDS)
         attempt.follow = False
-        await self._has_new_owner(attempt)
+        await self._refresh()
 
     async def _may_repeat(self, error: Any, attempt: _Attempt) -> bool:
         """Whether sending again is safe, and may help."""
-        if errors.was_sent(error):
-            if attempt.write or isinstance(error, RedisTimeoutError):
-                return False
-            if self.cluster:
-                await self._has_new_owner(attempt)
-            return True
+        sent = errors.was_sent(error)
+        if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
+            return False
         if self.cluster:
-            return await self._has_new_owner(attempt)
+            return await self._refresh()
         # redis-py has closed its connection to a primary that was demoted, and asks the Sentinels for the new one.
-        return isinstance(error.__context__, ReadOnlyError)
+        return sent or isinstance(error.__context__, ReadOnlyError)
 
-    async def _has_new_owner(self, attempt: _Attempt) -> bool:
-        """Read the slots again; whether another node owns the key now."""
-        before = attempt.address
+    async def _refresh(self) -> bool:
+        """Read from any node which one owns what; whether one has answered."""
 
-        async def find(clients: _Clients) -> None:
+        async def refresh(clients: _Clients) -> None:
             await self._result(clients.main.nodes_manager.initialize())
-            await self._owner(clients, attempt)
 
         try:
-            await self._using(find)
+            await self._homes.use(refresh)
         except _FAILURES:
-            return False  # the next attempt meets the same trouble, and reports it
-        return attempt.address != before
+            return False  # whoever sends the next command meets the same trouble, and reports it
+        return True
 
     async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
         """The client of the server on which a key lives."""
@@ -383,9 +288,14 @@ class Client:
             node = clients.main.get_node_from_key(attempt.key)
             attempt.address = (node.host, int(node.port))
             return self._node(clients, attempt.address)
-        if self.service is not None:
-            attempt.address = clients.main.connection_pool.master_address
         return clients.main
+
+    def _where(self, attempt: _Attempt) -> str:
+        """The name of the server that a command went to."""
+        clients = self._homes.peek()
+        if self.service is not None and clients is not None:
+            return self.name(clients.main.connection_pool.master_address)
+        return self.name(attempt.address)
 
     async def _primaries(self, clients: _Clients) -> list[Address]:
         if self.cluster:
@@ -413,19 +323,15 @@ class Client:
         """Replies in the order of the commands; an exception for each that has to be sent alone."""
         replies: list[Any] = [None] * len(commands)
         groups: dict[Any, list[int]] = {}
-        for number, (key, _) in enumerate(commands):
-            try:
-                owner = await self._owner(clients, _Attempt(key, is_script=False, write=False, deadline=0.0))
-                groups.setdefault(owner, []).append(number)
-            except _FAILURES as error:
-                replies[number] = error
-        for owner, numbers in groups.items():
-            try:
+        try:
+            for number, (key, _) in enumerate(commands):
+                groups.setdefault(await self._owner(clients, _Attempt(key)), []).append(number)
+            for owner, numbers in groups.items():
                 answers = await self._execute_many(owner, [commands[number][1] for number in numbers])
-            except _FAILURES as error:
-                answers = [error] * len(numbers)
-            for number, answer in zip(numbers, answers, strict=True):
-                replies[number] = answer
+                for number, answer in zip(numbers, answers, strict=True):
+                    replies[number] = answer
+        except _FAILURES as error:
+            return [error] * len(commands)
         return replies
 
     async def _execute(self, client: Any, command: Sequence[Any]) -> Any:
@@ -444,10 +350,3 @@ class Client:
     async def _result(self, reply: Any) -> Any:
         """What redis-py returned: the blocking clients the result, the asyncio ones an awaitable."""
         return reply if self._runtime.blocking else await reply
-
-
-def _collect(ended: list[Any]) -> None:
-    with _collecting, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        ended.clear()
-        gc.collect()
