@@ -22,7 +22,7 @@ from memorist.stores.redis.keys import base_of
 from memorist_testing.plugin import Run
 from memorist_testing.samples import NOW, fact, later, thread
 from tests.servers.ports import free_port
-from tests.servers.redis import RedisServer, products, start_redis, start_redis_cluster, wait_for
+from tests.servers.redis import RedisCluster, RedisServer, products, start_redis, start_redis_cluster, wait_for
 
 SECRET = "a very secret sentence, said once and never again"
 NEEDLE = SECRET.encode()
@@ -132,11 +132,33 @@ def test_a_user_who_may_not_rewrite_files_is_told(start: Start, runtime: Runtime
     run(store.close())
 
 
-def test_the_documented_rights_are_enough(start: Start, runtime: Runtime, run: Run) -> None:
-    server = start(options={"save": "3600 1", "rdbcompression": "no"})
+def documented_user() -> list[str]:
     page = (Path(__file__).parents[2] / "docs" / "deploy-redis.md").read_text("utf-8")
     [line] = [line for line in page.splitlines() if "ACL SETUSER" in line]
-    words = [word.strip("'") for word in line.partition("ACL SETUSER")[2].split()]
+    return [word.strip("'") for word in line.partition("ACL SETUSER")[2].split()]
+
+
+def test_the_documented_rights_are_enough_on_a_cluster(
+    redis_cluster: RedisCluster, runtime: Runtime, run: Run, org: str
+) -> None:
+    words = documented_user()
+    for node in redis_cluster.nodes:
+        with node.client() as client:
+            client.execute_command("ACL", "SETUSER", *words)
+    url = redis_cluster.url.replace("://", f"://{words[0]}:secret@")
+    store = RedisStore(url, runtime=runtime)
+    run(store.open())
+    run(store.apply([Put(fact(org))], now=NOW))
+    assert run(store.get(Fact, fact(org).row_key, now=NOW)) is not None
+    run(store.close())
+    for node in redis_cluster.nodes:
+        with node.client() as client:
+            client.execute_command("ACL", "DELUSER", words[0])
+
+
+def test_the_documented_rights_are_enough(start: Start, runtime: Runtime, run: Run) -> None:
+    server = start(options={"save": "3600 1", "rdbcompression": "no"})
+    words = documented_user()
     with server.client() as client:
         client.execute_command("ACL", "SETUSER", *words)
     store = opened(server, runtime, run, f"redis://{words[0]}:secret@127.0.0.1:{server.port}/0")
