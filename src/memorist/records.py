@@ -567,6 +567,7 @@ def view_of(kind: type[R], *fields: str) -> type[R]:
         ],
         bases=(Record,),
         namespace={"table": table},
+        module="memorist_views",  # not one of the stored kinds, which are found by their module
         frozen=True,
         kw_only=True,
     )

@@ -18,9 +18,10 @@ from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored, replica_reads
+from ..stores.base import Append, Change, Expect, Put, Scan, Store, replica_reads
 from .hooks import Events, warn
 from .locks import KeyedLocks
+from .overlay import Overlay, check_keys
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -251,14 +252,14 @@ class Scopes:
 
 
 class Core:
-    """One handle: the shared parts seen through a scope. A batch is a core that collects changes instead of
-    applying."""
+    """One handle: the shared parts seen through a scope. A batch is a core whose store is an overlay, which collects
+    changes and shows them to the batch's own reads."""
 
     def __init__(
         self,
         shared: Shared,
         scope: Scope,
-        batch: list[Change] | None = None,
+        batch: Overlay | None = None,
         watched: dict[str, str] | None = None,
     ) -> None:
         self.shared = shared
@@ -267,7 +268,7 @@ class Core:
         self.watched: dict[str, str] = {} if watched is None else watched
         """Threads that an open batch relies on, each with the namespace it must be in when the batch is committed."""
         self.org = scope.org
-        self.store = shared.store
+        self.store: Store = shared.store if batch is None else batch
         self.runtime = shared.runtime
         self.now = shared.now
         self.at = shared.at
@@ -326,11 +327,10 @@ class Core:
         return self._apply(changes)
 
     async def _apply(self, changes: Sequence[Change]) -> list[Any]:
-        if self.batch is not None:
-            self.batch.extend(changes)
-            return [_provisional(change) for change in changes]
         if not self.shared._opened:
             await self.shared.open()
+        if self.batch is not None:
+            return await self.batch.apply(changes, now=self.now())
         notices, companions = await self._noticed(changes), self.companions
         together = [*changes, *companions, *notices] if companions or notices else changes
         done = (await self.store.apply(together, now=self.now()))[: len(changes)]
@@ -375,23 +375,11 @@ class Core:
         elif event.kind in ("fact", "learning"):
             self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
 
-    def pending(self, kind: type[R], key: Key) -> tuple[bool, R | None]:
-        """Whether the open batch has written or deleted this row, and its new value: a batch reads its own writes."""
-        for change in reversed(self.batch or ()):
-            if isinstance(change, Put) and type(change.record) is kind and change.record.row_key == key:
-                return True, change.record
-            if isinstance(change, Delete) and change.kind is kind and change.key == key:
-                return True, None
-        return False, None
-
     async def commit(self, batch: Core) -> list[Any]:
         """Apply the changes that a batch collected."""
-        changes, batch.batch = batch.batch or [], None
-        keyed = [
-            (change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None
-        ]
-        if len(keyed) != len(set(keyed)):
-            raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
+        changes = [] if batch.batch is None else batch.batch.changes
+        batch.batch, batch.store = None, self.store
+        check_keys(changes)
         if not changes or not batch.watched:
             return await self.apply(*changes) if changes else []
 
@@ -462,11 +450,15 @@ class Core:
         module, name = ("blocking.memory", "Memory") if self.runtime.blocking else ("memory", "AsyncMemory")
         return getattr(import_module(f"memorist.{module}"), name)._over(self)
 
+    def committed(self) -> Core:
+        """This handle without its open batch, for what searches or caches committed rows."""
+        return self if self.batch is None else Core(self.shared, self.scope)
+
     def batched(self) -> Core:
         """A core that collects its changes into a new batch."""
         if self.batch is not None:
             raise UsageError("batches cannot be nested; put all changes into one")
-        return Core(self.shared, self.scope, [])
+        return Core(self.shared, self.scope, Overlay(self.shared.store))
 
 
 def _created(change: Change) -> str | None:
@@ -485,12 +477,3 @@ def _in_utc(moment: datetime) -> datetime:
 
 def _nothing() -> None:
     """No worker to wake."""
-
-
-def _provisional(change: Change) -> Any:
-    """The placeholder result of a change collected in a batch; real numbers are given at the commit."""
-    if isinstance(change, Put):
-        return Stored(0, None)
-    if isinstance(change, Append):
-        return Appended(0, len(change.messages))
-    return None

@@ -74,7 +74,7 @@ class Entities:
     def __init__(self, core: Core) -> None:
         self._core = core
         # The cache is written at once, even inside a batch.
-        self._direct = core if core.batch is None else Core(core.shared, core.scope)
+        self._direct = core.committed()
         self._state: _CacheState = core.shared.parts.setdefault("entities", _CacheState())
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:

@@ -73,17 +73,17 @@ class Learnings:
             if held.forgotten or (self._core.scope.actor != "user" and await self._refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
             fresh = new
-            known, old = await self._read(fresh.ns, fresh.id)
+            old = await self._core.get(Learning, fresh.ns, fresh.id)
             if old is not None and fold(old.content) != fold(content):
                 # The learning with this id was reworded since, so the content needs an id of its own.
                 fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {content}"))
-                known, old = await self._read(fresh.ns, fresh.id)
+                old = await self._core.get(Learning, fresh.ns, fresh.id)
             learning = fresh if old is None else _again(old, fresh)
-            changes = self._changes(learning, None if known else old, known, "add" if old is None else "reinforce")
+            changes = self._changes(learning, old, "add" if old is None else "reinforce")
             if type == "correction":
                 changes += await self._contradicted(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
-            stored = results[0 if known else 1]
+            stored = results[1]
             return msgspec.structs.replace(
                 learning, version=stored.version, created_at=stored.created_at or learning.created_at
             )
@@ -99,7 +99,7 @@ class Learnings:
             >>> memory.learnings.get(learning.id, user="ada").content
             'Prefers tea'
         """
-        return (await self._read(self._ns(user), check_name(id, "learning id")))[1]
+        return await self._core.get(Learning, self._ns(user), check_name(id, "learning id"))
 
     async def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
         """Read several learnings at once, in the order of the given ids; None for those that do not exist.
@@ -147,14 +147,14 @@ class Learnings:
         changed = {name: value for name, value in fields.items() if value is not None}
 
         async def attempt() -> Learning:
-            known, old = await self._read(ns, id)
+            old = await self._core.get(Learning, ns, id)
             if old is None:
                 raise NotFound("no such learning of this user", learning=id)
             learning = msgspec.structs.replace(
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
-            results = await self._core.apply(*self._changes(learning, None if known else old, known, "update"))
-            return msgspec.structs.replace(learning, version=results[0 if known else 1].version)
+            results = await self._core.apply(*self._changes(learning, old, "update"))
+            return msgspec.structs.replace(learning, version=results[1].version)
 
         stored: Learning = await self._core.retry(attempt)
         return stored
@@ -217,7 +217,7 @@ class Learnings:
             True
         """
         ns = self._ns(user)
-        _, old = await self._read(ns, check_name(id, "learning id"))
+        old = await self._core.get(Learning, ns, check_name(id, "learning id"))
         if old is None:
             return False
         links = await self._core.scan(Link, f"{ns}/{id}", index="by_target")
@@ -270,19 +270,15 @@ class Learnings:
             updated_at=at,
         )
 
-    async def _read(self, ns: str, id: str) -> tuple[bool, Learning | None]:
-        """Whether the open batch wrote the learning, and the learning itself."""
-        known, row = self._core.pending(Learning, (self._core.org, ns, id))
-        return (True, row) if known else (False, await self._core.get(Learning, ns, id))
-
     async def _refused(self, new: Learning) -> bool:
         keys = [("learning", fingerprint(new.ns, new.id, source)) for source in new.sources or ("",)]
         return any(await self._core.get_many(Tombstone, keys))
 
-    def _changes(self, learning: Learning, old: Learning | None, known: bool, action: str) -> list[Change]:
+    def _changes(self, learning: Learning, old: Learning | None, action: str) -> list[Change]:
         """The learning, its lineage links, its audit event and its index job, to be committed together."""
         at = learning.updated_at
         changes: list[Change] = [
+            Expect(Learning, learning.row_key, 0 if old is None else old.version),
             Put(learning),
             Put(index_job(learning.org, learning.ns, f"learning:{learning.id}", at)),
             audit(self._core, action, "learning", f"{learning.ns}/{learning.id}", (learning.sources or (None,))[-1]),
@@ -300,9 +296,7 @@ class Learnings:
             )
             for source in learning.sources
         ]
-        if known:
-            return changes
-        return [Expect(Learning, learning.row_key, 0 if old is None else old.version), *changes]
+        return changes
 
     async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
         subject = content_terms(correction.content)
@@ -313,7 +307,7 @@ class Learnings:
             lowered = msgspec.structs.replace(
                 row, confidence=CORRECT * row.confidence, updated_at=correction.updated_at
             )
-            changes += self._changes(lowered, row, False, "correct")
+            changes += self._changes(lowered, row, "correct")
         return changes
 
     async def _move(self, id: str, user: str | None, action: str, rule: Any) -> Learning:
@@ -321,12 +315,12 @@ class Learnings:
         check_name(id, "learning id")
 
         async def attempt() -> Learning:
-            known, old = await self._read(ns, id)
+            old = await self._core.get(Learning, ns, id)
             if old is None:
                 raise NotFound("no such learning of this user", learning=id)
             moved = msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at())
-            results = await self._core.apply(*self._changes(moved, None if known else old, known, action))
-            return msgspec.structs.replace(moved, version=results[0 if known else 1].version)
+            results = await self._core.apply(*self._changes(moved, old, action))
+            return msgspec.structs.replace(moved, version=results[1].version)
 
         done: Learning = await self._core.retry(attempt)
         return done

@@ -249,8 +249,8 @@ class Records:
         if put.meta is not None and not isinstance(put.meta, Mapping):
             raise InvalidValue("meta must be a dict")
         metadata = dict(put.meta or {})
-        if metadata and (long or core.batch is not None):
-            encode_json(metadata, "meta")  # check it before uploading; otherwise the store's codec does
+        if metadata:
+            encode_json(metadata, "meta")
         row = StoredRecord(
             org=core.org, ns=ns, key=_whole_key(put.key), data=None if long else data, form=form, size=len(data),
             metadata=metadata, created_at=at, updated_at=at,
@@ -286,7 +286,7 @@ class Records:
         for number in range(head.pieces):
             changes.append(Put(_piece(head, number, data)))
             if len(changes) >= AT_ONCE or number == head.pieces - 1:
-                await core.store.apply(changes, now=core.now())
+                await core.shared.store.apply(changes, now=core.now())
                 changes = []
 
     async def _commit(
@@ -324,7 +324,7 @@ class Records:
         for head in heads:
             if head.upload is not None:
                 gone = DeleteRange(RecordPiece, (*head.row_key, head.upload))
-                await self._core.store.apply([gone, Delete(Job, _job_key(head))], now=self._core.now())
+                await self._core.shared.store.apply([gone, Delete(Job, _job_key(head))], now=self._core.now())
 
     # -- reading
 

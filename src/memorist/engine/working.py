@@ -100,9 +100,7 @@ class WorkingMemory(Generic[W]):
             True
         """
         key = self._key(user, session)
-        written, found = self._core.pending(WorkingDocument, key)
-        if not written:
-            found = await self._core.get(WorkingDocument, *key[1:])
+        found = await self._core.get(WorkingDocument, *key[1:])
         return None if found is None else self._typed(found.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
@@ -218,18 +216,12 @@ class WorkingMemory(Generic[W]):
         key = self._key(user, session)
 
         async def attempt() -> dict[str, Any]:
-            written, old = self._core.pending(WorkingDocument, key)
-            if not written:
-                old = await self._core.get(WorkingDocument, *key[1:])
+            old = await self._core.get(WorkingDocument, *key[1:])
             doc = change(dict(old.doc) if old else {})
             encode_json(doc, "working memory")
-            put = Put(self._row(key, doc))
-            # In a batch, only the first write of a document checks its version.
-            await self._core.apply(*(() if written else (self._expect(key, old),)), put)
+            await self._core.apply(self._expect(key, old), Put(self._row(key, doc)))
             return doc
 
-        if self._core.batch is not None:
-            return await attempt()
         async with self._core.shared.working_locks.hold(key):
             done: dict[str, Any] = await self._core.retry(attempt)
             return done

@@ -56,7 +56,7 @@ class RemoteTaskRun(AsyncTaskRun):
 
     def batch(self) -> AsyncMemory:
         """A memory that collects writes, which the next save of this task commits together with the step."""
-        core = self._core.batched()
+        core = self._remote.batched()
         self._effects = core.batch
         made: AsyncMemory = core.facade()
         return made

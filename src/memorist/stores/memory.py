@@ -270,10 +270,29 @@ class MemoryStore:
         rows = self._tables.get(name)
         if rows is None:
             key = kind.table.key if name == kind.table.name else (*kind.table.key, "version")
-            rows = self._tables[name] = _Rows(key)
+            rows = self._tables[name] = _Rows(name, key)
         if name == kind.table.name:
             rows.follow(kind)
         return rows
+
+
+class Replayed(MemoryStore):
+    """The rows that a batch touches: copied from another store, then changed as this one would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[str, set[Key]] = {}
+        """Keys of the rows that were copied, written or deleted here, by table."""
+
+    def seed(self, kind: type[Record], key: Key, record: Record | None) -> None:
+        """Copy a row of the other store; None if it has none under this key."""
+        rows = self._rows(kind)
+        rows.put(key, None if record is None else _cells(record, None))
+        self.touched.setdefault(rows.name, set()).add(key)
+
+    def _write(self, rows: _Rows, key: Key, row: Cells | None, undo: Undo) -> Cells | None:
+        self.touched.setdefault(rows.name, set()).add(key)
+        return super()._write(rows, key, row, undo)
 
 
 def _record(kind: type[R], row: Cells) -> R:
@@ -297,7 +316,8 @@ def _due(job: Job, now: int) -> bool:
 class _Rows:
     """One table: rows by key, and sorted keys per partition, so that a scan costs what it returns."""
 
-    def __init__(self, key: tuple[str, ...]) -> None:
+    def __init__(self, name: str, key: tuple[str, ...]) -> None:
+        self.name = name
         self.by_key: dict[Key, Cells] = {}
         self._orders: dict[str | None, _Order] = {None: _Order(key, {})}
 

@@ -22,6 +22,7 @@ from memorist.testing.clock import FakeClock
 
 from .facades import awaited
 from .plugin import Run
+from .suite.batches import BatchTests
 from .suite.calling import CallingTests
 from .suite.closing import ClosingTests
 from .suite.facts import FactTests
@@ -58,6 +59,7 @@ class MemoryConformance(
     WatchTests,
     ImportTests,
     CallingTests,
+    BatchTests,
     ClosingTests,
 ):
     """Every promise of the public surface; a subclass gives `url`."""

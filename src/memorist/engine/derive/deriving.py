@@ -383,12 +383,12 @@ class Deriver:
         return [fact for fact in known.values() if fact is not None and _names(fact, wanted)]
 
     async def _learning(self, user: str, item: Any, message: Message) -> list[Change]:
-        batch = Core(self._core.shared, Scope(self._core.org, user, "processor"), [])
+        batch = Core(self._core.shared, Scope(self._core.org, user, "processor")).batched()
         await Learnings(batch).add(
             str(item.value), type=item.type or "preference", confidence=item.confidence, source=message.id
         )
         said = self._said_at(message)
-        return [_of_the_user(change, said) for change in batch.batch or ()]
+        return [_of_the_user(change, said) for change in (batch.batch.changes if batch.batch else ())]
 
 
 def _is_own_text(message: Message) -> bool:

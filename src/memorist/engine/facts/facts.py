@@ -385,8 +385,6 @@ class Facts:
         while past := await self._core.scan(FactVersion, ns, starts=prefix or None, limit=PAGE):
             keys = dict.fromkeys((self._core.org, ns, version.key) for version in past)
             await self._core.apply(*(DeleteRange(FactVersion, key) for key in keys))
-            if self._core.batch is not None:
-                return
 
     async def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
         """Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.

@@ -35,7 +35,7 @@ class Recalling:
     """Finds what matters for a query."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
+        self._core = core.committed()  # an index has no rows of an open batch
 
     async def recall(
         self,

@@ -186,7 +186,7 @@ class AsyncTaskRun:
             1
         """
         core = self._core.batched()
-        self._effects, self._watched = core.batch, core.watched
+        self._effects, self._watched = core.batch.changes if core.batch else [], core.watched
         made: AsyncMemory = core.facade()
         return made
 

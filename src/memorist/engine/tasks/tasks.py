@@ -130,8 +130,6 @@ class Tasks:
         return after
 
     def _remember(self, saved: Saved) -> None:
-        if self._core.batch is not None:
-            return
         self._saved.pop(saved.task.task_id, None)
         self._saved[saved.task.task_id] = saved
         while len(self._saved) > KEPT_TEXTS:

@@ -18,7 +18,7 @@ from ..forgetting.guard import imported_marks
 
 NUMBERS = "numbers"
 RESERVED = 1_000_000_000
-"""How many numbers are reserved for a thread that expires, or that is deleted in a batch."""
+"""How many numbers are reserved for a thread that expires."""
 
 
 async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
@@ -56,8 +56,6 @@ async def used_before(core: Core, id: str) -> bool:
 
 def kept(core: Core, thread: Thread) -> list[Change]:
     """Changes that record a thread's last number before its row is deleted; they fail if someone appends meanwhile."""
-    if core.batch is not None:  # appends of the batch itself are not counted yet
-        return [Put(_mark(core, thread.id, thread.length + RESERVED))]
     ended = thread.expires_at is not None and thread.expires_at <= core.at()
     live = 0 if ended else thread.version
     return [Expect(Thread, thread.row_key, live), Put(_mark(core, thread.id, thread.length))]

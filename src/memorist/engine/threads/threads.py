@@ -65,13 +65,18 @@ class Threads:
         if id is not None and core.batch is None:
             return await self._made(thread, new)
         numbers: builtins.list[Change] = []
+        there = None if id is None else await core.get(Thread, id)
+        if there is not None and new:
+            raise taken(thread.id)
+        if there is not None and there.ns != thread.ns:
+            raise _elsewhere(thread.id)
         if id is not None:
             core.watch_thread(id, thread.ns)
             thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
         made = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
         stored = (await core.apply(*expected, *made))[len(expected)]
-        return _replace(thread, version=stored.version)
+        return there or _replace(thread, version=stored.version)
 
     def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
         core, now = self._core, self._core.now()
@@ -417,8 +422,6 @@ class Threads:
         seqs = list(dict.fromkeys(self._place(id, one) for one in as_list(ids, "ids")))
         changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
-        if self._core.batch is not None:  # the commit comes later, so count the messages that exist now
-            seqs = [seq for seq, row in zip(seqs, await self._held(id, seqs), strict=True) if row is not None]
         results = await self._core.apply(
             *changes,
             *entries,
@@ -427,10 +430,7 @@ class Threads:
             *raised(self._core, id),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
         )
-        return len(seqs) if self._core.batch is not None else sum(bool(result) for result in results[: len(seqs)])
-
-    async def _held(self, id: str, seqs: Sequence[int]) -> Sequence[Message | None]:
-        return await self._core.get_many(Message, [(id, seq) for seq in seqs])
+        return sum(bool(result) for result in results[: len(seqs)])
 
     async def delete(self, id: str) -> bool:
         """Delete a thread with its messages, summaries and index entries; returns whether there was one.
@@ -471,7 +471,7 @@ class Threads:
     async def _guards(self, id: str) -> builtins.list[Change]:
         """Guards that fail a deletion whose thread is forgotten meanwhile, or its audit event would outlive the
         thread."""
-        return await epochs(self._core, id) if self._core.batch is None else []
+        return await epochs(self._core, id)
 
     async def summaries(self, id: str) -> builtins.list[Summary]:
         """List the summaries of a thread, oldest first, each with the range of messages it covers.
@@ -497,11 +497,8 @@ class Threads:
         known = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
         if known is None:
             check_name(id, "thread id")
-            if core.batch is not None:
-                made = [c.record for c in core.batch if isinstance(c, Put) and isinstance(c.record, Thread)]
-                known = next((thread.ns for thread in made if thread.id == id), None)
-            if known is None:
-                known = (await self._existing_or_fail(id)).ns
+            known = (await self._existing_or_fail(id)).ns
+            if core.batch is None:  # a thread of an open batch may never be committed
                 if len(core.shared.threads) >= KNOWN_THREADS:
                     core.shared.threads.clear()
                 core.shared.threads[(core.org, id)] = known

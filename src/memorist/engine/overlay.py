@@ -1,0 +1,185 @@
+"""An open batch: the changes it has collected, and the store as it will be once they are committed.
+
+A batch reads its own writes. The changes are replayed on a store in RAM that holds the rows they touch, so what they do
+is defined once, by `stores/memory.py`. `Put`, `Load` and `Expect` wait until their table is read, because most batches
+only write; the others have an answer that depends on the rows, and are replayed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from ..errors import UsageError
+from ..kinds import RECORDS
+from ..messages.message import Message
+from ..records import Key, Receipt, Record, StateEntry, Thread, view_of
+from ..stores.base import (
+    Append,
+    Appended,
+    Change,
+    Delete,
+    DeleteRange,
+    Expect,
+    Increment,
+    Load,
+    Put,
+    R,
+    Scan,
+    Store,
+    Stored,
+)
+from ..stores.memory import Replayed
+
+_FAMILY = {Message.table.name: Thread.table.name, Receipt.table.name: Thread.table.name} | {
+    kind.table.history: kind.table.name for kind in RECORDS if kind.table.history
+}
+"""Tables that a change of another table writes too: both are replayed together, in order."""
+
+
+class Overlay:
+    """A store under the changes of a batch. `apply` collects instead of writing."""
+
+    def __init__(self, below: Store) -> None:
+        self.below = below
+        self.name = below.name
+        self.changes: list[Change] = []
+        """What the commit will apply, in order."""
+        self._above = Replayed()
+        self._waiting: dict[str, list[Change]] = {}
+        """Changes that were not replayed yet, by the table that stands for their family."""
+        self._cleared: dict[str, list[DeleteRange]] = {}
+        """Ranges below that the batch deletes, by table."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Searches, claims and the like are answered by the store itself: they know only what is committed.
+        return getattr(self.below, name)
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        return (await self.get_many(kind, [key], now=now))[0]
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        await self._replay(kind, now)
+        below = [key for key in keys if not self._hidden(kind, key)]
+        rows = dict(zip(below, await self.below.get_many(kind, below, now=now) if below else [], strict=True))
+        return [rows[key] if key in rows else await self._above.get(kind, key, now=now) for key in keys]
+
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """The live rows that a scan asks for, in its order."""
+        await self._replay(scan.kind, now)
+        table = scan.kind.table.name
+        touched = self._above.touched.get(table, ())
+        if not touched and table not in self._cleared:
+            return await self.below.scan(scan, now=now)
+        # Each touched row may hide one below. A cleared range may hide any number, so there the limit is counted here.
+        most = None if scan.limit is None or table in self._cleared else scan.limit + len(touched)
+        rows = await self.below.scan(msgspec.structs.replace(scan, limit=most), now=now)
+        seen = [row for row in rows if not self._hidden(scan.kind, row.row_key)]
+        own = await self._above.scan(msgspec.structs.replace(scan, limit=None), now=now)
+        columns = scan.columns
+        merged = sorted([*seen, *own], key=lambda row: [getattr(row, name) for name in columns], reverse=scan.reverse)
+        return merged[: scan.limit]
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Collect the changes; results are what a commit would give now, except versions and sequence numbers, which
+        only the commit can give."""
+        results = [await self._collect(change, now) for change in changes]
+        self.changes.extend(changes)
+        return results
+
+    async def _collect(self, change: Change, now: int) -> Any:
+        if isinstance(change, Expect):  # the commit checks it
+            return None
+        if isinstance(change, Put | Load):
+            self._waiting.setdefault(_family(type(change.record)), []).append(change)
+            return Stored(0, None) if isinstance(change, Put) else None
+        await self._replay(_kind_of(change), now)
+        result = await self._replay_change(change, now)
+        return Appended(0, result.count, result.replayed, result.expires_at) if isinstance(change, Append) else result
+
+    # -- replaying
+
+    async def _replay(self, kind: type[Record], now: int) -> None:
+        """Replay the waiting changes of a kind's family; their rows are read from below in as few calls as possible."""
+        waiting = self._waiting.pop(_family(kind), [])
+        puts = [change.record for change in waiting if isinstance(change, Put)]
+        for table in dict.fromkeys(type(record) for record in puts):
+            await self._fetch(table, [record.row_key for record in puts if type(record) is table])
+        for change in waiting:
+            await self._replay_change(change, now)
+
+    async def _replay_change(self, change: Change, now: int) -> Any:
+        if isinstance(change, Append):
+            await self._fetch(Thread, [(change.org, change.thread)])
+            if change.key is not None:
+                await self._fetch(Receipt, [(change.org, change.thread, change.key)])
+        elif isinstance(change, Delete):
+            await self._fetch(change.kind, [change.key])
+        elif isinstance(change, Increment):
+            await self._fetch(StateEntry, [change.record.row_key])
+        elif isinstance(change, DeleteRange):
+            return await self._clear(change, now)
+        (result,) = await self._above.apply([change], now=now)
+        return result
+
+    async def _fetch(self, kind: type[Record], keys: Sequence[Key]) -> None:
+        """Copy rows from below, expired ones too, because a Put replaces those as well."""
+        wanted = [key for key in dict.fromkeys(keys) if not self._hidden(kind, key)]
+        for key, row in zip(wanted, await self.below.get_many(kind, wanted, now=0) if wanted else [], strict=True):
+            self._above.seed(kind, key, row)
+            if row is None and kind.table.history:
+                await self._fetch_last_version(kind, key)
+
+    async def _fetch_last_version(self, kind: type[Record], key: Key) -> None:
+        """The newest row in the history of a deleted row, from which versions count on."""
+        history = next(record for record in RECORDS if record.table.name == kind.table.history)
+        for past in await self.below.scan(Scan(history, key, reverse=True, limit=1), now=0):
+            if not self._hidden(history, past.row_key):
+                self._above.seed(history, past.row_key, past)
+
+    async def _clear(self, change: DeleteRange, now: int) -> int:
+        """Delete a range: what the batch wrote in it, and what is below; returns how many rows."""
+        (own,) = await self._above.apply([change], now=now)
+        scan = Scan(view_of(change.kind), change.prefix, after=change.after, before=change.before)
+        below = await self.below.scan(scan, now=now)
+        hidden = sum(self._hidden(change.kind, row.row_key) for row in below)
+        self._cleared.setdefault(change.kind.table.name, []).append(change)
+        return cast(int, own) + len(below) - hidden
+
+    def _hidden(self, kind: type[Record], key: Key) -> bool:
+        """Whether the batch decides about a row: it was copied or written above, or lies in a cleared range."""
+        name = kind.table.name
+        return key in self._above.touched.get(name, ()) or any(
+            _is_in(key, cleared) for cleared in self._cleared.get(name, ())
+        )
+
+
+def _family(kind: type[Record]) -> str:
+    return _FAMILY.get(kind.table.name, kind.table.name)
+
+
+def _kind_of(change: Append | Delete | DeleteRange | Increment) -> type[Record]:
+    if isinstance(change, Append):
+        return Thread
+    return StateEntry if isinstance(change, Increment) else change.kind
+
+
+def _is_in(key: Key, cleared: DeleteRange) -> bool:
+    size = len(cleared.prefix)
+    rest = key[size:]
+    return (
+        key[:size] == cleared.prefix
+        and (cleared.after is None or rest[: len(cleared.after)] > cleared.after)
+        and (cleared.before is None or rest[: len(cleared.before)] < cleared.before)
+    )
+
+
+def check_keys(changes: Sequence[Change]) -> None:
+    """Raise if two appends of one batch have the same idempotency key: the second would be taken for a replay."""
+    keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
+    if len(keyed) != len(set(keyed)):
+        raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
