@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
@@ -21,7 +21,9 @@ from ..scope import Scope
 from ..stores.base import Append, Change, Expect, Put, Scan, Store, replica_reads
 from .hooks import Events, warn
 from .locks import KeyedLocks
-from .overlay import Overlay, check_keys
+
+if TYPE_CHECKING:
+    from .overlay import Overlay
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -379,7 +381,7 @@ class Core:
         """Apply the changes that a batch collected."""
         changes = [] if batch.batch is None else batch.batch.changes
         batch.batch, batch.store = None, self.store
-        check_keys(changes)
+        _check_keys(changes)
         if not changes or not batch.watched:
             return await self.apply(*changes) if changes else []
 
@@ -458,6 +460,8 @@ class Core:
         """A core that collects its changes into a new batch."""
         if self.batch is not None:
             raise UsageError("batches cannot be nested; put all changes into one")
+        from .overlay import Overlay
+
         return Core(self.shared, self.scope, Overlay(self.shared.store))
 
 
@@ -465,6 +469,13 @@ def _created(change: Change) -> str | None:
     """The id of the thread that a change creates if absent; None for other changes."""
     made = change.record if isinstance(change, Put) and change.absent else None
     return made.id if isinstance(made, Thread) else None
+
+
+def _check_keys(changes: Sequence[Change]) -> None:
+    """Raise if two appends of one batch have the same idempotency key: the second would be taken for a replay."""
+    keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
+    if len(keyed) != len(set(keyed)):
+        raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
 
 
 def _micros() -> int:

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import msgspec
 
-from ..errors import UsageError
 from ..kinds import RECORDS
 from ..messages.message import Message
 from ..records import Key, Receipt, Record, StateEntry, Thread, view_of
@@ -176,10 +175,3 @@ def _is_in(key: Key, cleared: DeleteRange) -> bool:
         and (cleared.after is None or rest[: len(cleared.after)] > cleared.after)
         and (cleared.before is None or rest[: len(cleared.before)] < cleared.before)
     )
-
-
-def check_keys(changes: Sequence[Change]) -> None:
-    """Raise if two appends of one batch have the same idempotency key: the second would be taken for a replay."""
-    keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
-    if len(keyed) != len(set(keyed)):
-        raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
