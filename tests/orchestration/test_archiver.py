@@ -191,7 +191,7 @@ async def test_an_archiver_that_dies_leaves_its_thread_to_the_next(memory: Any, 
 async def test_a_long_thread_is_folded_in_several(
     memory: Any, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memorist.engine.derive.deriving import folding
+    from memorist.engine.derive import folding
 
     monkeypatch.setattr(folding, "MOST_MESSAGES", 40)
     monkeypatch.setattr(folding, "PAGE", 10)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
 from ..ports import Clock, to_datetime, to_micros, ttl_micros
-from ..records import AuditEvent, Key, Mark, Record, Thread
+from ..records import AuditEvent, Entry, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Change, Expect, Put, Scan, Store, replica_reads
+from ..stores.base import Append, Change, Delete, DeleteRange, Expect, Put, Scan, Store, replica_reads
 from .hooks import Events, warn
 from .locks import KeyedLocks
 
@@ -274,6 +274,8 @@ class Core:
         self.runtime = shared.runtime
         self.now = shared.now
         self.at = shared.at
+        self.counts_deletions = True
+        """Whether deleted entries are counted by a job; False where the caller counts them itself."""
         self.companions: list[Change] = []
         """Changes that are committed in the same transaction as the next write."""
 
@@ -324,7 +326,8 @@ class Core:
         shared = self.shared
         if shared._opened and self.batch is None and not self.companions and not shared.events.listening:
             looked, watched = shared.watched.get(self.org, _UNKNOWN)
-            if not watched and time.monotonic() < looked:  # nobody to notify: the store's own coroutine saves a step
+            # Nobody to notify and nothing to count: the store's own coroutine saves a step.
+            if not watched and time.monotonic() < looked and not self._deletes_entries(changes):
                 return self.store.apply(changes, now=self.now())
         return self._apply(changes)
 
@@ -335,12 +338,22 @@ class Core:
             return await self.batch.apply(changes, now=self.now())
         notices, companions = await self._noticed(changes), self.companions
         together = [*changes, *companions, *notices] if companions or notices else changes
+        if self._deletes_entries(changes):
+            from .statistics import recount_jobs
+
+            together = [*together, *recount_jobs(changes, self.at())]
         done = (await self.store.apply(together, now=self.now()))[: len(changes)]
         if companions:  # if the commit fails, they stay for the next attempt
             self.companions = []
         if self.shared.events.listening:
             self._tell(changes, done)
         return done
+
+    def _deletes_entries(self, changes: Sequence[Change]) -> bool:
+        """Whether the statistics of a namespace must be counted again after these changes."""
+        return self.counts_deletions and any(
+            (type(change) is Delete or type(change) is DeleteRange) and change.kind is Entry for change in changes
+        )
 
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
         """Rows that notify watchers of these changes; empty if nobody watches, which is looked up every
@@ -451,6 +464,12 @@ class Core:
         """The public facade of this handle; imported by name, because the engine must not import upwards."""
         module, name = ("blocking.memory", "Memory") if self.runtime.blocking else ("memory", "AsyncMemory")
         return getattr(import_module(f"memorist.{module}"), name)._over(self)
+
+    def uncounted(self) -> Core:
+        """This handle for a caller that counts the entries it deletes by itself."""
+        core = Core(self.shared, self.scope, self.batch, self.watched)
+        core.counts_deletions = False
+        return core
 
     def committed(self) -> Core:
         """This handle without its open batch, for what searches or caches committed rows."""

@@ -35,6 +35,7 @@ from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
 from .suite.sessions import SessionTests
 from .suite.state import StateTests
+from .suite.statistics import StatisticsTests
 from .suite.thread_edits import ThreadEditTests
 from .suite.thread_programs import ThreadProgramTests
 from .suite.threads import ThreadTests
@@ -60,6 +61,7 @@ class MemoryConformance(
     ImportTests,
     CallingTests,
     BatchTests,
+    StatisticsTests,
     ClosingTests,
 ):
     """Every promise of the public surface; a subclass gives `url`."""

@@ -25,13 +25,14 @@ from ...ids import new_id
 from ...ports import to_datetime, to_micros
 from ...records import Job, Mark
 from ...scope import Scope
-from ...stores.base import Change, Expect, Put
+from ...stores.base import Change, Delete, Expect, Put
 from ..core import Core, Shared
 from ..recall.indexing import Indexer
+from ..statistics import COUNT, recount
 from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, permanent
 
-QUEUES = ("index", "derive", REREAD)
+QUEUES = ("index", "derive", REREAD, COUNT)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 """The queues as `backlog` groups them."""
 ATTEMPTS = 5
@@ -131,7 +132,7 @@ class Outbox:
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
         if job.attempts > ATTEMPTS:
-            await self._give_up(core, job, POISON, skip=True)
+            await self._give_up(core, job, POISON, skip=job.queue != COUNT)
             return
         status = "done"
         try:
@@ -149,6 +150,9 @@ class Outbox:
             shared.emit("job", org=job.org, queue=job.queue, item=job.item, status=status, attempts=job.attempts)
 
     async def _work(self, core: Core, job: Job) -> None:
+        if job.queue == COUNT:
+            await recount(core, job.ns, [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)])
+            return
         if job.queue != "index":
             await Deriver(core, self._model, self._lease).run(job)
             return
@@ -160,7 +164,7 @@ class Outbox:
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
         reason = _reason(problem)
-        if job.queue != "index" and (permanent(problem) or job.attempts >= ATTEMPTS):
+        if job.queue not in ("index", COUNT) and (permanent(problem) or job.attempts >= ATTEMPTS):
             if isinstance(problem, ModelError) and not permanent(problem):
                 await self._stand_in(core, job)
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
@@ -220,7 +224,7 @@ class Outbox:
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
     """Changes to the derive mark by which receipts know that a derivation was given up, or is tried again."""
-    if job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:")):
+    if job.queue == COUNT or (job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))):
         return []
     mark = await core.get(Mark, "derive", job.item)
     made = mark or Mark(org=core.org, name="derive", item=job.item, updated_at=core.at())

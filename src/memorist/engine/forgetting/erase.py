@@ -44,7 +44,7 @@ from ..core import Core
 from ..derive.carried import DERIVED
 from ..documents.documents import removal
 from ..facts.facts import index_job
-from ..recall.indexing import statistics
+from ..statistics import recount
 from ..threads.numbering import kept
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
@@ -53,7 +53,7 @@ from .guard import FORK, IMPORT, OWNED, epochs, imported_marks, owned, owners, r
 from .needles import AT_ONCE, Needles
 from .reach import in_reach
 
-SWEEPS = ("embed", "dedup")
+SWEEPS = ("embed", "dedup", "count")
 """Queues with one job per namespace."""
 LOCKED: dict[str, type[Record]] = {"fact": Fact, "learning": Learning}
 """Kinds of links whose target may be written again while the link is being deleted."""
@@ -65,7 +65,7 @@ class Eraser(Deletions):
     """Deletes things of one org and counts the deleted rows; a preview counts and deletes nothing."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
-        super().__init__(core, preview=preview)
+        super().__init__(core.uncounted(), preview=preview)  # `settle` counts
         self.needles = Needles()
         self._visited: dict[tuple[str, str], bool] = {}
 
@@ -228,23 +228,7 @@ class Eraser(Deletions):
         """Recompute the recall statistics of the namespaces touched, which name speakers and standing items."""
         spaces = {str(mark.item) for mark in await self._scan(Mark, "scope")}
         for ns in sorted(spaces if everywhere else spaces & self._touched):
-            await self._core.retry(partial(self._settled, ns))
-
-    async def _settled(self, ns: str) -> None:
-        scope = await self._get(Mark, "scope", ns)
-        detail, after = None, None
-        while page := await self._scan(Entry, ns, after=after, limit=PAGE):
-            detail, after = statistics(detail, page), page[-1].row_key[2:]
-        if scope is None:
-            return
-        if detail is None:
-            marks = [mark for mark in await self._marks(ns) if mark.name in ("scope", "embedded", "dedup")]
-            await self._core.apply(*(Delete(Mark, mark.row_key) for mark in marks))
-            return
-        fresh = msgspec.structs.replace(scope, position=scope.position + 1, detail=detail, updated_at=self._core.at())
-        # A Delete of a row that cannot exist makes this batch count as a deletion, which succeeds on a full disk.
-        nothing = Delete(Mark, (self._org, "scope", ""))
-        await self._core.apply(Expect(Mark, scope.row_key, scope.version), nothing, Put(fresh))
+            await self._core.retry(partial(recount, self._core, ns))
 
     # -- targets of links
 

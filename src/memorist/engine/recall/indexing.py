@@ -16,19 +16,17 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages.message import Message
-from ...ports import to_micros
 from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load, Put
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import index_job
+from ..statistics import replaced_entries, statistics
 from .candidates import SUPERSEDED
 
 BATCH = 500
 VERSIONS = 16
 """How many earlier versions of a fact are searched for the messages that stated them."""
-SPEAKERS = 64
-STANDING = 32
 """How many standing wishes of a namespace are candidates of every question: instructions before preferences, newest
 first."""
 HEAD = 400
@@ -252,8 +250,9 @@ class Indexer:
         stamp = (scope.position if scope else 0) + 1
         entries, languages = await self._finished(plan.drafts, stamp, scope.detail if scope else None)
         changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
-        if entries:
-            detail = {**statistics(scope.detail if scope else None, entries), "languages": languages}
+        replaced = await replaced_entries(core, ns, entries, plan.changes)
+        if entries or replaced:
+            detail = {**statistics(scope.detail if scope else None, entries, replaced), "languages": languages}
             at = core.at()
             changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
@@ -366,46 +365,6 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.
     return Draft(msgspec.structs.replace(made, context_terms=before.text if before else ""), text)
-
-
-def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
-    """The statistics of a namespace with these entries added."""
-    from ...recall.entry import is_assistant
-    from ...recall.signals import NAMES
-
-    standing_at, orders_at = map(NAMES.index, ("standing", "orders"))
-    old: dict[str, Any] = detail or {}
-    speakers = dict.fromkeys(old.get("speakers", ()))
-    terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
-    messages = old.get("messages", 0)
-    for entry in entries:
-        terms += entry.terms.count(" ") + 1
-        messages += entry.kind == "message"
-        if is_assistant(entry.role or "", entry.speaker or ""):
-            assistant += 1
-        elif entry.speaker and len(speakers) < SPEAKERS:
-            speakers[entry.speaker] = None
-        own = _said_by_a_person(entry)
-        if entry.kind == "learning" or (own and (entry.signals[standing_at] or entry.signals[orders_at])):
-            weight = 1 if entry.kind == "learning" or entry.signals[orders_at] else 0
-            standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
-    standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
-    return {
-        "entries": old.get("entries", 0) + len(entries),
-        "terms": terms,
-        "assistant": assistant,
-        "messages": messages,
-        "documents": old.get("documents", 0) + sum(entry.kind == "document" for entry in entries),
-        "speakers": list(speakers),
-        "standing": sorted(standing, reverse=True)[:STANDING],
-    }
-
-
-def _said_by_a_person(entry: Entry) -> bool:
-    """Whether an entry is a message of a person."""
-    from ...recall.entry import is_assistant
-
-    return entry.kind == "message" and not is_assistant(entry.role or "", entry.speaker or "")
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
