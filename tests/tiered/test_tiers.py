@@ -404,6 +404,47 @@ def test_a_hot_store_that_restarts_with_old_data_is_not_believed(
     server.stop()
 
 
+class Overtaken(RedisStore):
+    """A hot store in which something happens between the answer to who the server is and its use."""
+
+    meanwhile: Any = None
+
+    async def incarnation(self) -> str:
+        answer = await super().incarnation()
+        if self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            await act(self)
+        return answer
+
+
+def test_a_restart_while_the_server_is_asked_who_it_is_is_noticed(
+    durable: Counted, runtime: Runtime, run: Run, org: str
+) -> None:
+    server = start_redis(aof="no", options={})
+    store = tiered(durable, server.url, runtime)
+    run(store.open())
+    run(store.apply([Put(entry(org, value="old"))], now=NOW))
+    assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "old"
+    with server.client() as client:
+        client.save()
+    run(store.apply([Put(entry(org, value="new"))], now=NOW))
+
+    async def restart(hot: RedisStore) -> None:
+        server.kill()
+        server.restart()
+        await hot.get(StateEntry, (org, *K), now=NOW)  # as another task or thread, over a connection of its own
+
+    hot = Overtaken(server.url, runtime=runtime)
+    hot.meanwhile = restart
+    late = TieredStore(durable, hot)
+    run(late.open())
+    assert run(late.get(StateEntry, (org, *K), now=NOW)).value == "new"
+    assert hot.meanwhile is None
+    for tiers in (store, late):
+        run(tiers.close())
+    server.stop()
+
+
 def test_a_write_that_cannot_reach_the_hot_store_is_not_undone_by_it(
     durable: Counted, hot_server: RedisServer, runtime: Runtime, run: Run, org: str
 ) -> None:

@@ -235,11 +235,13 @@ class HotSide:
         if count == self._connections:
             return
         known = getattr(self.store, "incarnation", None)
-        found = "" if known is None else await known()
-        if found != self._incarnation:
+        incarnation = "" if known is None else await known()
+        if incarnation != self._incarnation:
             self._generations.clear()
-        self._incarnation = found
-        self._connections = getattr(self.store, "connections_made", 0)
+        self._incarnation = incarnation
+        # A connection that another call made meanwhile may reach a server that has restarted since it answered: only
+        # those from before the question are covered by the answer.
+        self._connections = count
 
     async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
         """The result of a read with its generation; HotDown if the server or the generation changed during it."""
