@@ -79,7 +79,7 @@ def floor(folder: Path, durability: str) -> tuple[float, float]:
         state["log"].append(made)
         state["n"] = number
         snapshot = number % 100 == 0
-        body = _encode(state if snapshot else {"add": {"log": [made]}, "set": {"n": number}}).decode()
+        body = _encode(state if snapshot else {"add": {"log": [made]}, "set": {"n": number}})
         row = ("user", body, f'["{number}"]', now, number, "default", int(snapshot), "running", number, "t")
         run("BEGIN IMMEDIATE")
         run(

@@ -6,6 +6,7 @@ Stores, recall, lineage, forgetting, export and `stats` all read this one list, 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Literal
@@ -222,7 +223,10 @@ def _event_entry(event: Event) -> Entry:
 
 
 def _step_says(step: CheckpointStep) -> Any:
-    return decode_json(step.body) if step.snapshot else None
+    if not step.snapshot:
+        return None
+    # JSON never begins with the first byte of zlib, by which long bodies are compressed.
+    return decode_json(zlib.decompress(step.body) if step.body[:1] == b"x" else step.body)
 
 
 # -- the registry

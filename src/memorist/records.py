@@ -424,8 +424,8 @@ class Task(Record, frozen=True, kw_only=True):
 class CheckpointStep(Record, frozen=True, kw_only=True):
     """One saved step of a task: its whole state (`snapshot`), or the change since the step before.
 
-    `body` is the JSON text of the state, or of the edits that turn the text before into this one; `completed` holds
-    all completed subtasks on a snapshot, and the new ones otherwise.
+    `body` is the JSON text of the state, or of a patch of the state before, compressed where it is long; `completed`
+    holds all completed subtasks on a snapshot, and the new ones otherwise.
     """
 
     table = Table("checkpoint_steps", ("org", "task_id", "number"), checksum=True)
@@ -433,7 +433,7 @@ class CheckpointStep(Record, frozen=True, kw_only=True):
     number: int
     step: int = 0
     snapshot: bool
-    body: str
+    body: bytes
     completed: tuple[str, ...] = ()
     status: str = "running"
     actor: str = "user"

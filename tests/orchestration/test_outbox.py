@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from memorist import Conflict, ModelError
-from memorist.engine.core import Core
 from memorist.engine.derive.deriving import Deriver, permanent
 from memorist.engine.derive.outbox import ATTEMPTS, Outbox
 from memorist.engine.facts.facts import index_job
@@ -64,7 +63,7 @@ async def test_indexing_lags_since_the_append_that_waits_for_it(memory: Any, run
 async def test_a_refused_append_leaves_no_job(memory: Any, run: Run) -> None:
     thread, _ = await said(memory, "one")
     await outbox(memory).drain()
-    batch = Core(memory._core.shared, memory._core.scope, [])
+    batch = memory._core.batched()
     await Threads(batch).append(thread.id, "two")
     await batch.apply(Expect(Thread, (memory.org, "no such thread"), 7))
     with pytest.raises(Conflict):

@@ -328,7 +328,7 @@ async def test_a_state_over_the_limit_is_refused_and_the_task_goes_on(tasks: Tas
 
 async def test_missing_steps_are_an_error_and_not_another_state(core: Core, tasks: Tasks) -> None:
     for number in range(3):
-        await tasks.save(Checkpoint(task_id="t", state=[number]))
+        await tasks.save(Checkpoint(task_id="t", state={"n": number}))
     await core.apply(Delete(CheckpointStep, (core.org, "t", 2)))
     with pytest.raises(CorruptRecord):
         await Tasks(core).resume("t")

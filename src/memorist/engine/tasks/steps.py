@@ -1,7 +1,8 @@
-"""The saved steps of a task: writes each as a snapshot or a delta, and restores a state from them."""
+"""The saved steps of a task: writes each as a snapshot or a patch, and restores a state from them."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,15 +13,14 @@ from ...records import CheckpointStep, Task
 from ...stores.base import Change, DeleteRange, Expect, Load
 from ...values import check_name, decode_json
 from ..core import Core
-from .deltas import Edits, decode_edits, encode_edits, patch
-from .segments import Image
+from .patches import Patch, State, decode_patch, encode_patch, pack, unpack
 
-MAX_DELTAS = 512
-"""The most deltas between two snapshots; limits what a resume must read."""
+MAX_PATCHES = 512
+"""The most patches between two snapshots; limits what a resume must read."""
 REPLAY_BYTES = 256 * 1024 * 1024
 """The most text that a resume may have to copy; a very large state is snapshotted more often."""
 FLOOR_BYTES = 1024
-"""Deltas of a small state may add up to this much before the next snapshot."""
+"""Patches of a small state may add up to this much before the next snapshot."""
 NOTHING: Any = msgspec.UNSET
 
 
@@ -28,10 +28,11 @@ class Saved(msgspec.Struct):
     """A task as it was last saved or read, with what the next save needs."""
 
     task: Task
-    image: Image | None = None
+    image: State | None = None
+    """Its state as texts; None before the first save."""
     completed: dict[str, None] = {}
     since: int = 0
-    """Bytes of the deltas since the last snapshot."""
+    """Bytes of the patches since the last snapshot."""
     based: int = 0
     """Bytes of the last snapshot."""
     bases: tuple[int, ...] = ()
@@ -74,7 +75,7 @@ def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:
     last = list(restore(rows))[-1]
     return Saved(
         task,
-        Image.of(decode_json(last[1])),
+        State.read(last[1]),
         dict.fromkeys(last[2]),
         since=sum(_weight(row.body, row.completed) for row in rows[1:]),
         based=_weight(rows[0].body, rows[0].completed),
@@ -82,17 +83,18 @@ def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:
     )
 
 
-def restore(rows: Sequence[CheckpointStep]) -> Iterator[tuple[CheckpointStep, str, tuple[str, ...]]]:
+def restore(rows: Sequence[CheckpointStep]) -> Iterator[tuple[CheckpointStep, bytes, tuple[str, ...]]]:
     """Each saved step with the text of its state and its completed subtasks; the first is a snapshot."""
-    text: str = "null"
+    state = State()
     completed: tuple[str, ...] = ()
     for row in rows:
         try:
-            text = row.body if row.snapshot else patch(text, decode_edits(row.body))
-        except msgspec.MsgspecError as cause:
+            text = unpack(row.body)
+            state = State.read(text) if row.snapshot else state.patched(decode_patch(text))
+        except (msgspec.MsgspecError, zlib.error, KeyError) as cause:
             raise CorruptRecord("a saved step cannot be read", task=row.task_id, number=row.number) from cause
         completed = row.completed if row.snapshot else (*completed, *row.completed)
-        yield row, text, completed
+        yield row, state.text(), completed
 
 
 def save_changes(
@@ -111,14 +113,14 @@ def save_changes(
 
     `completed` replaces all completed subtasks, `done` adds to them; `fields` are set on the task's row.
     """
-    image, edits = _next_image(saved, state, update, extend)
+    image, patch = _next_state(saved, state, update, extend)
     items, new = _next_items(saved, completed, done)
-    body = None if edits is None or new is None else encode_edits(edits)
-    weight = 0 if body is None or new is None else _weight(body, new)
-    snapshot = body is None or new is None or _due(saved, image, weight)
-    if snapshot or body is None or new is None:
-        body, new = image.text(), tuple(items)
-        weight = _weight(body, new)
+    body = b"" if patch is None or new is None else pack(encode_patch(patch))
+    size = sum(map(len, (image.keys or {"": image.whole}).values()))
+    snapshot = patch is None or new is None or _due(saved, size, _weight(body, new))
+    if snapshot or new is None:
+        body, new = pack(image.text()), tuple(items)
+    weight = _weight(body, new)
     number, at = saved.task.saved + 1, core.at()
     task = msgspec.structs.replace(
         saved.task,
@@ -126,7 +128,7 @@ def save_changes(
         base=number if snapshot else saved.task.base,
         keep=saved.task.keep if keep is NOTHING else keep,
         completed=len(items),
-        size=image.size,
+        size=size,
         updated_at=at,
         version=saved.task.version + 1,
         **fields,
@@ -176,18 +178,20 @@ def expected(task: Task) -> Expect:
     return Expect(Task, task.row_key, task.version)
 
 
-def _next_image(
+def _next_state(
     saved: Saved, state: Any, update: Mapping[str, Any] | None, extend: Mapping[str, list[Any]] | None
-) -> tuple[Image, Edits | None]:
-    if saved.image is None:
-        return Image.of(None if state is NOTHING else state), None
-    if update or extend:
-        grown = saved.image.grown(update or {}, extend or {})
-        if grown is not None:
-            return grown
+) -> tuple[State, Patch | None]:
+    """The state to save, and the patch that leads to it; None instead of a patch where only a snapshot will do."""
+    before = saved.image
+    if before is None:
+        return State.of(None if state is NOTHING else state), None
+    patch = before.changed(update or {}, extend or {}) if update or extend else None
+    if patch is not None:
+        return before.patched(patch), patch
     if state is NOTHING:
-        return saved.image, [(0, saved.image.size)]
-    return saved.image.follow(state)
+        return before, Patch()
+    after = State.of(state, before)
+    return after, before.patch_to(after)
 
 
 def _next_items(
@@ -206,15 +210,15 @@ def _next_items(
     return items, tuple(list(items)[len(saved.completed) :]) if kept else None
 
 
-def _due(saved: Saved, image: Image, weight: int) -> bool:
-    """Whether the next step should be a snapshot, because the deltas since the last one would be larger than it."""
-    deltas = saved.task.saved - saved.task.base + 1
-    if deltas > MAX_DELTAS or deltas * image.size > REPLAY_BYTES:
+def _due(saved: Saved, size: int, weight: int) -> bool:
+    """Whether the next step should be a snapshot, because the patches since the last one would be larger than it."""
+    patches = saved.task.saved - saved.task.base + 1
+    if patches > MAX_PATCHES or patches * size > REPLAY_BYTES:
         return True
     return saved.since + weight > max(saved.based, FLOOR_BYTES)
 
 
-def _weight(body: str, completed: Sequence[str]) -> int:
+def _weight(body: bytes, completed: Sequence[str]) -> int:
     return len(body) + (sum(map(len, completed)) + 3 * len(completed) if completed else 0)
 
 

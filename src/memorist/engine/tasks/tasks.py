@@ -1,7 +1,7 @@
 """Tasks: long-running work with checkpoints, which resumes where it stopped and does no step twice.
 
 A task has one small row (`Task`: step, status, lease) and a row per saved step (`CheckpointStep`: a snapshot of the
-state, or a delta to the step before). Every save replaces the task's row by compare-and-set on its version, so that of
+state, or a patch of the step before). Every save replaces the task's row by compare-and-set on its version, so that of
 two workers one gets `LeaseLost` and writes nothing; the effects of a step are committed in the same transaction.
 """
 
@@ -290,7 +290,7 @@ def _leased(task: Task, now: int) -> bool:
     return task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now
 
 
-def _checkpoint_at(task: Task, row: CheckpointStep, text: str, completed: tuple[str, ...]) -> Checkpoint:
+def _checkpoint_at(task: Task, row: CheckpointStep, text: bytes, completed: tuple[str, ...]) -> Checkpoint:
     return Checkpoint(
         task_id=task.task_id,
         ns=task.ns,

@@ -396,7 +396,7 @@ CREATE TABLE memorist.checkpoint_steps (
   number bigint NOT NULL,
   step bigint NOT NULL,
   snapshot boolean NOT NULL,
-  body text NOT NULL,
+  body bytea NOT NULL,
   completed text,
   status text NOT NULL,
   actor text NOT NULL,

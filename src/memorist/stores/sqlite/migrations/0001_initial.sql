@@ -32,7 +32,7 @@ CREATE TABLE checkpoint_steps (
   number INTEGER NOT NULL,
   step INTEGER NOT NULL,
   snapshot INTEGER NOT NULL,
-  body TEXT NOT NULL,
+  body BLOB NOT NULL,
   completed TEXT,
   status TEXT NOT NULL,
   actor TEXT NOT NULL,
