@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from memorist import Memory, NothingLasts
+from memorist import Memory
+from memorist.types import NothingLasts
 
 ORDERS = {"o-17": {"customer": "ada", "status": "shipped", "eta": "Tuesday"}}
 LOOKED_UP: list[str] = []

@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memorist import FactExtractor, Memory, Page, PlanStep, Working
+from memorist import FactExtractor, Memory, Working
+from memorist.types import Page, PlanStep
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 START = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)

@@ -26,7 +26,7 @@ BORROWED = {
 PICTURES = sorted((ROOT / "bench" / "charts").glob("*.svg"))
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 IMAGE = re.compile(r'(src|srcset)="(?!https?://)([^"]+)"')
-NAMES = ROOT / "src" / "memorist" / "__init__.py"
+NAMES = [ROOT / "src" / "memorist" / name for name in ("__init__.py", "types.py")]
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -40,13 +40,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _types() -> str:
-    """The page of every public name that is not a noun: one heading per module, from `memorist.__init__`."""
-    tree = ast.parse(NAMES.read_text("utf-8"))
-    homes = next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_HOMES"
-    )
+    """The page of every public name that is not a noun: one heading per module that they live in."""
+    homes: dict[str, list[str]] = {}
+    for path in NAMES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_HOMES":
+                for module, names in ast.literal_eval(node.value).items():
+                    homes.setdefault(module, []).extend(names)
     lines: list[str] = []
     for module, names in homes.items():
         if module not in ("memory", "blocking.memory", "blocking.session", "blocking.tasks"):

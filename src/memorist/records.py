@@ -39,6 +39,12 @@ class Table(msgspec.Struct, frozen=True):
         return self.key if index is None else self.indexes[index]
 
 
+def as_dict(struct: msgspec.Struct) -> dict[str, Any]:
+    """A struct as a dict of JSON values: what `to_dict` returns."""
+    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(struct))
+    return fields
+
+
 @cache
 def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
     return attrgetter(*kind.table.key)
@@ -54,6 +60,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     def row_key(self) -> Key:
         """The primary key of this row."""
         return _key_of(type(self))(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as a dict of JSON values; times are ISO texts."""
+        return as_dict(self)
 
 
 class Thread(Record, frozen=True, kw_only=True):

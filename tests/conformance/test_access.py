@@ -122,7 +122,7 @@ def _belongings(whole: Memory, ns: str) -> str:
     return repr([
         whole.facts.list(ns), whole.events.list(ns=ns), whole.threads.get(f"t-{name}"),
         whole.threads.messages(f"t-{name}"),
-        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.get(f"job-{name}"), mine,
+        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.resume(f"job-{name}"), mine,
     ])  # fmt: skip
 
 

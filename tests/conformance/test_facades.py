@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import memorist
+import memorist.types
 from memorist import AsyncMemory, Memory
 from memorist.protocol.surface import groups, operations
 from memorist.stores.memory import MemoryStore
@@ -123,7 +124,7 @@ def test_every_type_that_comes_back_can_be_imported() -> None:
         kind for kind in kinds if kind.__module__.startswith("memorist.") and not getattr(kind, "_is_protocol", False)
     }
     assert len(ours) > 20
-    homes = {id(getattr(memorist, name)): name for name in memorist.__all__}
+    homes = {id(getattr(home, name)): name for home in (memorist, memorist.types) for name in home.__all__}
     # The groups are reached through a memory, and made by nobody.
     hidden = {kind.__name__ for kind in ours if id(kind) not in homes and kind not in groups().values()}
     assert hidden == set()
@@ -138,7 +139,7 @@ def _classes(annotation: Any) -> Iterator[type]:
 
 def test_what_users_plug_in_can_be_imported() -> None:
     for name in ("Embedder", "Reranker", "Model", "TokenCounter", "Clock", "Store", "Policy"):
-        assert name in memorist.__all__
+        assert name in (*memorist.__all__, *memorist.types.__all__)
 
 
 def test_python_dash_m_runs_the_command_line() -> None:

@@ -92,8 +92,10 @@ def test_the_manual_page_is_what_the_commands_say() -> None:
 
 def test_every_public_name_is_importable() -> None:
     import memorist
+    import memorist.types
 
-    assert [name for name in memorist.__all__ if getattr(memorist, name, None) is None] == []
+    homes = [(home, name) for home in (memorist, memorist.types) for name in home.__all__]
+    assert [name for home, name in homes if getattr(home, name, None) is None] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

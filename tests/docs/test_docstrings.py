@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import memorist
-from memorist import Memory, NothingLasts
+import memorist.types
+from memorist import Memory
+from memorist.types import NothingLasts
 
 NOUNS = {
     "memory": "Memory",
@@ -43,7 +45,8 @@ def methods() -> Iterator[tuple[str, Any]]:
 
 
 def test_every_public_name_says_what_it_is() -> None:
-    named = {name: getattr(memorist, name) for name in memorist.__all__ if name != "__version__"}
+    homes = (memorist, memorist.types)
+    named = {name: getattr(home, name) for home in homes for name in home.__all__ if name != "__version__"}
     aliases = {"Clock"}  # a type written out; what stands for it is in the docs of `Memory`
     silent = [n for n, value in named.items() if n not in aliases and not (value.__doc__ or "").strip()]
     for name, value in named.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import memorist
+import memorist.types
 
 ROOT = Path(__file__).parents[2]
 PROSE = [
@@ -36,10 +37,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     pages = "".join((site / "reference" / page / "index.html").read_text("utf-8") for page in ("api", "types"))
     shown = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
-    twins = {name for name in memorist.__all__ if name.startswith("Async")}
-    assert [
-        name for name in memorist.__all__ if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}
-    ] == []
+    names = (*memorist.__all__, *memorist.types.__all__)
+    twins = {name for name in names if name.startswith("Async")}
+    assert [name for name in names if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}] == []
 
 
 def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:

@@ -8,10 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from memorist import AsyncMemory, Forbidden, Memory, Scrubbed, StoreUnavailable, Unsupported
+from memorist import AsyncMemory, Forbidden, Memory, StoreUnavailable, Unsupported
 from memorist.records import CachedEntity, Entry, Job, Mark, Summary
 from memorist.runtime import run_blocking
 from memorist.stores.base import Put
+from memorist.types import Scrubbed
 from tests.faults.places import SERVERS, Place, PlaceOn, files_with
 
 CANARY = "zanarykanary"

@@ -10,8 +10,6 @@ from memorist import (
     Archiver,
     Deduplicator,
     FactExtractor,
-    LearningExtractor,
-    Report,
     Summarizer,
     TokenLimiter,
     TtlGarbageCollector,
@@ -22,6 +20,7 @@ from memorist.engine.processors import PROCESSORS
 from memorist.records import Entry
 from memorist.runtime import Runtime
 from memorist.testing import FakeClock
+from memorist.types import Report
 from memorist_testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
@@ -59,7 +58,7 @@ async def test_the_collector_removes_what_expired(memory: Any, clock: FakeClock,
     assert (await do(memory.facts.get("user:ada", "k0"))).value == 0
 
 
-@pytest.mark.parametrize("kind", [FactExtractor, LearningExtractor])
+@pytest.mark.parametrize("kind", [FactExtractor])
 async def test_extraction_works_through_what_is_new(memory: Any, kind: Any, run: Run) -> None:
     thread = await do(memory.threads.create("user:ada"))
     await do(memory.threads.append(thread.id, "I live in Lisbon and I prefer short answers."))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memorist import Completion, Usage
 from memorist.errors import UsageError
+from memorist.types import Completion, Usage
 
 from .conftest import WordHashes
 from .test_promises import ADA, found, thread

@@ -12,8 +12,9 @@ import httpx
 import msgspec
 import pytest
 
-from memorist import Memory, Turn
+from memorist import Memory
 from memorist.errors import Conflict, Forbidden, LeaseLost, UsageError
+from memorist.types import Turn
 
 from .running import Running, running
 
@@ -57,7 +58,7 @@ def test_a_task_goes_on_where_it_stopped(memory: Memory) -> None:
         task.complete("b", update={"n": 2})
         task.heartbeat()
     assert memory.state.get("imported") == 1
-    done = memory.tasks.get("import")
+    done = memory.tasks.resume("import")
     assert done is not None
     assert (done.status, done.state, done.completed_subtasks) == ("done", {"n": 2}, ("a", "b"))
 

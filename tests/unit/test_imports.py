@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import memorist
+import memorist.types
 
 SOURCE = Path(memorist.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -19,7 +20,7 @@ HEAVY = ("numpy", "apsw", "psycopg", "redis", "click", "rich", "wordllama", "spl
 LAYERS = {
     "": 0, "errors": 0,
     "filters": 1, "ids": 1, "languages": 1, "ports": 1, "runtime": 1, "telemetry": 1,
-    "backoff": 0, "extras": 0, "graph_keys": 0, "ordered_keys": 1, "typed": 1, "values": 1,
+    "backoff": 0, "extras": 0, "lazy": -1, "types": 0, "graph_keys": 0, "ordered_keys": 1, "typed": 1, "values": 1,
     "dates": 2, "records": 2, "scope": 2,
     "messages": 3,
     "kinds": 4,
@@ -126,8 +127,10 @@ def test_a_memory_on_sqlite_loads_no_server_driver(tmp_path: Path) -> None:
 
 
 def test_every_public_name_can_be_imported() -> None:
-    for name in memorist.__all__:
-        assert getattr(memorist, name) is not None
+    for home in (memorist, memorist.types):
+        for name in home.__all__:
+            assert getattr(home, name) is not None
+    assert len(memorist.__all__) <= 66
     with pytest.raises(AttributeError):
         memorist.nothing_of_the_sort  # noqa: B018
 

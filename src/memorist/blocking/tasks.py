@@ -55,15 +55,6 @@ class Tasks:
         """
         return run_blocking(self._engine.resume(task_id))
 
-    def get(self, task_id: str) -> Checkpoint | None:
-        """The same as `resume`.
-
-        Examples:
-            >>> memory.tasks.get("report") is None
-            True
-        """
-        return run_blocking(self._engine.get(task_id))
-
     def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
         """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
 

@@ -156,7 +156,7 @@ def _until_free(path: str) -> None:
     import time
 
     with Memory(path, worker=False) as memory:
-        while (task := memory.tasks.get("import-crm")) is not None and task.leased_until is not None:
+        while (task := memory.tasks.resume("import-crm")) is not None and task.leased_until is not None:
             left = task.leased_until.timestamp() - time.time()
             if left <= 0:
                 return

@@ -10,7 +10,7 @@ import msgspec
 from ..errors import CorruptRecord, MemoristError
 from ..filters import Test
 from ..kinds import KINDS
-from ..records import Entry, Mark, Record, StateEntry, Thread, view_of
+from ..records import Entry, Mark, Record, StateEntry, Thread, as_dict, view_of
 from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
@@ -48,12 +48,15 @@ class ReadingCost(msgspec.Struct, frozen=True):
 class Stats(msgspec.Struct, frozen=True):
     """Counts of what is stored, by kind, and of what is indexed."""
 
+    to_dict = as_dict
+
     org: str
     threads: int
     messages: int
     message_tokens: int
     summaries: int
     facts: int
+    events: int
     learnings: int
     documents: int
     tasks: int
@@ -101,6 +104,7 @@ class Health:
             message_tokens=sum(thread.tokens for thread in held["threads"]),
             summaries=counts["summaries"],
             facts=counts["facts"],
+            events=counts["events"],
             learnings=counts["learnings"],
             documents=counts["documents"],
             tasks=counts["tasks"],

@@ -106,35 +106,3 @@ class Listens:
         """Send counters of events and spans of operations to OpenTelemetry (extra `otel`)."""
         self._core.scope.whole_org("tracing")
         self._core.shared.events.trace()
-
-    def on_message(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each append."""
-        return self.on("message", hook)
-
-    def on_fact(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when a fact is written, derived, corrected, rejected or deleted."""
-        return self.on("fact", hook)
-
-    def on_learning(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when a learning is added, changed or deleted."""
-        return self.on("learning", hook)
-
-    def on_fold(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when the older part of a thread is folded into a summary."""
-        return self.on("fold", hook)
-
-    def on_forget(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when something was forgotten."""
-        return self.on("forget", hook)
-
-    def on_recall(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each recall."""
-        return self.on("recall", hook)
-
-    def on_context(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each context."""
-        return self.on("context", hook)
-
-    def on_job(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each job of the outbox, done or failed."""
-        return self.on("job", hook)

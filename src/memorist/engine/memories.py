@@ -17,7 +17,7 @@ from ..errors import InvalidValue, NotFound, UsageError
 from ..kinds import fact_text
 from ..ports import When
 from ..recall.hit import Hit
-from ..records import Event, Fact, Learning
+from ..records import Event, Fact, Learning, as_dict
 from ..scope import Ns
 from ..values import Json, check_name
 from .core import Core
@@ -33,6 +33,8 @@ PAGE_ROWS = 200
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A fact, an event or a learning, in the shape they share."""
+
+    to_dict = as_dict
 
     id: str
     """The kind and the key: `fact:city`."""

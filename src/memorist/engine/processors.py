@@ -15,7 +15,7 @@ import msgspec
 from ..errors import Conflict, UsageError
 from ..ids import new_id
 from ..ports import ModelSpec, Ttl
-from ..records import Entry, Fact, Job, Mark, Thread
+from ..records import Entry, Fact, Job, Mark, Thread, as_dict
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
@@ -39,6 +39,8 @@ Progress = Callable[[str, int], Any]
 
 class Report(msgspec.Struct, frozen=True):
     """The report of a processor: how many things it looked at and changed, with counts and notes."""
+
+    to_dict = as_dict
 
     processor: str
     seen: int = 0
@@ -121,12 +123,6 @@ class FactExtractor(Processor):
         notes = [f"{derive.dead} dead letters; see `memorist doctor`"] if derive.dead else []
         notes += [f"{derive.failing} will be tried again; see `memorist doctor`"] if derive.failing else []
         return Report(self.name, done, done, notes=tuple(notes))
-
-
-class LearningExtractor(FactExtractor):
-    """The same as FactExtractor, under another name: one pass over a message yields facts and learnings."""
-
-    name = "learnings"
 
 
 class VectorIndexer(Processor):
@@ -324,7 +320,6 @@ class Deduplicator(Processor):
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
-    "learnings": LearningExtractor,
     "vectors": VectorIndexer,
     "summarizer": Summarizer,
     "limiter": TokenLimiter,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import UsageError
-from ..records import Fact, FactVersion, Learning
+from ..records import Fact, FactVersion, Learning, as_dict
 from ..values import Json, as_list, check_name
 from .core import Core
 from .derive.catching_up import catch_up
@@ -41,6 +41,8 @@ _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish"
 
 class UserProfile(msgspec.Struct, frozen=True):
     """What is known of one user; `preferences` are facts under keys that begin with `preference.`."""
+
+    to_dict = as_dict
 
     user: str
     facts: list[Fact]

@@ -20,7 +20,7 @@ from ..filters import Where, parse_filter
 from ..ids import new_id
 from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_record_key
 from ..ports import Ttl, to_datetime, to_micros
-from ..records import Job, RecordPiece, StoredRecord, view_of
+from ..records import Job, RecordPiece, StoredRecord, as_dict, view_of
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
 from ..values import Json, as_list, decode_json, encode_json, json_bytes
@@ -46,6 +46,8 @@ _replace = msgspec.structs.replace
 
 class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record as it was put: `data` is bytes or a JSON value, `key` the tuple it is under."""
+
+    to_dict = as_dict
 
     ns: str
     key: RecordKey

@@ -183,7 +183,7 @@ async def _save_checkpoint(caller: Caller, given: Given) -> Answer:
 
 
 async def _resume_task(caller: Caller, given: Given) -> Answer:
-    checkpoint = await caller.memory.tasks.get(given.task_id)
+    checkpoint = await caller.memory.tasks.resume(given.task_id)
     return Answer(_saved(given.task_id, checkpoint, whole=True), stored=True, listed="completed")
 
 

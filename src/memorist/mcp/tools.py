@@ -173,7 +173,7 @@ TOOLS: tuple[Tool, ...] = (
         },
     ),
     Tool(
-        "resume_task", "Resume task", "tasks.get", "tasks", READ, shown.Saved,
+        "resume_task", "Resume task", "tasks.resume", "tasks", READ, shown.Saved,
         "The saved progress of a task.",
         {"task_id": _needed("task_id")},
     ),

@@ -229,7 +229,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "tasks",
         ("GET", "tasks", "list", ("cursor", "task_id")),
         ("POST", "tasks/get", "get_many"),
-        ("GET", "task", "get", _FOUND),
+        ("GET", "task", "resume", _FOUND),
         ("PUT", "task", "save", *_w()),
         ("DELETE", "task", "delete", ("role", "writer")),
         ("GET", "task/history", "history"),
@@ -467,6 +467,7 @@ def _wire_names() -> Mapping[str, Any]:
 @cache
 def _public_names() -> Mapping[str, Any]:
     import memorist
+    import memorist.types
 
     from ..engine.events import EventStatus
     from ..engine.facts.facts import FactScope
@@ -474,7 +475,7 @@ def _public_names() -> Mapping[str, Any]:
     from ..engine.working import Working
     from ..extract.extracted import LearningType
 
-    public = {name: getattr(memorist, name) for name in memorist.__all__}
+    public = {name: getattr(home, name) for home in (memorist, memorist.types) for name in home.__all__}
     return {
         **vars(typing), **public, "builtins": builtins, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "FactScope": FactScope,

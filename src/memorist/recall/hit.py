@@ -6,6 +6,8 @@ from datetime import datetime
 
 import msgspec
 
+from ..records import as_dict
+
 
 class Reason(msgspec.Struct, frozen=True):
     """One signal behind a hit: its share of the score, and the hit's rank by that signal alone."""
@@ -22,6 +24,8 @@ class Reason(msgspec.Struct, frozen=True):
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """One record found for a question; `id` is the record's own id."""
+
+    to_dict = as_dict
 
     kind: str
     id: str

@@ -54,7 +54,7 @@ _AGAIN: Mapping[str, Read] = {
     "working.set": _WORKING, "working.update": _WORKING, "working.record_action": _WORKING,
     "working.add_turn": _WORKING,
     "state.set": ("state.entry", _same("key")), "state.increment": ("state.get", _same("key")),
-    "tasks.save": ("tasks.get", lambda _, given: {"task_id": given["checkpoint"].get("task_id", "")}),
+    "tasks.save": ("tasks.resume", lambda _, given: {"task_id": given["checkpoint"].get("task_id", "")}),
     "records.put": ("records.get", _same("ns", "key")),
     "records.put_many": ("records.get_many", lambda _, given: {"ns": given["ns"], "keys": _keys(given["items"])}),
 }  # fmt: skip

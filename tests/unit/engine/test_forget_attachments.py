@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from memorist import Memory, NothingLasts
+from memorist import Memory
+from memorist.types import NothingLasts
 
 CANARY = "zebra-canary-12345 lives in the vault"
 

@@ -6,12 +6,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from memorist import Action, Page, PlanStep, Working, WorkingUser
+from memorist import Working
 from memorist.engine.core import Core
 from memorist.engine.working import MAX_ACTIONS, WorkingMemory
 from memorist.errors import InvalidValue, UsageError
 from memorist.records import WorkingDocument
 from memorist.testing import FakeClock
+from memorist.types import Action, Page, PlanStep, WorkingUser
 from memorist_testing.plugin import Together
 
 

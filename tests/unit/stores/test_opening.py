@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from memorist import AsyncMemory, Memory, NothingLasts, UsageError
+from memorist import AsyncMemory, Memory, UsageError
 from memorist.stores.tiered import TieredStore
+from memorist.types import NothingLasts
 
 DEFAULTS: dict[str, Any] = {
     "url": None, "hot": None, "read_url": None, "api_key": None, "org": "default", "user": None, "read": (),

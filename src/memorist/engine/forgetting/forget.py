@@ -13,7 +13,7 @@ import msgspec
 from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
 from ...kinds import namespaced
 from ...messages.message import message_id
-from ...records import Fact, Job, Key
+from ...records import Fact, Job, Key, as_dict
 from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
@@ -35,6 +35,8 @@ FactRef = str | tuple[str, str] | Fact
 
 class Erasure(msgspec.Struct, frozen=True):
     """The report of a forgetting: rows deleted by table, and what a search of the files found afterwards."""
+
+    to_dict = as_dict
 
     kind: str
     counts: dict[str, int]

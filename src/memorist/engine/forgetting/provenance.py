@@ -9,7 +9,7 @@ import msgspec
 from ...errors import NotFound
 from ...messages.message import Message
 from ...recall.hit import Hit
-from ...records import Record, Summary
+from ...records import Record, Summary, as_dict
 from ..core import Core
 from .lineage import find, reference, sources_of
 
@@ -33,6 +33,8 @@ class WhyStep(msgspec.Struct, frozen=True):
 
 class Why(msgspec.Struct, frozen=True):
     """Where an item came from: every step back, nearest first, down to the messages."""
+
+    to_dict = as_dict
 
     kind: str
     item: str

@@ -16,7 +16,7 @@ import msgspec
 
 from ...errors import Conflict, InvalidValue, LeaseLost, NotFound
 from ...ports import Ttl, to_micros
-from ...records import CheckpointStep, Task
+from ...records import CheckpointStep, Task, as_dict
 from ...scope import Ns
 from ...stores.base import Delete, DeleteRange
 from ...values import Json, as_list, check_name, decode_json
@@ -34,6 +34,8 @@ KEPT_TEXTS = 16
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A task's progress: its step, its state and the completed subtasks."""
+
+    to_dict = as_dict
 
     task_id: str
     ns: str | None = None
@@ -145,15 +147,6 @@ class Tasks:
         """
         saved = await load(self._core, task_id)
         return None if saved is None else _checkpoint(saved, saved.state())
-
-    async def get(self, task_id: str) -> Checkpoint | None:
-        """The same as `resume`.
-
-        Examples:
-            >>> memory.tasks.get("report") is None
-            True
-        """
-        return await self.resume(task_id)
 
     async def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
         """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.

@@ -8,12 +8,14 @@ from typing import Any, Literal
 import msgspec
 
 from ...messages.message import Message
-from ...records import Mark
+from ...records import Mark, as_dict
 from ..core import Core
 
 
 class MessageReceipt(msgspec.Struct, frozen=True):
     """The state of an appended message: durable, indexed, and how far derivation has come."""
+
+    to_dict = as_dict
 
     message: Message
     durable: bool

@@ -57,7 +57,7 @@ async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
     """A task, the owner of its lease, and its steps newest first with what each changed in the state."""
     row = await handle._core.get(Task, asked.id)
-    found = await handle.tasks.get(asked.id)
+    found = await handle.tasks.resume(asked.id)
     if row is None or found is None:
         raise NotFound("there is no such task")
     steps = await handle.tasks.history(asked.id, max(1, min(asked.steps, 200)))

@@ -192,7 +192,7 @@ class ScopeTests:
             with pytest.raises(Forbidden):
                 await call
         with pytest.raises(Forbidden):
-            ada.on_message(print)
+            ada.on("message", print)
 
     async def test_a_user_whose_name_looks_like_a_pattern_is_one_user(self, memory: Any) -> None:
         for user in ("a", "ab", "a*", "*"):
@@ -287,7 +287,7 @@ async def _belongings(memory: Any) -> str:
         await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
         await ada.threads.messages("t-ada"), await ada.state.entry("secret"), await ada.records.scan("user:ada"),
         await ada.learnings.list(min_confidence=0),
-        await ada.working.get(), await ada.documents.list("user:ada"), await ada.tasks.get("job-ada"),
+        await ada.working.get(), await ada.documents.list("user:ada"), await ada.tasks.resume("job-ada"),
     ])  # fmt: skip
 
 
