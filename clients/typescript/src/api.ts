@@ -561,6 +561,7 @@ export type Stats = {
   message_tokens: number;
   summaries: number;
   facts: number;
+  events: number;
   learnings: number;
   documents: number;
   tasks: number;
@@ -1766,11 +1767,11 @@ export class TasksNoun {
   }
 
   /**
-   * The same as `resume`.
+   * Read a task's last checkpoint; None if there is no such task.
    *
    * Role: `reader`.
    */
-  get(args: { task_id: string }, options: CallOptions = {}): Promise<Checkpoint | null> {
+  resume(args: { task_id: string }, options: CallOptions = {}): Promise<Checkpoint | null> {
     return this.#http.call({"method": "GET", "path": "/v1/task", "query": ["task_id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Checkpoint | null>;
   }
 
