@@ -1,5 +1,4 @@
-"""One message, one saved step or one new fact is one statement, and writes what the general way writes under
-the same guards."""
+"""One message or one new fact is one statement, and writes what the general way writes under the same guards."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ import apsw
 import pytest
 
 from memorist import Memory
-from memorist.errors import Conflict, NotFound
+from memorist.errors import NotFound
 from memorist.stores.sqlite import fast_write
 from memorist.stores.sqlite.connection import Connections
 from memorist.stores.sqlite.fast_write import FastWrite
@@ -75,15 +74,13 @@ def test_both_ways_write_the_same_rows(tmp_path: Path, monkeypatch: pytest.Monke
             for n in range(6):
                 tool = {"role": "tool", "content": [{"type": "text", "text": f"é\x00{n}"}], "tool_call_id": "c"}
                 memory.threads.append("t", tool if n % 2 else {"role": "user", "content": f"{n} \U0001f600"})
-            for n in range(6):
-                memory.tasks.save({"task_id": "w", "step": n, "state": {"n": n, "log": list(range(n))}})
             for n in range(3):
                 memory.facts.set("global", f"é{n}", {"n": n}, ttl=60 if n else None)
         events = run(path, "SELECT action, kind, subject, actor, created_at FROM audit ORDER BY id")
-        return [events, *rows(path, "threads", "messages", "jobs", "tasks", "checkpoint_steps", "facts")]
+        return [events, *rows(path, "threads", "messages", "jobs", "facts")]
 
     narrowly = work(tmp_path / "narrow.db")
-    assert written == [True] * 12
+    assert written == [True] * 7
     monkeypatch.setattr(FastWrite, "apply", lambda self, changes: None)
     assert narrowly == work(tmp_path / "general.db")
 
@@ -149,26 +146,6 @@ def test_a_replayed_key_gives_the_first_numbers(memory: Memory, written: list[bo
     assert len(written) == 2
 
 
-def test_a_step_saved_elsewhere_is_a_conflict(path: Path, memory: Memory, written: list[bool]) -> None:
-    point = memory.tasks.save({"task_id": "w", "state": {"n": 1}})
-    with Memory(path, **OPTIONS) as other:
-        other.tasks.save({"task_id": "w", "state": {"n": 2}})
-    with pytest.raises(Conflict):
-        memory.tasks.save({"task_id": "w", "state": {"n": 3}}, expect=point.version)
-    resumed = memory.tasks.resume("w")
-    assert resumed is not None and resumed.state == {"n": 2}
-    assert written[-1] is False
-
-
-def test_a_step_number_that_is_taken_goes_the_general_way(memory: Memory, path: Path, written: list[bool]) -> None:
-    memory.tasks.save({"task_id": "w", "state": {"n": 1}})
-    run(path, "INSERT INTO checkpoint_steps SELECT org, task_id, 2, 0, 1, '9', NULL, '', '', 0, 0 FROM tasks")
-    memory.tasks.save({"task_id": "w", "state": {"n": 2}})
-    assert written[-1] is False
-    resumed = memory.tasks.resume("w")
-    assert resumed is not None and resumed.state == {"n": 2}
-
-
 def test_a_new_version_of_a_fact_goes_the_general_way(memory: Memory, written: list[bool]) -> None:
     first, second = (memory.facts.set("global", "city", city) for city in ("Lisbon", "Porto"))
     assert (first.version, second.version, second.created_at) == (1, 2, first.created_at)
@@ -201,32 +178,22 @@ def test_a_fact_whose_job_waits_already_goes_the_general_way(path: Path, memory:
     assert run(path, "SELECT version FROM jobs WHERE item = 'fact:city'") == [(2,)]
 
 
-def late(path: Path) -> tuple[int, bool]:
-    """The number given to a message, and whether a step is saved, by a process that knows of neither's last change."""
+def late(path: Path) -> int:
+    """The number given to a message by a process that does not know of the thread's last change."""
     with Memory(path, **OPTIONS) as memory, Memory(path, **OPTIONS) as other:
         memory.threads.create("global", id="t")
         for n in range(3):
             memory.threads.append("t", f"{n}")
         other.threads.append("t", "theirs")
         other.threads.delete_messages("t", ids=["t#4"])
-        seq = memory.threads.append("t", "mine")[0].message.seq
-        point = memory.tasks.save({"task_id": "w", "state": {"n": 1}})
-        other.tasks.save({"task_id": "w", "state": {"n": 2}})
-        run(path, "DELETE FROM checkpoint_steps WHERE number = 2")
-        try:
-            memory.tasks.save({"task_id": "w", "state": {"n": 3}}, expect=point.version)
-        except Conflict:
-            return seq, False
-        return seq, True
+        return memory.threads.append("t", "mine")[0].message.seq
 
 
-def test_a_number_is_never_given_twice_and_no_update_is_lost(path: Path) -> None:
-    assert late(path) == (5, False)
+def test_a_number_is_never_given_twice(path: Path) -> None:
+    assert late(path) == 5
 
 
-def test_without_the_guards_both_would_happen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unguarded = fast_write.SCHEMA.replace("AND length = new.seq - 1", "").replace(
-        "AND version = new.task_version - 1", ""
-    )
+def test_without_the_guard_it_would_be(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unguarded = fast_write.SCHEMA.replace("AND length = new.seq - 1", "")
     monkeypatch.setattr("memorist.stores.sqlite.connection.SCHEMA", unguarded)
-    assert late(path) == (4, True)
+    assert late(path) == 4

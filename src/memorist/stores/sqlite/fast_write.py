@@ -1,10 +1,9 @@
-"""A fast path for the commonest batches, each as one SQL statement: append a message, save a step, put a new record or
-a new fact.
+"""A fast path for the commonest batches, each as one SQL statement: append a message, put a new record or a new fact.
 
 A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
 writes two or three rows under guards. A single statement is its own transaction and holds the write lock from its
-start, so there is no BEGIN, no read before and no COMMIT. What the caller assumes (the thread's length, the task's
-version, that the job exists) is a guard: the statement checks it, whatever other processes did meanwhile. If a guard
+start, so there is no BEGIN, no read before and no COMMIT. What the caller assumes (the thread's length,
+that the job exists) is a guard: the statement checks it, whatever other processes did meanwhile. If a guard
 fails, nothing is written and the changes take the general path, which also raises the proper error.
 """
 
@@ -18,8 +17,8 @@ import apsw
 
 from ...messages.message import Message
 from ...ports import to_micros
-from ...records import AuditEvent, CheckpointStep, Fact, Job, Key, Record, RecordPiece, StoredRecord, Task
-from ..base import Append, Appended, Change, DeleteRange, Expect, Load, Put, Stored
+from ...records import AuditEvent, Fact, Job, Key, Record, RecordPiece, StoredRecord
+from ..base import Append, Appended, Change, DeleteRange, Put, Stored
 from ..codec import codec, encoder, pack
 from .statements import column_names, statements
 
@@ -28,22 +27,17 @@ if TYPE_CHECKING:
 
 KNOWN = 10_000
 """How many threads, and how many facts, are remembered; then the memory of them starts anew."""
-_TASK, _STEP = codec(Task), codec(CheckpointStep)
 _MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
 _CREATED = codec(Message).place["created_at"]
 _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
 """The row of an appended message: the store gives its number, and its thread the rest."""
 _record_row = encoder(StoredRecord, "version")
 _PUT_NEW = statements(StoredRecord).insert
-_TASK_FIXED = ("org", "task_id", "ns", "expires_at")
-"""Columns of a key or an index. A save that changes one takes the general path, so the fast one writes no index."""
-
 _NEW_FACT: list[type[Record]] = [Fact, Job, AuditEvent]
 """What setting a fact writes, in this order."""
 _fact_row, _job_row, _event_row = encoder(Fact, "version"), encoder(Job, "version"), codec(AuditEvent).encode
 
 _messages = column_names(Message)
-_tasks, _steps = column_names(Task), column_names(CheckpointStep)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -66,7 +60,6 @@ def _insert(kind: type[Record], crc: str = "") -> str:
     return f"INSERT INTO main.{table} ({_listed(names)}) VALUES ({', '.join(values)})"
 
 
-_STEPPED = (*(f"task_{name}" for name in _tasks), *_steps)
 _SET = [f"{kind.table.name}_{name}" for kind in _NEW_FACT for name in column_names(kind)]
 _NEVER_HELD = """CASE WHEN NOT EXISTS (
     SELECT 1 FROM main.fact_versions WHERE org = new.facts_org AND ns = new.facts_ns AND key = new.facts_key
@@ -83,13 +76,6 @@ CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
     );
   INSERT INTO main.messages ({_listed(_messages)}) VALUES ({_guarded(_messages)});
 END;
-{_view("stepped", _STEPPED)};
-CREATE TEMP TRIGGER save_step INSTEAD OF INSERT ON stepped BEGIN
-  UPDATE main.tasks SET {", ".join(f"{name} = new.task_{name}" for name in _tasks if name not in _TASK_FIXED)}
-    WHERE org = new.task_org AND task_id = new.task_task_id AND version = new.task_version - 1
-    AND +ns = new.task_ns AND expires_at IS NULL AND new.task_expires_at IS NULL;
-  INSERT INTO main.checkpoint_steps ({_listed(_steps)}) VALUES ({_guarded(_steps)});
-END;
 {_view("fact_set", _SET)};
 CREATE TEMP TRIGGER set_fact INSTEAD OF INSERT ON fact_set BEGIN
   {_insert(Fact, _NEVER_HELD)};
@@ -103,7 +89,6 @@ END;
 """
 
 _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) + 4))})"
-_SAVE = f"INSERT INTO temp.stepped VALUES ({', '.join('?' * len(_STEPPED))})"
 _SET_NEW = f"INSERT INTO temp.fact_set VALUES ({', '.join('?' * len(_SET))})"
 
 
@@ -147,8 +132,6 @@ class FastWrite:
                 return self._put_new(first.record, changes[1], write)
             if type(first.record) is Fact and len(changes) == 3:
                 return self._set_new(changes, write)
-        if type(first) is Expect and first.kind is Task and len(changes) == 3:
-            return self._save(first, changes, write)
         return None
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[Any] | None:
@@ -209,13 +192,3 @@ class FastWrite:
         if len(self._known) >= KNOWN:
             self._known.clear()
         self._known[key] = (last, before == done[0].first - 1)
-
-    def _save(self, expect: Expect, changes: Sequence[Change], write: Write) -> list[Any] | None:
-        task, step = changes[1], changes[2]
-        if type(task) is not Load or type(step) is not Load or type(step.record) is not CheckpointStep:
-            return None
-        after = task.record
-        if type(after) is not Task or after.version != expect.version + 1 or (after.org, after.task_id) != expect.key:
-            return None
-        row = _STEP.encode(step.record)
-        return [None, None, None] if write(_SAVE, (*_TASK.encode(after), *row, _STEP.sum(row))) else None

@@ -47,6 +47,8 @@ _DUE = (
 
 FEW = 3
 """Up to so many keys are looked up one by one."""
+MAX_RICH_THREADS = 10_000
+"""How many such threads are remembered; then the memory of them starts anew."""
 BRIEF = 100
 """Reads of at most so many rows run on the event loop's own thread."""
 T = TypeVar("T")
@@ -78,6 +80,8 @@ class SqliteStore:
         self._fast = FastWrite(self._connections)
         self._reader = Reader(self._connections)
         self._getters: dict[type[Record], Getter] = {}
+        self._rich_threads: set[Key] = set()
+        """Threads (org and id) whose pages are read in full at once."""
         self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_general).apply)
 
     async def open(self) -> None:
@@ -218,11 +222,16 @@ class SqliteStore:
             return self._connections.read(
                 lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
             )
-        if kind is Message and len(scan.prefix) == 2:
+        if kind is Message and len(scan.prefix) == 2 and scan.prefix not in self._rich_threads:
             rows = self._connections.read_rows(plain_columns(sql), values)
             plain = plain_messages(scan.prefix, rows)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message
+            # A thread with names, metadata or a counter of its own has them in most messages. Trying again each time
+            # would cost as much as the fast path gains elsewhere.
+            if len(self._rich_threads) >= MAX_RICH_THREADS:
+                self._rich_threads.clear()
+            self._rich_threads.add(scan.prefix)
         return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
 
     def _passing(self, kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iterator[R]:
