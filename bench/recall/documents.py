@@ -38,7 +38,7 @@ def main() -> None:
             found = 0
             for row in mine:
                 context = memory.context(row["question"], budget=budget)
-                request = " ".join("\n".join(str(m["content"]) for m in context.messages()[:-1]).split())
+                request = " ".join("\n".join(str(m["content"]) for m in context.messages(merge=False)[:-1]).split())
                 held = " ".join(row["answer"].replace("<", "&lt;").split()).casefold() in request.casefold()
                 found += held
                 if not held and a.show:

@@ -104,7 +104,7 @@ def measure(data: Dataset, budgets: Sequence[int], sample: float, embedder: str 
 
 def plain_request(context: Any) -> str:
     """All that is sent but the question, as one text with single spaces."""
-    return " ".join(" ".join(str(message["content"]) for message in context.messages()[:-1]).split())
+    return " ".join(" ".join(str(message["content"]) for message in context.messages(merge=False)[:-1]).split())
 
 
 def table(name: str, rows: Sequence[Row], budgets: Sequence[int]) -> str:

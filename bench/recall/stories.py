@@ -69,7 +69,7 @@ def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
         if held := story.get("working"):
             memory.working.set(_working(held))
         context = memory.context(story["question"], budget=story["budget"])
-        request = "\n".join(str(message["content"]) for message in context.messages()[:-1])
+        request = "\n".join(str(message["content"]) for message in context.messages(merge=False)[:-1])
         return Judged(story, request, context.tokens)
 
 

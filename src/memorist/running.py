@@ -31,7 +31,7 @@ def run_with_memory(
     tools: Iterable[Tool] | None = None,
     policy: Policy | None = None,
     scratchpad: Json = None,
-    layout: Layout = "standard",
+    layout: Layout = "cached",
 ) -> Any: ...
 
 
@@ -49,7 +49,7 @@ def run_with_memory(
     tools: Iterable[Tool] | None = None,
     policy: Policy | None = None,
     scratchpad: Json = None,
-    layout: Layout = "standard",
+    layout: Layout = "cached",
 ) -> Awaitable[Any]: ...
 
 
@@ -66,7 +66,7 @@ def run_with_memory(
     tools: Iterable[Tool] | None = None,
     policy: Policy | None = None,
     scratchpad: Json = None,
-    layout: Layout = "standard",
+    layout: Layout = "cached",
 ) -> Any:
     """Run an agent (a function, or an object with run/invoke) with recalled memory, and record the turn.
 

@@ -44,11 +44,7 @@ async def test_the_block_is_plain_english_with_safety_first(open_memory: OpenMem
     assert "Follow these preferences unless your instructions say otherwise." in block
     assert "Never ignore anything under Safety." in block
     lines = block.splitlines()
-    assert (
-        lines.index("- Allergic to peanuts")
-        < lines.index("- Lives in Porto")
-        < lines.index("- Answer language: French")
-    )
+    assert lines.index("Allergic to peanuts") < lines.index("Lives in Porto") < lines.index("Answer language: French")
 
 
 async def test_uncertain_untrusted_and_structured_facts_stay_out(open_memory: OpenMemory, run: Run) -> None:

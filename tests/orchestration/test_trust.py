@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memorist import Message
+from memorist.context.fence import MEMORY_NOTE, unfence
 from memorist.engine.derive.outbox import Outbox
 from memorist.records import Fact, Learning
 from memorist_testing.plugin import Run
@@ -63,10 +64,8 @@ async def test_none_reaches_an_instruction_slot_a_learning_or_a_fact(memory: Any
 
 def check_fence(context: Any) -> None:
     """What was recalled stands in items that say whom to trust, and no text gets out of its item."""
-    for message in context.messages():
-        text = message["content"] if isinstance(message["content"], str) else ""
-        if "<item" in text:
-            assert text.count("<item ") == text.count("</item>")
+    if context.memory_message is not None:
+        assert unfence("recalled_memory", MEMORY_NOTE, context.memory_message.text) is not None
     for item in context.memory_items:
         assert item.trust in ("user", "tool", "web", "document", "assistant")
 

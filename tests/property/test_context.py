@@ -242,7 +242,7 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, sla
         assert error.sections
         assert _cannot_fit(thread, budget, counter, options, slack)
         return
-    messages, request = context.messages(), context.anthropic()
+    messages, request = context.messages(merge=False), context.anthropic()
     assert context.tokens <= budget.request_tokens
     assert measure_openai(messages, context.openai().get("tools"), counter) <= context.tokens
     assert measure_anthropic(request, counter) <= context.tokens
@@ -256,7 +256,7 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, sla
         if isinstance(item, dict) and item.get("pinned") and item["content"]:
             assert item["content"] in sent
     again = compress(thread, budget=budget, policy=policy, counter=counter, **options)
-    assert dump(again.messages()) == dump(messages)
+    assert dump(again.messages(merge=False)) == dump(messages)
     assert dump(again.anthropic()) == dump(request)
     assert sum(report.tokens for report in context.manifest.sections) == context.tokens
     assert context.explain() == again.explain()
@@ -361,7 +361,7 @@ def test_a_positional_trim_is_caught_by_the_validators() -> None:
     caught = [bool(openai_problems(messages)) for messages in trimmed]
     assert sum(caught) >= len(trimmed) // 4
     assert caught == [bool(orphans(messages)) for messages in trimmed]
-    assert openai_problems(compress(thread, budget=400).messages()) == []
+    assert openai_problems(compress(thread, budget=400).messages(merge=False)) == []
 
 
 def test_a_planted_fault_in_grouping_is_refused_by_the_assembly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,12 +404,12 @@ def test_reading_in_pages_gives_what_reading_at_once_gives(
         page, left = left[:size], left[size:]
         made[1].feed(page, more=bool(left))
     try:
-        at_once = made[0].finish().messages()
+        at_once = made[0].finish().messages(merge=False)
     except BudgetError:
         with pytest.raises(BudgetError):
             made[1].finish()
         return
-    assert made[1].finish().messages() == at_once
+    assert made[1].finish().messages(merge=False) == at_once
 
 
 @settings(max_examples=EXAMPLES // 10, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)

@@ -87,7 +87,7 @@ class Talk:
 
 
 def sent(context: Context) -> str:
-    return "\n".join(str(message.get("content")) for message in context.messages()).replace("\n  ", "\n")
+    return "\n".join(str(message.get("content")) for message in context.messages(merge=False)).replace("\n  ", "\n")
 
 
 def told_once(request: str, context: Context) -> str:

@@ -61,7 +61,7 @@ def told(story: dict[str, Any]) -> list[str]:
             now[0] += timedelta(hours=5)
         context = memory.context(story["question"], budget=story["budget"])
     assert context.tokens <= story["budget"]
-    request = "\n".join(str(message["content"]) for message in context.messages()[:-1])
+    request = "\n".join(str(message["content"]) for message in context.messages(merge=False)[:-1])
     return [line.casefold() for line in request.replace("\n  ", " ").splitlines()]
 
 
@@ -111,8 +111,10 @@ def test_answers_that_stand_in_long_documents_are_in_the_request() -> None:
         for row in questions:
             context = memory.context(row["question"], budget=2000)
             assert context.tokens <= 2000
-            request = " ".join("\n".join(str(m["content"]) for m in context.messages()[:-1]).split()).casefold()
-            held += " ".join(row["answer"].replace("<", "&lt;").split()).casefold() in request
+            request = " ".join(
+                "\n".join(str(m["content"]) for m in context.messages(merge=False)[:-1]).split()
+            ).casefold()
+            held += " ".join(row["answer"].split()).casefold() in request
     # 37 of 40 when this was written; the others need a better encoder.
     assert held >= 35
 
@@ -122,7 +124,7 @@ def test_passages_that_follow_each_other_are_one_text_in_the_order_of_the_docume
         text = "\n\n".join(f"Clause {n}: the harbour fee of pier {n} is {n}{n} crowns a day." for n in range(1, 25))
         memory.documents.add("user:ada", text, title="Fees", source="fees.txt")
         context = memory.context("What is the harbour fee of the piers?", budget=4000)
-    request = "\n".join(str(message["content"]) for message in context.messages()[:-1])
+    request = "\n".join(str(message["content"]) for message in context.messages(merge=False)[:-1])
     found = [request.index(f"Clause {n}:") for n in range(1, 25)]
     assert found == sorted(found)
     assert request.count("Clause 9:") == 1

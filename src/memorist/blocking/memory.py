@@ -275,7 +275,7 @@ class Memory(Listens):
         recall: Recall | Spaces | bool | Sequence[Item] = True,
         profile: About = True,
         scratchpad: Json = None,
-        layout: Layout = "standard",
+        layout: Layout = "cached",
     ) -> Context:
         """Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
 

@@ -72,7 +72,7 @@ def _readable(row: dict[str, Any]) -> str:
 @click.option("--budget", default="8000", show_default=True, help="Tokens, or a model's name.")
 @click.option("--system", help="The system prompt.")
 @click.option(
-    "--layout", type=click.Choice(["standard", "cached"]), default="standard", show_default=True,
+    "--layout", type=click.Choice(["standard", "cached"]), default="cached", show_default=True,
     help="cached keeps the provider's prompt cache warm.",
 )  # fmt: skip
 @click.option("--no-recall", is_flag=True, help="History only.")

@@ -19,12 +19,11 @@ import msgspec
 
 from ..errors import BudgetError, UsageError
 from ..messages.message import INSTRUCTIONS, Message
-from .budget import SECTIONS
-from .cache import CACHED_LATER, CACHED_LEAST, affordable
+from .budget import CACHED_MEMORY_PART, SECTIONS
 from .context import Account, Context
 from .doubles import Said, without_repeated
 from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
-from .items import FOR_CACHE, NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
+from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
 from .measure import text_message
 from .plan import Digest, Left, Plan, fit, newest_that_fit, total_tokens
 from .policies import Fifo, SlidingWindow, model_of
@@ -108,22 +107,16 @@ class Assembly(Reading):
                 return plan, summary, memory, fates
 
     def _share_cached(self, spent: int, pinned: int, lines: Sequence[ProfileLine]) -> _Shared:
-        """Make the window without regard to what is recalled this time, so that it stays; memory gets what it leaves.
+        """Choose the window without regard to what is recalled this time, so that it stays the same from turn to turn.
 
-        The window keeps the least room for memory free. Of the room beyond, memory takes as much as can be sent anew
-        without losing the prompt cache's share (`affordable`).
+        A quarter of the room is left free for memory whatever is recalled; memory takes all that the window leaves.
         """
         room = self._room(spent) - pinned
-        least = self._memory_least(room) if self._items else 0
-        plan, summary = self._plan(self._capped(self._room(spent + least)), pinned)
+        reserved = room // CACHED_MEMORY_PART if self.budget.memory is None else min(room, self.budget.memory)
+        plan, summary = self._plan(self._capped(self._room(spent + (reserved if self._recalls else 0))), pinned)
         plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
         left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
-        enough = left if self.budget.memory is not None else max(least, affordable(plan.keep, _tokens(summary), room))
-        memory, fates = self._fit_memory(min(left, enough), self._said(plan.keep, summary, lines))
-        if enough < left:
-            fates = [
-                msgspec.structs.replace(fate, reason=FOR_CACHE) if fate.reason == NO_ROOM else fate for fate in fates
-            ]
+        memory, fates = self._fit_memory(left, self._said(plan.keep, summary, lines))
         return plan, summary, memory, fates
 
     def _said(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
@@ -217,10 +210,6 @@ class Assembly(Reading):
             return min(room, self.budget.memory)
         wanted = self._seen_tokens + _tokens(self._summary) if self._ended else NO_LIMIT
         return max(room // 2, room - min(wanted, room))
-
-    def _memory_least(self, room: int) -> int:
-        """Tokens that the cached layout reserves for recalled items, even if none are recalled."""
-        return min(room, max(CACHED_LEAST, room // CACHED_LATER) if self.budget.memory is None else self.budget.memory)
 
     def _window(self, room: int, pinned: int) -> Sequence[Unit]:
         """The history that will be sent: exactly for a sliding window, as the newest that fit for other policies."""

@@ -10,6 +10,9 @@ from ..errors import UsageError
 
 MOST_TOKENS = 1 << 40
 """The largest budget; far beyond any model's window."""
+CACHED_MEMORY_PART = 4
+"""In the cached layout the window leaves one part in so many of the room to memory, whether or not it is needed: a
+window that made room for what each turn recalls would begin with another message on each turn."""
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
 # Published context windows by model name; the longest matching prefix of a name is used.
 MODEL_WINDOWS = {
@@ -82,6 +85,12 @@ class TokenBudget(msgspec.Struct, frozen=True):
     def profile_tokens(self) -> int:
         """The most tokens of the profile block."""
         return min(self.total // 6, 600) if self.profile is None else self.profile
+
+    @property
+    def window_tokens(self) -> int:
+        """The most tokens of history in the cached layout, which leaves the rest of the request to memory."""
+        window = self.request_tokens - self.request_tokens // CACHED_MEMORY_PART
+        return window if self.history is None else min(window, self.history)
 
     def ceiling(self, section: str) -> int | None:
         """The ceiling of a section, or None."""

@@ -6,43 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..values import compact_json
-from .doubles import carried
 from .measure import MESSAGE_TOKENS, count_content, count_tools
-from .plan import total_tokens
 from .tokens import Counter
-from .units import Unit
 
 if TYPE_CHECKING:
     from .context import Context
 
 MARKER = {"cache_control": {"type": "ephemeral"}}
-
-
-CACHED_FIRST, CACHED_LATER, CACHED_LEAST = 8, 64, 256
-"""In the cached layout a first turn is given an eighth of the room for what it recalls, since there is no cache to keep
-yet; every turn is given a sixty-fourth, and at least 256 tokens."""
-ANEW = 0.085
-"""The share of a request that may be new, so that a prompt cache serves the rest."""
-STEP = 2 / 3
-"""What a token costs later that stays in the history: a window of which 60 % is given away at once sends the other 40 %
-anew, so each token that fills it brings two thirds of a token to be sent anew nearer."""
-
-
-def affordable(units: Sequence[Unit], before_tokens: int, room: int) -> int:
-    """How many tokens a turn may recall without a prompt cache serving less than it should of a long conversation.
-
-    New in a request are what is recalled, the input and the answer before it. They may take `ANEW` of it together.
-    What is recalled and stored with its turn fills the window; what is not stored stands before the input once, so that
-    the input is sent anew with the next turn. The first turns, with
-    little to serve yet, are given more.
-    """
-    sent = before_tokens + total_tokens(units)
-    first = room // CACHED_FIRST - sent // 4
-    turns = max(1, sum(unit.role == "user" for unit in units))
-    stored = sum(unit.tokens - (unit.messages[1].tokens or 0) for unit in units if carried(unit))
-    own = (total_tokens(units) - stored) / turns
-    new = ANEW * sent
-    return max(first, int(new / (1 + STEP) - own if stored else new - 2 * own))
 
 
 def mark(request: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
 from .fates import placed, with_fates
-from .fence import render_summary
+from .fence import SUMMARY_NOTE, render_summary, unfence
 from .measure import REQUEST_TOKENS, count_message
 from .plan import Aid, Policy, Searcher, Summarizer, fit
 from .policies import Summarize
@@ -181,6 +181,4 @@ def _earlier_summary(found: Sequence[Unit]) -> str | None:
     """The text of the summary pair that an earlier call put first."""
     if len(found) < 3 or found[1].text != _ACKNOWLEDGED:
         return None
-    start, end = render_summary("|").split("|")
-    text = found[0].text
-    return text[len(start) : -len(end)] if text.startswith(start) and text.endswith(end) else None
+    return unfence("conversation_summary", SUMMARY_NOTE, found[0].text)

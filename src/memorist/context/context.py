@@ -26,6 +26,7 @@ from .render import (
     DEFAULT_TEMPLATE,
     anthropic_messages,
     fill,
+    merged,
     openai_messages,
     response_items,
     transcript,
@@ -117,19 +118,23 @@ class Context:
             raise InvalidValue(f"this is not a context, or one of a newer format (this version reads up to {FORMAT})")
         return made.context
 
-    def messages(self) -> list[dict[str, Any]]:
-        """The OpenAI chat message list."""
-        lead = (self.lead,) if self.lead is not None and self.lead_always else ()
-        made = openai_messages((*self.system_messages, *lead, *self.view))
-        refuse(openai_problems(made), "OpenAI")
-        return made
+    def messages(self, *, merge: bool = True) -> list[dict[str, Any]]:
+        """The OpenAI chat message list.
 
-    def openai(self) -> dict[str, Any]:
+        Args:
+            merge: Make one message of neighbours with the same role, as templates demand that want roles to alternate.
+        """
+        lead = (self.lead,) if self.lead is not None and self.lead_always else ()
+        messages = openai_messages((*self.system_messages, *lead, *self.view))
+        refuse(openai_problems(messages), "OpenAI")
+        return merged(messages) if merge else messages
+
+    def openai(self, *, merge: bool = True) -> dict[str, Any]:
         """`messages`, and `tools` where there are any."""
-        made: dict[str, Any] = {"messages": self.messages()}
+        request: dict[str, Any] = {"messages": self.messages(merge=merge)}
         if self.tools:
-            made["tools"] = openai_tools(self.tools)
-        return made
+            request["tools"] = openai_tools(self.tools)
+        return request
 
     def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
         """`system`, `tools` and `messages`; with cache markers in the cached layout or with `cache=True`."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ..messages.message import ATTACHED, Message
-from .fence import clean
 from .items import SAID, Fate, MemoryItem
 from .measure import stored_tokens
 from .profile import ProfileLine
@@ -124,4 +123,4 @@ def _bare(unit: Unit, counter: Counter) -> Unit:
 
 
 def _plain(text: str) -> str:
-    return " ".join(clean(text).split())
+    return " ".join(text.split())

@@ -76,7 +76,7 @@ def fold_of(
     if not folded:
         return None
     tokens = total_tokens(folded) + (summary_tokens(previous, counter) if previous else 0)
-    most = min(max_tokens, tokens - 1) - summary_tokens("", counter)
+    most = min(max_tokens, tokens - 1) - summary_tokens("<", counter)  # with the number that markup needs
     if most < SMALLEST_SUMMARY:
         return None
     return Fold(

@@ -1,12 +1,13 @@
 """Recalled memory in a request: the items, how they are written, and which of them fit.
 
-Items of one thread, namespace or document are written below one tag that names source, date and trust (their head), so
-that many short ones cost little more than their words.
+Items of one date, document or kind are written below one line that names it (their head), so that many short ones cost
+little more than their words. A blank line stands between two conversations. The texts are written as they are.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,7 @@ import msgspec
 from ..errors import UsageError
 from ..messages.message import Message
 from ..recall.reach import DERIVED
-from .fence import MEMORY_NOTE, attribute, clean, fence
+from .fence import MEMORY_NOTE, fence, label
 
 LEAST = 48
 MOST = 160
@@ -28,17 +29,23 @@ WHOLE = 0.6
 often in one of many sentences than in the next few passages."""
 WORTH_CUTTING = 32
 """The fewest tokens of room for which an item is cut to a passage."""
-CLOSING = 3
 RANKED_FIRST = 3
 SHORT = 16
 """Items below this many tokens are weighed as if they had as many, or the shortest would always win."""
 OVERLAP, LONGEST_OVERLAP = 12, 400
 """The least and the most characters that count as repeated text where two passages meet."""
+TRUSTS_IMPLIED = ("user", "assistant", "system", "processor", "unknown")
+"""Trusts that are not written, since the speaker says it. Other sources, such as tools and the web, are named."""
+_LOOKS_LIKE_OURS = re.compile(r"\n(?:\[|[^\n:]{1,60}:\s)", re.M)
+"""A line inside an item that reads like a head or the start of another item."""
+_ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d\d")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+"""Not `strftime`, which depends on the locale: the same input must yield the same bytes."""
+_QUOTES = re.compile(r'"{2,}')
 SAID = "in the "
 """How the reason begins for which an item was left out that another section of the request says."""
 NO_ROOM = "over the room for memory"
-FOR_CACHE = "over what the cached layout sends anew"
-"""Why an item was left out: the budget, or the share of a request that a prompt cache should serve."""
+"""Why an item was left out."""
 Shorten = Callable[[str, int], str]
 """(text, tokens) → the best passage of the text in so many tokens, or ""."""
 
@@ -76,30 +83,33 @@ class MemoryItem(msgspec.Struct, frozen=True):
         number = self.source.rpartition("#")[2]
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
-    @property
-    def origin(self) -> str:
-        """The thread, namespace or document it belongs to, by which items are grouped."""
-        if self.kind == "message":
-            return self.thread or self.source
+    def head(self, year: str = "") -> str:
+        """The line above its group: the date (without the `year` that is known already), and where it comes from unless
+        it was said in a conversation."""
+        parts = [_short_date(self.created_at, year)]
         if self.kind in DERIVED:
-            return self.source.partition("/")[0]
-        return self.source
-
-    def head(self) -> str:
-        """The opening tag of its group."""
-        kind = "" if self.kind == "message" else self.kind
-        attributes = {"kind": kind, "source": self.origin, "date": _date(self.created_at), "trust": self.trust}
-        listed = "".join(f' {name}="{attribute(value)}"' for name, value in attributes.items() if value)
-        return f"<from{listed}>"
+            parts.append(f"{self.kind}s")
+        elif self.kind == "document":
+            parts.append(f'document="{label(self.source)}"')
+        elif self.kind != "message":
+            parts.append(self.kind if self.kind != "memory" else "")
+            parts.append(f'source="{label(self.source)}"' if self.source else "")
+        if self.trust not in TRUSTS_IMPLIED and self.trust != self.kind:
+            parts.append(f'trust="{label(self.trust)}"')
+        return f"[{' '.join(part for part in parts if part)}]"
 
     def line(self) -> str:
-        """Its line below the head: number and speaker, what superseded it, and the text with later lines indented."""
-        place = f"#{self.seq} " if self.seq else ""
-        said = f"{place}{attribute(self.speaker)}".strip()
-        label = f"{said}: " if said else ""
+        """Its text as it is, after the speaker and what superseded it."""
+        speaker = label(self.speaker or ("assistant" if self.trust == "assistant" and self.kind == "message" else ""))
         if self.superseded_by:
-            label += f"[superseded: {attribute(self.superseded_by)}] "
-        return label + clean(self.text).strip("\n").replace("\n", "\n  ")
+            speaker = f"{speaker} [superseded: {label(self.superseded_by)}]".strip()
+        text = self.text.strip("\n")
+        checked = text if speaker or self.trust == "user" else f"\n{text}"
+        if _LOOKS_LIKE_OURS.search(checked):
+            # A line of the text could pass for a head or for another speaker's statement.
+            marks = '"' * max(3, 1 + max(map(len, _QUOTES.findall(text)), default=0))
+            text = f"{marks}\n{text}\n{marks}"
+        return f"{speaker}: {text}" if speaker else text
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -136,7 +146,7 @@ def fill_memory(
     for place in _by_use(items, costs, cap):
         item = items[place]
         head = item.head()
-        opening = 0 if head in heads else count(head) + CLOSING + 2
+        opening = 0 if head in heads else count(item.head(_date(item.created_at)[:4])) + 1
         fate = _with_gist(item, costs[place], left - opening, count) if item.gist and costs[place] > whole else None
         fate = fates[place] = fate or _placed(item, costs[place], left - opening, cap, count, shorten)
         if fate.fate != "dropped":
@@ -167,7 +177,7 @@ def _placed(
     if tokens <= left and (tokens <= cap * 3 // 2 or shorten is None):
         return Fate(item, tokens, "kept")
     if shorten is not None and left >= WORTH_CUTTING:
-        label = tokens - count(clean(item.text))
+        label = tokens - count(item.text)
         text = shorten(item.text, min(cap, left) - max(label, 0) - 1)
         cut = msgspec.structs.replace(item, text=text)
         cost = _cost(cut, count) if text else left + 1
@@ -267,19 +277,42 @@ def _date(when: str | None) -> str:
     return when[:10] if when is not None and when[10:11] == "T" else when or ""
 
 
+def _short_date(when: str | None, year: str) -> str:
+    """A date as people write it, "15 Nov 2026"; other text unchanged."""
+    date = _date(when)
+    if not _ISO_DATE.fullmatch(date):
+        return date
+    short = f"{int(date[8:])} {MONTHS[int(date[5:7]) - 1]}"
+    return short if date[:4] == year else f"{short} {date[:4]}"
+
+
 def render_memory(items: Iterable[MemoryItem]) -> str:
-    """All items in one fence, grouped below their heads: the group of the best item first, messages by their order."""
+    """All items in one fence, grouped below their heads, oldest first, so that the newest statement comes last."""
     groups: dict[str, list[MemoryItem]] = {}
     for item in items:
         groups.setdefault(item.head(), []).append(item)
-    parts = []
-    for head, mine in groups.items():
-        if all(item.seq for item in mine):
-            mine.sort(key=lambda item: item.seq)
-        elif all(item.place for item in mine):
-            mine = _joined(sorted(mine, key=lambda item: item.place))
-        parts.append("\n".join([head, *(item.line() for item in mine), "</from>"]))
-    return fence("recalled_memory", MEMORY_NOTE, "\n".join(parts))
+    lines: list[str] = []
+    year = ""
+    for head, members in sorted(groups.items(), key=lambda group: _date(group[1][0].created_at)):
+        if head != "[]":
+            lines.append(members[0].head(year))
+            year = _date(members[0].created_at)[:4]
+        if all(item.place for item in members):
+            members = _joined(sorted(members, key=lambda item: item.place))
+        lines += _lines(members)
+    return fence("recalled_memory", MEMORY_NOTE, "\n".join(lines))
+
+
+def _lines(members: Sequence[MemoryItem]) -> list[str]:
+    """The lines of one group, conversation by conversation, each in its order."""
+    threads = {item.thread: position for position, item in reversed([*enumerate(members)])}
+    ordered = sorted(members, key=lambda item: (threads[item.thread], item.seq))
+    lines: list[str] = []
+    for position, item in enumerate(ordered):
+        if position and item.thread != ordered[position - 1].thread:
+            lines.append("")
+        lines.append(item.line())
+    return lines
 
 
 def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:

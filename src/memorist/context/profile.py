@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from ..messages.message import Message
-from .fence import PROFILE_NOTE, clean, fence
+from .fence import PROFILE_NOTE, fence
 from .measure import text_message
 from .tokens import Counter
 
@@ -98,8 +98,8 @@ def _lane_order(line: ProfileLine) -> int:
 
 
 def _fenced(body: str) -> str:
-    return fence("user_profile", PROFILE_NOTE, body).replace("<user_profile>", '<user_profile trust="user">', 1)
+    return fence("user_profile", PROFILE_NOTE, body, attributes=' trust="user"')
 
 
 def _written(line: ProfileLine) -> str:
-    return f"- {clean(line.text).translate(_LINES)}"
+    return line.text.translate(_LINES)

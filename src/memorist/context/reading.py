@@ -69,6 +69,7 @@ class Reading:
         self._system = instruction_messages(system)
         self._tools = as_tools(tools)
         self._items = as_items(memory)
+        self._recalls = memory is not None
         self._shorten = shorten
         self._profile = tuple(profile)
         self._thread = thread

@@ -17,6 +17,7 @@ _SPEAKER = re.compile(
     r"^(?=[^\S\n]{0,20}(?:human|user|assistant|system|developer|tool|function|ai|model)[^\S\n]{0,20}:)", re.I | re.M
 )
 """A line inside a message that reads like the start of another speaker's turn."""
+_MERGED_ROLES = ("system", "developer", "user", "assistant")
 DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{scratchpad}"
 
 
@@ -29,6 +30,41 @@ def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
         else:
             out.extend(sent_openai(message))
     return out
+
+
+def merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """OpenAI messages with neighbours of one role as one, for templates that want the roles to alternate.
+
+    Tool results stay apart, since each answers a call of its own; so do messages with fields of their own, such as
+    another speaker's name, and an assistant's calls only stand in the last message of a run.
+    """
+    out: list[dict[str, Any]] = []
+    for message in messages:
+        last = out[-1] if out else None
+        if last is None or not _may_merge(last, message):
+            out.append(message)
+            continue
+        out[-1] = {**message, "content": _joined(last.get("content"), message.get("content"))}
+    return out
+
+
+def _may_merge(last: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+    if last["role"] != message["role"] or message["role"] not in _MERGED_ROLES:
+        return False
+    own = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
+    return own == {name: value for name, value in last.items() if name != "content"}
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if not first or not second:
+        return first or second
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_parts(first), *_parts(second)]
+
+
+def _parts(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
 def response_items(messages: Iterable[Message]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from ..messages.message import Message
-from .fence import clean, fence, render_summary
+from .fence import fence, render_summary
 from .measure import text_message
 from .plan import Aid, Digest
 from .render import transcript
@@ -58,7 +58,7 @@ def write_summary(units: Sequence[Unit], max_tokens: int, aid: Aid, model: Any =
     replaced = sum(unit.tokens for unit in units)
     if aid.previous:
         replaced += summary_tokens(aid.previous, aid.counter)
-    fence_tokens = summary_tokens("", aid.counter)
+    fence_tokens = summary_tokens("<", aid.counter)  # with the number that markup needs
     most = min(max_tokens, replaced - 1) - fence_tokens
     if not messages or most < SMALLEST_SUMMARY:
         return None
@@ -187,8 +187,8 @@ def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -
     """The messages sent to a model to ask for a summary."""
     parts = []
     if previous:
-        parts.append(fence("summary_so_far", "Covers what was said before the conversation below.", clean(previous)))
-    parts.append(fence("conversation", "To be taken into the summary.", clean(transcript(messages))))
+        parts.append(fence("summary_so_far", "Covers what was said before the conversation below.", previous))
+    parts.append(fence("conversation", "To be taken into the summary.", transcript(messages)))
     words = max(10, max_tokens * 2 // 3)
     parts.append(f"Write one summary of all of this in at most {words} words.")
     return [{"role": "user", "content": "\n\n".join(parts)}]
@@ -215,7 +215,7 @@ def problem_of(
     """Why a model's summary cannot be used, or None."""
     if not text:
         return "the model answered nothing"
-    if counter.count(clean(text)) > max_tokens:
+    if counter.count(text) > max_tokens:
         return "the model's summary is too long"
     source = f"{previous or ''}\n{transcript(messages)}"
     if counter.count(text) >= counter.count(source):

@@ -16,7 +16,6 @@ import msgspec
 
 from ..languages import rules
 from ..messages.message import Message, text_of
-from .fence import clean
 from .salience import salience
 from .similar import COMMON, words
 from .tokens import Counter
@@ -231,16 +230,15 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
     """The best sentences that fit, in chronological order; at least a few even where all score low."""
-    room = max_tokens - sum(counter.count(clean(line)) + 1 for line in lines)
+    room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda one: (-one.score, -one.order)):
         if sentence.score <= SMALLEST_SCORE and len(chosen) >= FEWEST_LINES:
             break
-        # Counted as it will be sent, inside a fence.
-        cost = counter.count(clean(sentence.line())) + 1
+        cost = counter.count(sentence.line()) + 1
         if cost <= room:
             room -= cost
             chosen.append(sentence)
     chosen.sort(key=lambda one: one.order)
     text = "\n".join([*lines, *(sentence.line() for sentence in chosen)])
-    return text if counter.count(clean(text)) <= max_tokens or lines else ""
+    return text if counter.count(text) <= max_tokens or lines else ""

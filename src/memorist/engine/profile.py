@@ -34,8 +34,6 @@ MAX_VALUES = 8
 MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400
 """Longer lines are left out, because a line that is cut may say something else. Recall still finds them."""
 TRUSTED = ("user", "system", "processor", "assistant")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-"""Not `strftime`, which depends on the locale: the same input must yield the same bytes."""
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
 
@@ -265,4 +263,6 @@ def is_readable(text: str, max_characters: int) -> bool:
 
 
 def _short_date(moment: datetime, now: datetime) -> str:
+    from ..context.items import MONTHS
+
     return f"{moment.day} {MONTHS[moment.month - 1]}" + ("" if moment.year == now.year else f" {moment.year}")

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote
 import mcp_types as types
 import msgspec
 
-from ..context.fence import attribute
+from ..context.fence import is_hidden_or_opening, label
 from ..errors import MemoristError, NotFound, UsageError
 from ..graph_keys import ENTITY, RELATION
 from . import graph, shown
@@ -241,7 +241,11 @@ async def _facts(caller: Caller, space: str, after: str | None) -> AsyncIterator
 
 def _resource(kind: str, name: str, *parts: str) -> types.Resource:
     # A name may be shown to a model: it is escaped so that it cannot close a fence, and kept on one line.
-    return types.Resource(uri=address(kind, *parts), name=attribute(name), mime_type=MIME)
+    return types.Resource(
+        uri=address(kind, *parts),
+        name="".join("_" if is_hidden_or_opening(character) else character for character in label(name)),
+        mime_type=MIME,
+    )
 
 
 def graph_resource() -> types.Resource:

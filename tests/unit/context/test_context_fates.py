@@ -31,7 +31,7 @@ TALK = [
 def test_what_is_kept_is_in_the_request_and_nothing_else_is(policy: object, budget: int) -> None:
     context = compress(TALK, budget=budget, policy=policy)  # type: ignore[arg-type]
     assert [one.position for one in context.inputs] == list(range(len(TALK)))
-    sent = context.messages()
+    sent = context.messages(merge=False)
     for one in context.inputs:
         assert (TALK[one.position] in sent) == (one.fate == "kept")
         if one.fate == "elided":
@@ -62,8 +62,8 @@ def test_a_context_goes_to_json_and_back() -> None:
     for policy in (None, ElideToolResults(50), Summarize()):
         context = compress(TALK, budget=450, policy=policy)
         back = Context.from_json(context.to_json())
-        assert (back.messages(), back.anthropic(), back.responses()) == (
-            context.messages(), context.anthropic(), context.responses(),
+        assert (back.messages(merge=False), back.anthropic(), back.responses()) == (
+            context.messages(merge=False), context.anthropic(), context.responses(),
         )  # fmt: skip
         assert (back.manifest, back.inputs, back.explain()) == (context.manifest, context.inputs, context.explain())
 

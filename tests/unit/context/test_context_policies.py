@@ -34,7 +34,7 @@ def exchange(identity: str, content: str) -> list[dict[str, Any]]:
 
 
 def kept(context: Any) -> list[str]:
-    return [str(message["content"]) for message in context.messages()]
+    return [str(message["content"]) for message in context.messages(merge=False)]
 
 
 def turns(context: Any) -> list[int]:

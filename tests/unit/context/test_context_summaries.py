@@ -178,8 +178,8 @@ def test_a_model_is_asked_with_the_previous_summary_and_the_fenced_conversation(
     assert asked["system"] == SYSTEM_PROMPT
     assert asked["max_tokens"] == 200
     content = asked["messages"][0]["content"]
-    assert "<summary_so_far>" in content
-    assert "the &lt;b>old&lt;/b> one" in content
+    assert "<summary_so_far" in content
+    assert "the <b>old</b> one" in content
     assert "User: My sister Mirela lives in Porto." in content
     assert "at most 133 words" in content
     assert (digest.text, digest.method, digest.note) == (GOOD, "model", "")
@@ -229,7 +229,7 @@ def test_a_model_that_needs_a_loop_is_replaced_where_there_is_none_and_awaited_w
         return await assembly.finish_async()
 
     context = asyncio.run(awaited())
-    assert GOOD in context.messages()[0]["content"]
+    assert GOOD in context.messages(merge=False)[0]["content"]
     assert context.manifest.notes == ()
 
 
@@ -251,7 +251,7 @@ def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> N
 
     thread = [Message(role="user", content=text) for text in (*FACTS, *TALK * 3)]
     for context in (compress(thread, budget=300, policy=Summarize(model=write)), asyncio.run(awaited())):
-        assert GOOD in context.messages()[0]["content"]
+        assert GOOD in context.messages(merge=False)[0]["content"]
     assert len(asked) == 2
     assert all(text.startswith(SYSTEM_PROMPT) or "<conversation>" in text for text in asked)
 

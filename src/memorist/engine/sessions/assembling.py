@@ -10,13 +10,13 @@ import msgspec
 from ...errors import UsageError
 from ...filters import Where
 from ...kinds import source_of
+from ...languages.small_talk import is_small_talk
 from ...messages.message import Message
 from ...records import Mark, Summary
 from ...values import Json, as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
 from ..learnings import Learnings
-from ..recall.hits import log_odds
 from ..recall.recalling import Recalling, Spaces
 from ..threads.threads import Threads
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from ...context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from ...context.plan import Policy
     from ...context.profile import ProfileLine
+    from ...recall.hit import Hit
 
 NEIGHBOURS = 10
 """How many messages around a pinned one are searched for the rest of its tool exchange."""
-FEWEST, MOST = 12, 100
-"""Bounds of how many items are recalled when the caller does not say: as many as may fit."""
-ITEM_TOKENS = 30
-FAINT = 7.0
-"""An item is dropped if the log-odds of its score are this far below the best, unless it is the user's own
-statement."""
+MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
+"""How many items are recalled when the caller does not say: as many as may fit, between these bounds."""
+RELEVANCE_FLOOR = 0.01
+"""Recalled items with a lower score are left out, even when there is room."""
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -44,6 +43,7 @@ class Recall(msgspec.Struct, frozen=True):
     """How many items; None means as many as are relevant and fit."""
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
+    """The least score of an item; None means the relevance floor, 0 no floor."""
     where: Where | None = None
 
 
@@ -65,7 +65,7 @@ class Assembling:
         recall: Recall | Spaces | bool | Sequence[Item] = True,
         profile: About = True,
         scratchpad: Json = None,
-        layout: Layout = "standard",
+        layout: Layout = "cached",
     ) -> Context:
         """Assemble the request for an input: within the budget, tool exchanges whole, recalled memory fenced as data.
 
@@ -102,7 +102,7 @@ class Assembling:
         memory = await self._recalled(input, recall, budget)
         if isinstance(policy, VectorSwap):
             parts["found"] = await self._swapped(input, thread, oldest, policy.k)
-        if head or memory or parts.get("found"):
+        if head or memory is not None or parts.get("found"):
             # Assemble again with what was found; the pages are at hand, so nothing is read twice.
             ended = assembly.ended
             assembly = Assembly(**parts, head=head, memory=memory)
@@ -183,34 +183,29 @@ class Assembling:
         """Learn what was just said in a namespace, before its facts are read."""
         await catch_up(self._core, [ns])
 
-    async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any]:
-        """Items for the memory section, best first."""
+    async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any] | None:
+        """Items for the memory section, best first; None if nothing is to be recalled for any turn."""
         if asked is None or asked is False:
-            return []
+            return None
         if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
             return list(asked)
         spec = _spec(asked)
         query = _query(input)
-        if not query.strip():
+        if not query.strip() or is_small_talk(query):
             return []
         if spec.top_k is None:
             room = budget.request_tokens if budget.memory is None else budget.memory
-            spec = msgspec.structs.replace(spec, top_k=max(FEWEST, min(MOST, room // ITEM_TOKENS)))
-            hits = _audible(await self._hits(query, spec))
-        else:
-            hits = await self._hits(query, spec)
-        # Leave out earlier messages that ask the same question.
-        same, length = " ".join(query.split()).casefold(), 2 * len(query) + 2
-        return [
-            self._item(hit) for hit in hits
-            if len(hit.text) > length or " ".join(hit.text.split()).casefold() != same
-        ]  # fmt: skip
+            spec = msgspec.structs.replace(spec, top_k=max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS)))
+        if spec.min_score is None:
+            spec = msgspec.structs.replace(spec, min_score=RELEVANCE_FLOOR)
+        hits = worth_sending(query, await self._hits(query, spec))
+        return [self._item(hit) for hit in hits]
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         return await Recalling(self._core).recall(
             query,
             namespaces=spec.namespaces,
-            top_k=MOST if spec.top_k is None else spec.top_k,
+            top_k=MAX_ITEMS if spec.top_k is None else spec.top_k,
             kinds=spec.kinds,
             min_score=spec.min_score,
             where=spec.where,
@@ -267,21 +262,20 @@ def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], 
     return lambda text, most: passage(text, terms, most, count, known)
 
 
-def _audible(hits: Sequence[Any]) -> list[Any]:
-    """The hits whose score is close enough to the best one's, or that are the user's own statements."""
-    if not hits:
-        return []
-    best = max(hits, key=lambda hit: hit.score)
-    least = log_odds(best.score) - FAINT
-    # Passages keep the scores of the first ranking, which say little of how well a sentence of them answers.
-    return [hit for hit in hits if log_odds(hit.score) >= least or _own(hit) or hit.kind == best.kind == "document"]
+def worth_sending(query: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits without small talk, earlier copies of the question, and all but the best of equal texts."""
+    seen = {_plain(query)}
+    out: list[Hit] = []
+    for hit in hits:
+        text = _plain(hit.text)
+        if text not in seen and not (hit.kind == "message" and is_small_talk(hit.text)):
+            out.append(hit)
+        seen.add(text)
+    return out
 
 
-def _own(hit: Any) -> bool:
-    """Whether a hit is a user's statement or was derived from one: a question may depend on it without naming it."""
-    return hit.kind in ("fact", "learning") or (
-        hit.kind == "message" and hit.trust == "user" and not hit.text.rstrip().endswith(("?", "？"))
-    )
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def checked_budget(budget: Any) -> Any:

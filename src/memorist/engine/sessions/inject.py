@@ -166,7 +166,7 @@ class Injection:
         tools: Iterable[Tool] | None = None,
         policy: Policy | None = None,
         scratchpad: Json = None,
-        layout: Layout = "standard",
+        layout: Layout = "cached",
     ) -> Answer:
         """Call an agent with the user's context, then record the turn; if the agent raises, nothing is recorded."""
         core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
@@ -296,14 +296,14 @@ async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, 
 
 def _system(own: Any, context: Any) -> str:
     """An agent's own system prompt, followed by the user's profile, recalled items and recent history."""
-    from ...context.fence import HISTORY_NOTE, clean, fence
+    from ...context.fence import HISTORY_NOTE, fence
     from ...context.render import transcript
 
     parts = [own if isinstance(own, str) else "", *(message.text for message in context.system_messages)]
     known = (context.profile_message, context.memory_message, context.summary_message)
     parts += [message.text for message in known if message is not None]
     if context.history:
-        parts.append(fence("recent_history", HISTORY_NOTE, clean(transcript(context.history))))
+        parts.append(fence("recent_history", HISTORY_NOTE, transcript(context.history)))
     return "\n\n".join(part for part in parts if part)
 
 

@@ -16,6 +16,7 @@ import msgspec
 from ...backoff import pause
 from ...errors import UsageError
 from ...ids import new_id
+from ...languages.small_talk import is_small_talk
 from ...messages.message import Given, Message, as_message
 from ...records import Job, Summary
 from ...values import Json
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ...context.given import BudgetSpec, Item, Layout, Prompt, Tool
     from ...context.plan import Policy
 
-SMALL_TALK = frozenset("hi hello hey thanks thank you ok okay yes no bye goodbye cool great nice sure".split())
 PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 """State keys under which the turns of ended sessions are counted, per user."""
 
@@ -86,8 +86,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 def worth_keeping(turn: Turn) -> bool:
     """The default `should_persist`: every turn except small talk and turns without words of the user."""
-    words = [word.strip(".,!?") for word in turn.text.lower().split()]
-    return any(word not in SMALL_TALK for word in words if word)
+    return any(character.isalnum() for character in turn.text) and not is_small_talk(turn.text)
 
 
 class AsyncSession:
@@ -304,7 +303,7 @@ class AsyncSession:
         return any(job is not None and job.status == "running" for job in jobs)
 
     async def _fold(self) -> None:
-        room = self._budget.request_tokens
+        room = self._budget.window_tokens
         thread = await Threads(self._core).get(self.thread)
         # The whole thread's tokens are an upper bound of its unfolded part, so short threads need no reading.
         if thread is not None and thread.tokens > self._compact[0] * room:

@@ -1,0 +1,54 @@
+"""Recognises small talk: greetings, thanks and acknowledgements, which neither need memory nor are worth recalling."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from .files import codes, read
+from .stop import stop_words
+
+MAX_CHARACTERS = 80
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a text is nothing but phrases of small talk of one language, such as "Hi, how are you?" or "Ok, got it.".
+
+    Stop words may stand between the phrases unless the text asks something: "ok, and who was it?" is a question.
+    """
+    text = text.strip()
+    if not text or len(text) > MAX_CHARACTERS or any(character.isdecimal() for character in text):
+        return False
+    words = [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
+    asks = text.endswith(("?", "？"))
+    return any(_consists(words, code, asks) for code in codes() if _phrases(code))
+
+
+@cache
+def _phrases(code: str) -> frozenset[str]:
+    return frozenset(
+        " ".join(phrase.split()) for phrase in read(code, "stop").get("small_talk", "").split(",") if phrase.strip()
+    )
+
+
+def _consists(words: list[str], code: str, asks: bool) -> bool:
+    if not stop_words(code):  # a language without spaces
+        return bool(words) and all(_made_of(word, _phrases(code)) for word in words)
+    position, phrases, small = 0, _phrases(code), False
+    longest = max(phrase.count(" ") for phrase in phrases) + 1
+    while position < len(words):
+        for length in range(min(longest, len(words) - position), 0, -1):
+            if " ".join(words[position : position + length]) in phrases:
+                position, small = position + length, True
+                break
+        else:
+            if asks or words[position] not in stop_words(code):
+                return False
+            position += 1
+    return small
+
+
+def _made_of(word: str, phrases: frozenset[str]) -> bool:
+    """Whether a text without spaces is phrases one after another."""
+    return not word or any(word.startswith(phrase) and _made_of(word[len(phrase) :], phrases) for phrase in phrases)
