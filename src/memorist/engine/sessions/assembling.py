@@ -10,7 +10,6 @@ import msgspec
 from ...errors import UsageError
 from ...filters import Where
 from ...kinds import source_of
-from ...languages.small_talk import is_small_talk
 from ...messages.message import Message
 from ...records import Mark, Summary
 from ...values import Json, as_list
@@ -189,6 +188,8 @@ class Assembling:
             return None
         if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
             return list(asked)
+        from ...languages.small_talk import is_small_talk
+
         spec = _spec(asked)
         query = _query(input)
         if not query.strip() or is_small_talk(query):
@@ -264,6 +265,8 @@ def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], 
 
 def worth_sending(query: str, hits: Sequence[Hit]) -> list[Hit]:
     """The hits without small talk, earlier copies of the question, and all but the best of equal texts."""
+    from ...languages.small_talk import is_small_talk
+
     seen = {_plain(query)}
     out: list[Hit] = []
     for hit in hits:

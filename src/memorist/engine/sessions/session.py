@@ -16,7 +16,6 @@ import msgspec
 from ...backoff import pause
 from ...errors import UsageError
 from ...ids import new_id
-from ...languages.small_talk import is_small_talk
 from ...messages.message import Given, Message, as_message
 from ...records import Job, Summary
 from ...values import Json
@@ -86,6 +85,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 def worth_keeping(turn: Turn) -> bool:
     """The default `should_persist`: every turn except small talk and turns without words of the user."""
+    from ...languages.small_talk import is_small_talk
+
     return any(character.isalnum() for character in turn.text) and not is_small_talk(turn.text)
 
 
