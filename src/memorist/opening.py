@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from .engine.core import Core, Shared
+from .engine.core import Core, Parts, Shared
 from .engine.derive.outbox import InProcess
-from .engine.entities import cache_state
+from .engine.entities import entity_cache
 from .errors import Unsupported, UsageError
 from .part_checks import check_counter, check_embedder, check_model, check_reranker
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
@@ -122,11 +122,8 @@ class Opening(msgspec.Struct, frozen=True):
         check_reranker(self.reranker, self.model, blocking=runtime.blocking)
 
     def _shared(self, store: Store, runtime: Runtime) -> Shared:
-        parts = {
-            "embedder": self.embedder, "reranker": self.reranker, "model": self.model, "counter": self.counter,
-            "extract": self.extract, "worker": self.worker, "record_bytes": self.record_bytes,
-        }  # fmt: skip
-        shared = Shared(store, runtime, self.clock, **parts)
+        parts = Parts(self.embedder, self.reranker, self.model, self.counter, self.extract, self.record_bytes)
+        shared = Shared(store, runtime, self.clock, parts)
         if self.worker:
             # A worker of one org must not process another org's messages, which would be sent to this one's model.
             shared.worker = InProcess(shared, None if self.all_orgs else self.org)
@@ -167,5 +164,5 @@ class Twin:
         store = open_beside(first.store, given.url, given.hot, runtime, given.durability, given.read_url)
         other = given._shared(store, runtime)
         other.twin, other.events, other.closed = self, first.events, first.closed
-        other.parts["entities"] = first.parts.setdefault("entities", cache_state())
+        other.entity_cache = entity_cache(first)
         return other

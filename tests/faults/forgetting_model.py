@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from memorist.engine.core import Core, Shared
+from memorist.engine.core import Core, Parts, Shared
 from memorist.engine.derive.deriving import Deriver
 from memorist.engine.derive.folding import Folding
 from memorist.engine.documents.documents import Documents
@@ -139,7 +139,7 @@ class World:
     def __init__(self, store: Any, seed: int) -> None:
         self.random = Random(seed)
         self.clock = FakeClock()
-        self.shared = Shared(store, Turns(), self.clock, embedder=None, counter="estimate")
+        self.shared = Shared(store, Turns(), self.clock, Parts(embedder=None, counter="estimate"))
         self.shared._opened = True
         self.org = f"m{seed}"
         self.core = Core(self.shared, Scope(self.org))

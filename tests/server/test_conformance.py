@@ -32,7 +32,7 @@ class OverHttp(MemoryConformance):
         def make(**options: Any) -> Any:
             who = {"org": org, **options}
             key = server.key(**{name: who[name] for name in ("org", "user", "actor", "read", "write") if name in who})
-            server.memory._core.shared.parts["record_bytes"] = options.get("record_bytes")
+            server.memory._core.shared.parts.record_bytes = options.get("record_bytes")
             made = Memory(server.url, api_key=key) if runtime.blocking else AsyncMemory(server.url, api_key=key)
             opened.append(awaited(made) if isinstance(made, Memory) else made)
             return opened[-1]
@@ -41,7 +41,7 @@ class OverHttp(MemoryConformance):
         for memory in opened:
             run(memory.close())
         server.clock = None
-        server.memory._core.shared.parts["record_bytes"] = None
+        server.memory._core.shared.parts.record_bytes = None
 
     async def test_a_rejected_value_does_not_come_back_from_a_derivation(  # type: ignore[override]
         self, memory: Any, open_memory: OpenMemory

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
 
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
@@ -23,6 +25,7 @@ from .hooks import Events, warn
 from .locks import KeyedLocks
 
 if TYPE_CHECKING:
+    from .entities import EntityCache
     from .overlay import Overlay
 
 R = TypeVar("R", bound=Record)
@@ -38,10 +41,25 @@ LOOK_SECONDS = 0.5
 _UNKNOWN = (0.0, False)
 
 
+class Parts(msgspec.Struct):
+    """What was plugged into a memory when it was opened, as it was given; each part is made on first use."""
+
+    embedder: object = "default"
+    """None if recall is lexical only."""
+    reranker: object = None
+    model: object = None
+    """None if only local rules are used."""
+    counter: object = None
+    extract: str | None = None
+    """`auto`, `rules`, or None to take no facts from messages."""
+    record_bytes: int | None = None
+    """How many bytes of records each org may keep."""
+
+
 class Shared:
     """The parts that all handles on one memory share."""
 
-    def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, **parts: Any) -> None:
+    def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, parts: Parts | None = None) -> None:
         self.store = store
         self.runtime = runtime
         self.clock = clock
@@ -49,8 +67,8 @@ class Shared:
         """The time in microseconds."""
         self.at: Callable[[], datetime] = partial(datetime.now, UTC) if clock is None else lambda: _in_utc(clock())
         """The time as a datetime, as in records."""
-        self.parts = parts
-        self.derives = parts.get("extract") is not None
+        self.parts = parts or Parts()
+        self.derives = self.parts.extract is not None
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
         """A cache of the namespaces of threads, which never change."""
@@ -68,6 +86,8 @@ class Shared:
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
         self.entity_locks = KeyedLocks(runtime)
+        self.entity_cache: EntityCache | None = None
+        """Loaders and running loads of entities, made on first use, and common to both flavours."""
         self.working_locks = KeyedLocks(runtime)
         self.twin: Any = None
         """Finds the shared parts of the other flavour (blocking or async) over the same store; see `opening.Twin`."""
@@ -90,7 +110,7 @@ class Shared:
         if self._counter is None:
             from ..context.tokens import open_counter
 
-            self._counter = open_counter(self.parts.get("counter"))
+            self._counter = open_counter(self.parts.counter)
         return self._counter
 
     @property
@@ -105,7 +125,7 @@ class Shared:
     @property
     def embedder(self) -> Any:
         """The embedder, made on first use; None if recall is lexical only."""
-        spec = self.parts.get("embedder", "default")
+        spec = self.parts.embedder
         if self._embedder is None and spec is not None:
             from .recall.embedding import Embedding
 
@@ -124,17 +144,17 @@ class Shared:
     @property
     def reranker(self) -> Any:
         """The reranker, made on first use; None if there is none."""
-        spec = self.parts.get("reranker")
+        spec = self.parts.reranker
         if self._reranker is None and spec is not None:
             from .recall.reranking import Reranking
 
-            self._reranker = Reranking(spec, self.runtime, self.model if spec == "model" else None)
+            self._reranker = Reranking(cast(Any, spec), self.runtime, self.model if spec == "model" else None)
         return self._reranker
 
     @property
     def model(self) -> Any:
         """The language model, made on first use; None if only local rules are used."""
-        spec = self.parts.get("model")
+        spec = self.parts.model
         if self._model is None and spec is not None:
             from ..models import open_model
 
@@ -144,12 +164,12 @@ class Shared:
     @property
     def extraction_model(self) -> Any:
         """The model that extracts facts from messages; None with extract="rules"."""
-        return None if self.parts.get("extract") == "rules" else self.model
+        return None if self.parts.extract == "rules" else self.model
 
     @property
     def reads_by_rules(self) -> bool:
         """Whether facts are extracted from messages by the local rules alone, which take less than a millisecond."""
-        return self.derives and (self.parts.get("model") is None or self.parts.get("extract") == "rules")
+        return self.derives and (self.parts.model is None or self.parts.extract == "rules")
 
     def emit(self, name: str, **data: Any) -> None:
         """Call the hooks of an event: ids and sizes only."""

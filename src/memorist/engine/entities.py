@@ -20,7 +20,7 @@ from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key
 from ..stores.base import Delete, DeleteRange, Expect, Put
 from ..values import Json, as_list, as_name, check_name, encode_json
-from .core import Core
+from .core import Core, Shared
 
 Loader = Callable[..., Json | Awaitable[Json]]
 """A function, sync or async, from an id to JSON, or to None if there is no such entity."""
@@ -54,7 +54,7 @@ class _Source(Terms, frozen=True, kw_only=True):
     load: Loader
 
 
-class _CacheState(msgspec.Struct):
+class EntityCache(msgspec.Struct):
     """What all handles on one memory share: loaders by org and type, counts, and the loads that just failed."""
 
     sources: dict[tuple[str, str], _Source] = {}
@@ -63,9 +63,11 @@ class _CacheState(msgspec.Struct):
     finished: int = 0
 
 
-def cache_state() -> Any:
-    """A new state of the entity cache; the blocking and the async flavour of a memory share one."""
-    return _CacheState()
+def entity_cache(shared: Shared) -> EntityCache:
+    """The loaders and counts of a memory, made on first use."""
+    if shared.entity_cache is None:
+        shared.entity_cache = EntityCache()
+    return shared.entity_cache
 
 
 class Entities:
@@ -75,7 +77,7 @@ class Entities:
         self._core = core
         # The cache is written at once, even inside a batch.
         self._direct = core.committed()
-        self._state: _CacheState = core.shared.parts.setdefault("entities", _CacheState())
+        self._state = entity_cache(core.shared)
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
         """Register the loader of a type: `load(id)` returns JSON, or None if there is no such entity.

@@ -235,7 +235,7 @@ class Records:
         self, ns: str, puts: Sequence[RecordPut], expected: Sequence[Change] = ()
     ) -> builtins.list[OpaqueRecord]:
         rows: builtins.list[tuple[StoredRecord, bytes | None]] = [self._row(ns, put) for put in puts]
-        limit = self._core.shared.parts.get("record_bytes")
+        limit = self._core.shared.parts.record_bytes
         if limit is not None:
             await self._check_quota(sum(row.size for row, _ in rows), limit)
         short = [row for row, long in rows if long is None]

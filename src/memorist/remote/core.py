@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..engine.core import Core
-from ..engine.entities import Entities, cache_state
+from ..engine.entities import Entities, EntityCache
 from ..engine.forgetting.forget import Forgetting, Scrubbing
 from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
@@ -61,7 +61,7 @@ class RemoteShared:
         self.client = Client(url, runtime, api_key)
         self.events = RemoteEvents(self)
         self.entity_locks = KeyedLocks(runtime)
-        self.parts: dict[str, Any] = {"entities": cache_state()}
+        self.entity_cache = EntityCache()
         self.closed = False
         self.twin: RemoteShared | None = None
 
@@ -71,7 +71,7 @@ class RemoteShared:
             return self
         if self.twin is None:
             self.twin = RemoteShared(self.url, self.api_key, runtime_for(blocking), self.org)
-            self.twin.twin, self.twin.parts = self, self.parts
+            self.twin.twin, self.twin.entity_cache = self, self.entity_cache
         return self.twin
 
     def check_open(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from ..engine.entities import Entities, EntityStats, _CacheState, _Source
+from ..engine.entities import Entities, EntityCache, EntityStats, _Source
 from ..errors import Conflict
 from ..values import check_name, encode_json
 
@@ -15,7 +15,7 @@ class RemoteEntities(Entities):
 
     def __init__(self, core: Any) -> None:
         self._core = core
-        self._state: _CacheState = core.shared.parts["entities"]
+        self._state: EntityCache = core.shared.entity_cache
 
     async def get(self, type: str, id: str, load: Any = None, *, ttl: Any = None, stale: Any = None) -> Any:
         """The entity, from the cache or loaded."""
