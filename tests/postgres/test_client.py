@@ -47,6 +47,12 @@ def make(postgres_url: str) -> Iterator[Callable[..., PostgresStore]]:
         run_blocking(store.close())
 
 
+def connections(store: PostgresStore) -> list[Any]:
+    """The open connections of this process."""
+    client = run_blocking(store._session.pools.client())
+    return [connection for connection in client.connections if not connection.closed]
+
+
 def test_each_unit_of_work_is_one_round_trip(postgres_server: Postgres, make: Any, org: str) -> None:
     with proxied(postgres_server.port) as proxy:
         store = make(postgres_server.url.replace(f":{postgres_server.port}/", f":{proxy.port}/"))
@@ -114,13 +120,12 @@ def test_a_missing_driver_is_told_with_the_command_to_install_it() -> None:
 
 
 def test_only_so_many_statements_are_kept_prepared(make: Any, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memorist.stores.postgres.wire.MOST_PREPARED", 3)
+    monkeypatch.setattr("memorist.stores.postgres.pipeline.MAX_PREPARED", 3)
     store = make()
     for n in range(4):
         run_blocking(store.apply([Put(entry(org, str(n))), Put(fact(org, str(n))), Put(thread(org, str(n)))], now=NOW))
     assert len(run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))) == 4
-    (link,) = store._session.pool._idle
-    assert len(link._names) == 3
+    assert [len(connection.state.names) for connection in connections(store)] == [3]
 
 
 def test_a_table_changed_under_prepared_statements_is_met_with_new_ones(
@@ -185,7 +190,7 @@ def test_a_connection_closed_by_the_server_is_replaced(postgres_url: str, make: 
     run_blocking(store.apply([Put(entry(org))], now=NOW))
     with psycopg.connect(postgres_url, autocommit=True) as other:
         other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'memorist' "
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'memorist' "
             "AND pid <> pg_backend_pid()"
         )
     assert run_blocking(store.apply([Put(entry(org))], now=NOW))[0].version == 2
@@ -240,7 +245,7 @@ def test_more_threads_than_connections_wait_in_line(make: Any, org: str) -> None
         list(threads.map(lambda n: run_blocking(store.apply([append(org, str(n))], now=NOW)), range(120)))
     found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [one.seq for one in found] == list(range(1, 121))
-    assert len(store._session.pool._idle) <= 2
+    assert len(connections(store)) <= 2
 
 
 def test_one_store_serves_one_event_loop_after_another(postgres_url: str, org: str) -> None:

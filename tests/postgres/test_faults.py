@@ -52,6 +52,17 @@ def one(org: str, text: str, key: str | None) -> Append:
     return Append(org, "t", (Message(org=org, thread="t", role="user", content=text),), WHEN, key)
 
 
+def settle(store: PostgresStore) -> None:
+    """Wait until the pool has replaced what was cut, so that the next cut meets a statement and not a new connection."""
+    client: Any = run_blocking(store._session.pools.client())
+
+    def settled() -> bool:
+        stats = client._pool.get_stats()
+        return bool(stats["pool_available"] == stats["pool_size"] > 0)
+
+    wait_until(settled)
+
+
 def texts(store: PostgresStore, org: str) -> list[str]:
     found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.seq for message in found] == list(range(1, len(found) + 1))
@@ -153,6 +164,7 @@ def test_a_retry_without_a_key_would_double(through: tuple[PostgresStore, Turns]
     org = f"o{uuid4().hex[:8]}"
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     for n in range(5):
+        settle(store)
         proxy.mode = "cut"
         naive(lambda n=n: run_blocking(store.apply([one(org, f"m{n}", None)], now=NOW)))
     assert len(texts(store, org)) == 10

@@ -16,7 +16,7 @@ from memorist.records import Entry, Fact, FactVersion, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, DeleteRange, EntryFilter, Expect, Increment, Put, Scan
 from memorist.stores.postgres import PostgresStore, search
-from memorist.stores.postgres.clients import BlockingClient
+from memorist.stores.postgres.pools import BlockingClient, BlockingConnection
 from memorist_testing.samples import NOW, append, entry, fact, full, job, thread
 
 PARTS = 100
@@ -49,15 +49,14 @@ def split(postgres_server: Any) -> Iterator[str]:
 def explained(split: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PostgresStore, list[str]]]:
     """A store on it, and the plans of all that its connections run, nested statements included."""
     plans: list[str] = []
-    connect = BlockingClient.connect
+    configure = BlockingClient._configure
 
-    async def explaining(self: BlockingClient, conninfo: str) -> Any:
-        connection: Any = await connect(self, conninfo)
+    def explaining(self: BlockingClient, connection: BlockingConnection) -> None:
         connection.execute(_EXPLAIN)
         connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-        return connection
+        configure(self, connection)
 
-    monkeypatch.setattr(BlockingClient, "connect", explaining)
+    monkeypatch.setattr(BlockingClient, "_configure", explaining)
     store = PostgresStore(split, runtime=BlockingRuntime())
     run_blocking(store.open())
     plans.clear()

@@ -19,9 +19,7 @@ from tests.postgres.test_online import _LOCKS, HARMLESS, migrating, old_transact
 from tests.postgres.test_search import encode_many, item, put, vectors
 
 COUNT = 30
-COPIES = """
-SELECT count(*) FROM pg_attribute WHERE attname = 'embedding' AND attrelid = 'memorist.entries'::regclass
-"""
+COPIES = "SELECT count(*) FROM pg_index WHERE indexrelid = to_regclass('memorist.entries_near_1536') AND indisvalid"
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "split"])

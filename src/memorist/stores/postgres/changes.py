@@ -15,6 +15,7 @@ from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
 from ..codec import Row, codec
 from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
+from .pipeline import Cell, Failed, Reply, Step, cell
 from .rows import summed
 from .statements import (
     APPEND_CELLS,
@@ -28,7 +29,6 @@ from .statements import (
     put_cells,
     writes,
 )
-from .wire import Cell, Failed, Reply, Step, cell
 
 Read = Callable[[Reply], Any]
 
@@ -75,7 +75,7 @@ class _Planner:
             self._load(place, change.record)
         elif isinstance(change, Delete):
             step = Step(writes(change.kind).delete, [cell(value) for value in change.key])
-            self._answer(place, step, lambda reply: reply.count > 0)
+            self._answer(place, step, lambda reply: reply.touched > 0)
         elif isinstance(change, DeleteRange):
             self._delete_range(place, change)
         elif isinstance(change, Increment):
@@ -122,7 +122,7 @@ class _Planner:
         after, before = change.after or (), change.before or ()
         sql = delete_range_sql(change.kind, Shape(None, len(change.prefix), len(after), len(before)))
         cells = [cell(value) for value in (*change.prefix, *after, *before)]
-        self._answer(place, Step(sql, cells), lambda reply: reply.count)
+        self._answer(place, Step(sql, cells), lambda reply: reply.touched)
 
     def _append(self, place: int, change: Append) -> None:
         count = len(change.messages)
@@ -146,7 +146,7 @@ class _Planner:
         row = codec(StateEntry).encode(record)
         times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
         cells = [cell(record.org), cell(record.ns), cell(record.key), b"%d" % by, *times, self._now]
-        self._answer(place, Step(INCREMENT, cells), lambda reply: reply.rows()[0][0])
+        self._answer(place, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
 
     def _expect(self, place: int, change: Expect) -> None:
         sql = writes(change.kind).expect
@@ -209,7 +209,7 @@ def stored_reader(kind: type[Record]) -> Read:
     created_there = "created_at" in codec(kind).place
 
     def read(reply: Reply) -> Stored | None:
-        rows = reply.rows()
+        rows = reply.rows
         if not rows:
             return None
         version, created = rows[0]
@@ -219,7 +219,7 @@ def stored_reader(kind: type[Record]) -> Read:
 
 
 def _appended(reply: Reply, count: int) -> Appended:
-    first, expires = reply.rows()[0]
+    first, expires = reply.rows[0]
     return Appended(first, count, expires_at=None if expires is None else to_datetime(expires))
 
 

@@ -15,7 +15,7 @@ from ...errors import (
     UnknownOutcome,
 )
 from .options import Options
-from .wire import Failed, Lost
+from .pipeline import Failed, Lost
 
 _NO_WRITES = ("53100", "25006")
 """The disk is full; the server is a standby or read-only."""

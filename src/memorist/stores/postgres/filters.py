@@ -27,7 +27,7 @@ from ...ports import to_micros
 from ...records import Record
 from ...values import MAX_DEPTH
 from ..codec import codec
-from .wire import Cell, Failed, array_cell, text_cell
+from .pipeline import Cell, Failed, array_cell, text_cell
 
 SAFE = 2**53
 """Integers up to this are exact both as binary floats and as decimals."""

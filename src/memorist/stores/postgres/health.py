@@ -8,11 +8,11 @@ from typing import Any
 from ...errors import CorruptRecord
 from ...records import Record
 from ..codec import Row, codec, kinds
-from .connection import Session
+from .pipeline import Step, cell
 from .rows import Reader
 from .schema import APP, Server, look, migrations, roles
+from .session import Session
 from .statements import quoted, selected, table
-from .wire import Step, cell
 
 _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
@@ -47,9 +47,9 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED)
     steps = [Step(sql, ()) for sql in asked]
     replies = await session.run(steps, repeatable=True)
-    settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
-    tables = replies[1].rows()
-    searcher = replies[2].rows()
+    settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows[0], strict=True))
+    tables = replies[1].rows
+    searcher = replies[2].rows
     indexed = bool(searcher and searcher[0][0])
     found: dict[str, Any] = {
         "store": "postgres",
@@ -63,7 +63,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
         "latest_schema": migrations()[-1].number,
         "vectors": "pgvector" if server.vectors else "searched by the client",
         "text_search": "index" if indexed else "reads the namespace",
-        "connections": f"{replies[3].rows()[0][0]} of {settings['max_connections']}",
+        "connections": f"{replies[3].rows[0][0]} of {settings['max_connections']}",
         "rows": {name: rows for name, _, _, rows, _ in tables},
         "bytes": {name: size for name, _, _, _, size in tables},
         "partitioned": [name for name, _, parted, _, _ in tables if parted],
@@ -127,7 +127,7 @@ async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
     bad, cells, reader = 0, [cell(org)], Reader(session)
     while True:
         beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
-        rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows()
+        rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows
         for row in rows:
             bad += not await _sound(reader, kind, row)
         if len(rows) < _PAGE:

@@ -17,13 +17,15 @@ from msgspec.structs import replace
 
 from ...errors import StoreError, UsageError
 from ...runtime import Runtime
-from .connection import Session
+from ..base import may_read_replicas
 from .options import Options
-from .wire import Reply, Step
+from .pipeline import Reply, Step
+from .session import Session
 
 AWAY_SECONDS = 5.0
 """How long no reads are sent to a replica after it failed."""
 CONNECT_SECONDS = 2.0
+_POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
 _REPLAYED = (
     b"SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END "
     b">= $1::pg_lsn"
@@ -35,92 +37,91 @@ _WHO = Step(
 )
 
 
-class Replica:
-    """A hot standby, and how much of the primary's log this process has seen."""
+class ReplicatedSession(Session):
+    """A session on the primary that lets a standby answer reads made under `replica_reads`."""
 
-    def __init__(self, primary: Session, options: Options, runtime: Runtime) -> None:
-        timeout = min(options.connect_timeout, CONNECT_SECONDS)
-        self._primary = primary
-        self._session = Session(replace(options, connect_timeout=timeout), runtime)
+    def __init__(self, options: Options, standby: Options, runtime: Runtime) -> None:
+        super().__init__(options, runtime)
+        timeout = min(standby.connect_timeout, CONNECT_SECONDS)
+        self._standby = Session(replace(standby, connect_timeout=timeout), runtime)
         self._guard = threading.Lock()
         self._writes = 0
+        """How many writes of this process have ended so far, committed or not."""
         self._covered = -1
         """How many writes had ended when `_position` was asked for; a later write may lie beyond that position."""
         self._position = 0
-        self._known = False
+        self._checked = False
         self._away_until = 0.0
-        self.served = 0
-        """How many reads the replica answered."""
-        self.behind = 0
-        """How many it could not, because it was behind what this process had seen."""
-        self.failed = 0
+        self.counts = {"served": 0, "behind": 0, "failed": 0}
+        """How many reads the standby answered, was too far behind for, and failed to answer."""
 
     def assume(self, app: str | None, worker: str | None) -> None:
-        """Use these database roles, see `Session.assume`."""
-        self._session.pool.open()
-        self._session.assume(app, worker)
+        super().assume(app, worker)
+        if hasattr(self, "_standby"):  # not yet while the base class is made
+            self._standby.assume(app, worker)
+            self._standby.pools.open()
 
-    def close(self) -> None:
-        """Close the connections to the replica."""
-        self._session.pool.close()
+    async def close(self) -> None:
+        await super().close()
+        await self._standby.close()
 
-    def writes(self) -> int:
-        """How many writes of this process have ended so far."""
-        return self._writes
+    async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
+        try:
+            return await super().run(steps, repeatable=repeatable)
+        finally:
+            with self._guard:
+                self._writes += 1
 
-    def wrote(self) -> None:
-        """Count a write that ended, committed or not."""
-        with self._guard:
-            self._writes += 1
-
-    def saw(self, writes: int, reply: Reply) -> None:
-        """Note the write-ahead log position that a read of the primary returned; `writes` is the count at its start."""
-        high, _, low = reply.rows()[0][0].partition("/")
+    async def read(self, org: str, *steps: Step) -> Reply:
+        if may_read_replicas():
+            reply = await self._from_standby(org, steps)
+            if reply is not None:
+                return reply
+        writes = self._writes
+        *_, reply, position = await super().run([self.reading(org), *steps, _POSITION], repeatable=True)
+        high, _, low = position.rows[0][0].partition("/")
         with self._guard:
             self._position = max(self._position, int(high, 16) << 32 | int(low, 16))
             self._covered = max(self._covered, writes)
+        return reply
 
-    async def read(self, org: str, steps: Sequence[Step]) -> Reply | None:
+    async def _from_standby(self, org: str, steps: Sequence[Step]) -> Reply | None:
         """The reply to the last step, or None where the primary must answer."""
         with self._guard:
             position, current = self._position, self._covered == self._writes
         if not current or time.monotonic() < self._away_until:
             return None
         try:
-            if not self._known:
+            if not self._checked:
                 await self._check()
-            session = self._session
-            check = Step(_REPLAYED, [b"%X/%X" % (position >> 32, position & 0xFFFFFFFF)])
-            _, replayed, *replies = await session.run([session.reading(org), check, *steps], repeatable=True)
+            standby = self._standby
+            replayed = Step(_REPLAYED, [b"%X/%X" % (position >> 32, position & 0xFFFFFFFF)])
+            _, reached, *replies = await standby.run([standby.reading(org), replayed, *steps], repeatable=True)
         except UsageError:
             raise
         except StoreError:
-            self.failed += 1
+            self.counts["failed"] += 1
             self._away_until = time.monotonic() + AWAY_SECONDS
             return None
-        if not replayed.rows()[0][0]:
-            self.behind += 1
-            return None
-        self.served += 1
-        return replies[-1]
+        answered = bool(reached.rows[0][0])
+        self.counts["served" if answered else "behind"] += 1
+        return replies[-1] if answered else None
 
     async def _check(self) -> None:
         """Refuse a server that is not a standby of the primary, because log positions of two systems do not compare."""
-        mine, theirs = [(await one.run([_WHO], repeatable=True))[0].rows()[0] for one in (self._primary, self._session)]
+        mine = (await super().run([_WHO], repeatable=True))[0].rows[0]
+        theirs = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
         if mine[:2] != theirs[:2]:
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
-        self._known = True
+        self._checked = True
 
-    async def diagnosed(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Add the replica's state to a report on the primary."""
-        place = self._session.options.place
+    async def diagnosed(self, report: dict[str, Any]) -> dict[str, Any]:
+        """Add the standby's state to a report on the primary."""
+        place = self._standby.options.place
         try:
-            _, _, standby, lag = (await self._session.run([_WHO], repeatable=True))[0].rows()[0]
+            _, _, standby, lag = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
         except StoreError as away:
             problem = f"the replica at {place} does not answer, the primary serves all reads: {away}"
-            return {**found, "replica": {"server": place}, "problems": [*found["problems"], problem]}
-        counts = {"served": self.served, "behind": self.behind, "failed": self.failed}
-        return {
-            **found,
-            "replica": {"server": place, "standby": standby, "replayed_seconds_ago": round(lag, 1), **counts},
-        }
+            return {**report, "replica": {"server": place}, "problems": [*report["problems"], problem]}
+        state = {"server": place, "standby": standby, "replayed_seconds_ago": round(lag, 1), **self.counts}
+        return {**report, "replica": state}

@@ -19,8 +19,8 @@ from zlib import crc32
 from ...messages.message import Message
 from ...records import Key, Record
 from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
-from .connection import Session
-from .wire import Step, cell
+from .pipeline import Step, cell
+from .session import Session
 
 _PHYSICAL = (
     b"SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = ('memorist.' || quote_ident($1))::regclass "
@@ -84,7 +84,7 @@ class Reader:
     async def _names(self, kind: type[Record], shape: int, key: Key) -> tuple[str, ...]:
         known = self._summed.get((kind.table.name, shape))
         if known is None:
-            rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(kind.table.name)]))).rows()
+            rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(kind.table.name)]))).rows
             known = columns_summed(shape, [name for (name,) in rows])
             if known is None:
                 raise damaged(kind, key)
@@ -99,7 +99,7 @@ class Reader:
         match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(kind.table.key, 1))
         columns = ", ".join(f'"{name}"' for name in wanted)
         sql = f'SELECT {columns} FROM memorist."{kind.table.name}" WHERE {match}'.encode()
-        rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows()
+        rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows
         if not rows:
             return None
         # A bool is summed as 0 or 1.

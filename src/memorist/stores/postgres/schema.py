@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable, UsageError
 from ..migrations import Migration, migrations_in, refuse_newer
-from .connection import Session
-from .guarded import guarded, patiently
+from .pipeline import Failed, Lost, Step
+from .session import Session
+from .upkeep import once, patiently
 from .vectors import add_vectors
-from .wire import Failed, Lost, Step
 
 OLDEST = 140_000
 MAX_PARTITIONS = 1024
@@ -30,8 +30,8 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
   coalesce((SELECT pg_has_role(w.oid, m.how) FROM pg_roles w WHERE w.rolname = 'memorist_worker'), false),
   (SELECT n.nspname::text FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace WHERE x.extname = 'vector'),
   EXISTS (
-    SELECT FROM pg_attribute a
-    WHERE a.attrelid = to_regclass('memorist.entries') AND a.attname = 'embedding' AND NOT a.attisdropped
+    -- The last index that vectors.py builds.
+    SELECT FROM pg_index WHERE indexrelid = to_regclass('memorist.entries_near_1536') AND indisvalid
   ),
   (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('memorist.threads'))
 FROM pg_roles r,
@@ -72,11 +72,11 @@ def migrations() -> list[Migration]:
 
 async def look(session: Session) -> Server:
     """Ask the server for its version, the user's rights and the version of the schema."""
-    row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows()[0]
+    row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows[0]
     schema = needs = 0
     if row[6]:
         try:
-            schema, needs = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows()[0]
+            schema, needs = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows[0]
         except SchemaError as cause:
             raise SchemaError(f"user {row[2]} may not read the tables; grant it {APP}") from cause
     return Server._make((*row, schema, needs))
@@ -138,7 +138,7 @@ def _script(migration: Migration, partitions: int) -> str:
     number, name = migration.number, migration.name
     unseen = f"NOT EXISTS (SELECT FROM memorist.migrations WHERE version = {number})"
     record = f"INSERT INTO memorist.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
-    return guarded(unseen, partitioned(migration.sql, partitions) if partitions else migration.sql, record)
+    return once(unseen, partitioned(migration.sql, partitions) if partitions else migration.sql, record)
 
 
 def partitioned(sql: str, partitions: int) -> str:

@@ -12,8 +12,8 @@ from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, Unsupported
 from ...runtime import Runtime
 from ..base import Scrubbed
-from .connection import Session
-from .wire import Failed, Lost, Step
+from .pipeline import Failed, Lost, Step
+from .session import Session
 
 _TABLES = b"""
 SELECT relname::text, pg_has_role(relowner, 'USAGE') FROM pg_class
@@ -32,7 +32,7 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     """Rewrite every table of ours, then remove the log that still has the dead rows, where this user may."""
-    found = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows()
+    found = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
     if not all(owned for _, owned in found):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
     for name, _ in found:
@@ -102,12 +102,12 @@ async def _copies(session: Session) -> Scrubbed:
 
 
 async def _row(session: Session, sql: str) -> Any:
-    return (await session.run([Step(sql.encode(), ())], repeatable=True))[0].rows()[0]
+    return (await session.run([Step(sql.encode(), ())], repeatable=True))[0].rows[0]
 
 
 async def _statement(session: Session, sql: str) -> None:
     """Run one statement outside any transaction, as the connecting user."""
     try:
-        await session.script(sql, patience=3600)
+        await session.pools.script(sql)
     except Lost as lost:
         raise StoreUnavailable(f"the connection broke during upkeep: {lost}") from lost

@@ -11,11 +11,11 @@ from ...errors import MemoristError
 from ...records import Entry
 from ..base import ALL_ENTRIES, FILTERED, EntryFilter
 from ..codec import codec
-from .connection import Session
 from .filters import Condition, cannot_compare, translate
+from .pipeline import Cell, Step, array_cell, cell
 from .rows import records_of
+from .session import Session
 from .statements import selected
-from .wire import Cell, Step, array_cell, cell
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Search:
         if not terms:
             return {}
         reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
-        return dict(reply.rows())
+        return dict(reply.rows)
 
     async def near(
         self, org: str, ns: str, embedder: str, vector: Sequence[float], limit: int, now: int, only: EntryFilter
@@ -113,7 +113,7 @@ class Search:
         self, org: str, sql: bytes, cells: Sequence[Cell], condition: Condition, *before: Step
     ) -> list[tuple[Any, ...]]:
         step = Step(sql, [*cells, *condition.cells], ours=condition is _NONE)
-        return (await self._session.read(org, *before, step)).rows()
+        return (await self._session.read(org, *before, step)).rows
 
     async def _size(self, org: str, ns: str) -> tuple[int, int]:
         """About how many entries a namespace has, and how many there are in all."""
@@ -122,7 +122,7 @@ class Search:
         if known is not None and at - known[0] < _SIZE_SECONDS:
             return known[1]
         reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * EXACT)]))
-        size, everything = reply.rows()[0]
+        size, everything = reply.rows[0]
         if len(self._sizes) > 10_000:
             self._sizes.clear()
         self._sizes[(org, ns)] = (at, (size, everything))

@@ -25,14 +25,14 @@ from ..base import (
 from ..codec import Row, codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
-from .connection import Session
 from .filters import cannot_compare, translate
 from .options import options_of
-from .replica import Replica
+from .pipeline import Failed, Step, array_cell, cell
+from .replica import ReplicatedSession
 from .rows import Reader, records_of
-from .schema import prepare, roles
+from .schema import prepare
 from .search import Search
-from .wire import Failed, Step, array_cell, cell
+from .session import Session
 
 _PAGE = 1024
 
@@ -67,9 +67,11 @@ class PostgresStore:
         )
         self.durability = self.options.durability
         self._runtime = runtime
-        self._session = Session(self.options, runtime)
-        self._replica = None if read_url is None else Replica(self._session, options_of(read_url), runtime)
-        self._session.replica = self._replica
+        self._session = (
+            Session(self.options, runtime)
+            if read_url is None
+            else ReplicatedSession(self.options, options_of(read_url), runtime)
+        )
         self._reader = Reader(self._session)
         self._search = Search(self._session)
         self._opened = False
@@ -77,7 +79,7 @@ class PostgresStore:
     @property
     def round_trips(self) -> int:
         """How many times this store has spoken to its server."""
-        return self._session.pool.round_trips
+        return self._session.pools.round_trips
 
     async def open(self) -> None:
         """Connect, check, migrate."""
@@ -89,14 +91,12 @@ class PostgresStore:
         await self._open(partitions)
 
     async def _open(self, partitions: int) -> None:
-        self._session.pool.open()
+        self._session.pools.open()
         try:
             server = await prepare(self._session, partitions=partitions)
         except BaseException:
-            self._session.pool.close()
+            await self._session.close()
             raise
-        if self._replica is not None:
-            self._replica.assume(*roles(server))
         if server.vectors and server.vector_home:
             # The instance implements SearchesVectors only if the server has pgvector; else the engine searches itself.
             self._search.home = server.vector_home
@@ -105,9 +105,7 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Close this process's connections."""
-        self._session.pool.close()
-        if self._replica is not None:
-            self._replica.close()
+        await self._session.close()
         self._opened = False
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
@@ -115,7 +113,7 @@ class PostgresStore:
         cells = [cell(value) for value in key]
         if "expires_at" in codec(kind).place:
             cells.append(b"%d" % now)
-        rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows()
+        rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows
         return (await self._reader.records(kind, rows))[0] if rows else None
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
@@ -129,7 +127,7 @@ class PostgresStore:
             cells = [cell(org), *(array_cell([keys[place][i] for place in places]) for i in columns)]
             if "expires_at" in codec(kind).place:
                 cells.append(b"%d" % now)
-            rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows()
+            rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows
             for (n, *_), record in zip(rows, await self._reader.records(kind, [row[1:] for row in rows]), strict=True):
                 found[places[n - 1]] = record
         return found
@@ -169,7 +167,7 @@ class PostgresStore:
         """Remove expired rows for good."""
         step = Step(sql.PURGE, [cell(now), cell(limit)])
         replies = await self._session.run([self._session.across(), step], repeatable=True)
-        return dict(replies[1].rows())
+        return dict(replies[1].rows)
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -181,7 +179,7 @@ class PostgresStore:
         else:
             steps = [self._session.writing(org), Step(sql.claim_sql(), [*cells, cell(org)])]
         # Repeatable: jobs of a claim whose reply was lost become due again when their lease runs out.
-        rows = (await self._session.run(steps, repeatable=True))[1].rows()
+        rows = (await self._session.run(steps, repeatable=True))[1].rows
         if org is None:
             rows = [row_of(Job, msgspec.json.decode(text)) for (text,) in rows]
         jobs: list[Job] = records_of(Job, rows)
@@ -190,7 +188,7 @@ class PostgresStore:
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
         replies = await self._session.run([self._session.across(), Step(sql.ORGS, ())], repeatable=True)
-        return [org for (org,) in replies[1].rows()]
+        return [org for (org,) in replies[1].rows]
 
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
@@ -226,12 +224,12 @@ class PostgresStore:
         """A report on the server, its settings, the schema, row-level security, sizes and problems."""
         from .health import diagnose
 
-        found = await diagnose(self._session, deep, self.orgs)
-        return found if self._replica is None else await self._replica.diagnosed(found)
+        report = await diagnose(self._session, deep, self.orgs)
+        return await self._session.diagnosed(report) if isinstance(self._session, ReplicatedSession) else report
 
     async def _scan_org(self, org: str, scan: Scan[R], now: int) -> list[R]:
         if scan.where is None:
-            rows = (await self._session.read(org, _scan_step(scan, now))).rows()
+            rows = (await self._session.read(org, _scan_step(scan, now))).rows
             return await self._reader.records(scan.kind, rows)
         found: list[R] = []
         page, more = scan, True
@@ -247,13 +245,13 @@ class PostgresStore:
         """Rows that the filter's SQL condition accepts, and whether there may be more."""
         step, limit = _filtered_step(scan, now)
         try:
-            rows = (await self._session.read(org, step)).rows()
+            rows = (await self._session.read(org, step)).rows
         except MemoristError as refused:
             if not cannot_compare(refused):
                 raise
             # A damaged row: read all rows without the filter, so that the error names the damaged one.
             step = _scan_step(replace(scan, limit=_PAGE), now)
-            rows, limit = (await self._session.read(org, step)).rows(), _PAGE
+            rows, limit = (await self._session.read(org, step)).rows, _PAGE
         return rows, limit is not None and len(rows) == limit
 
 

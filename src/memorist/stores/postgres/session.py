@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
 
 from ...backoff import pause
 from ...errors import (
+    StoreTimeout,
     StoreUnavailable,
     UnknownOutcome,
 )
 from ...runtime import Runtime
-from ..base import may_read_replicas
-from .clients import Pool
 from .errors import broken, refused
 from .options import Options
-from .wire import Failed, Lost, Reply, Step, cell
+from .pipeline import Failed, Lost, Reply, Step, cell
+from .pools import Pools
 
 OURS = ("MM001", "MM002", "MM003", "MM004", "MM005")
 """SQLSTATEs that our SQL functions raise; the first migration lists them."""
@@ -28,38 +27,12 @@ _COLLISIONS = ("40001", "40P01", "23505")
 _TRIES = 12
 
 
-class ReadReplica(Protocol):
-    """A standby that may answer reads; see replica.py."""
-
-    async def read(self, org: str, steps: Sequence[Step]) -> Reply | None:
-        """The reply to the last step, or None where this server cannot answer now."""
-        ...
-
-    def writes(self) -> int:
-        """How many writes of this process have ended so far."""
-        ...
-
-    def wrote(self) -> None:
-        """Count a write that ended, committed or not."""
-        ...
-
-    def saw(self, writes: int, reply: Reply) -> None:
-        """Note the write-ahead log position that a read of the primary returned; `writes` is the count at its start."""
-        ...
-
-
-POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
-
-
 class Session:
-    """Runs units of work over a pool."""
-
-    replica: ReadReplica | None = None
-    """Answers reads made under `replica_reads`, if it can."""
+    """Runs units of work over the pools of a store."""
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self.options = options
-        self.pool = Pool(options, runtime)
+        self.pools = Pools(options, runtime)
         self.runtime = runtime
         self.assume(None, None)
 
@@ -97,37 +70,21 @@ class Session:
         return Step(self._across, [b""])
 
     async def read(self, org: str, *steps: Step) -> Reply:
-        """Run reading statements for one org, on the replica where allowed; the reply to the last."""
-        replica = self.replica
-        if replica is None:
-            return (await self._run([self.reading(org), *steps], repeatable=True))[-1]
-        if may_read_replicas():
-            reply = await replica.read(org, steps)
-            if reply is not None:
-                return reply
-        writes = replica.writes()
-        *_, reply, position = await self._run([self.reading(org), *steps, POSITION], repeatable=True)
-        replica.saw(writes, position)
-        return reply
+        """Run reading statements for one org; the reply to the last."""
+        return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
-        """One transaction, one round trip. Raises Failed for our own refusals, else errors of our tree."""
-        try:
-            return await self._run(steps, repeatable=repeatable)
-        finally:
-            if self.replica is not None:
-                self.replica.wrote()
-
-    async def _run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
+        """One transaction, one round trip. Raises Failed for our own refusals, else errors of our tree. With
+        `repeatable`, steps whose reply was lost are sent again."""
         tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
         while True:
             tries += 1
             try:
-                return await self._once(steps)
+                return await self.pools.run(steps, self._reply_seconds(len(steps)))
             except Failed as failed:
                 if failed.state in OURS:
                     raise
-                if failed.state in POOLED and (self.pool.stop_preparing() or tries <= _TRIES):
+                if failed.state in POOLED and (self.pools.stop_preparing() or tries <= _TRIES):
                     # A pooler in transaction mode without support for prepared statements: try again without them.
                     continue
                 if tries > _TRIES or not _worth_repeating(failed):
@@ -137,7 +94,7 @@ class Session:
                 unsure = unsure or lost.sent
                 if tries > _TRIES or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
-            except StoreUnavailable as away:
+            except (StoreUnavailable, StoreTimeout) as away:
                 # An earlier attempt may have committed: then the error must not say that nothing was done.
                 if not unsure:
                     raise
@@ -145,24 +102,13 @@ class Session:
                     raise UnknownOutcome(f"the reply was lost, then {away}") from away
                 await self.runtime.sleep(pause(tries, first=0.05, longest=0.5))
 
-    async def _once(self, steps: Sequence[Step]) -> list[Reply]:
-        pool = self.pool
-        channel = await pool.take()
-        try:
-            return await pool.exchange(channel, steps)
-        finally:
-            pool.give(channel)
+    def _reply_seconds(self, steps: int) -> float:
+        # The server's own timeouts end slow statements; this limit is for a server that does not answer at all.
+        return self.options.statement_timeout + self.options.lock_timeout + 5.0 + steps / 1000
 
-    async def script(self, sql: str, patience: float) -> None:
-        """Run a text of several statements as the connecting user; raises Failed or Lost."""
-        channel = await self.pool.take()
-        try:
-            await self.pool.script(channel, sql, patience)
-        except Failed:
-            channel.broken = True  # its transaction is still open
-            raise
-        finally:
-            self.pool.give(channel)
+    async def close(self) -> None:
+        """Close the pools of this process."""
+        await self.pools.close()
 
 
 def _worth_repeating(failed: Failed) -> bool:

@@ -1,0 +1,244 @@
+"""Runs the statements of one transaction in pipeline mode: all are sent at once with one Sync, then all are read.
+
+A pipeline without BEGIN is one implicit transaction, committed by its Sync. So a transaction costs one round trip, a
+failing statement undoes all before it, and so does a cancellation before the Sync was sent. The statements go through
+psycopg's `pq` and its generators, because its cursors would more than double the time of a read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import select
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import pq
+from psycopg.abc import PQGen
+from psycopg.adapt import Transformer
+from psycopg.generators import fetch_many, send
+
+from ...errors import InvalidValue
+
+Cell = bytes | None
+MAX_PREPARED = 500
+"""Statements a connection keeps prepared; there are a few dozen in ordinary use. Those of users' filters get half of
+them at most."""
+IDLE_CHECK_SECONDS = 60.0
+STALE = ("0A000", "26000", "42P05")
+"""SQLSTATEs of prepared statements that no longer fit: the result type changed, no such statement, it exists
+already."""
+_OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+_BINARY = int(pq.Format.BINARY)
+
+
+class Step(NamedTuple):
+    """A statement and its encoded parameters; `binary` has 1 for each that is raw bytes."""
+
+    sql: bytes
+    cells: Sequence[Cell]
+    binary: Sequence[int] | None = None
+    ours: bool = True
+    """False if its text depends on a user's filter. There is no end of such texts, so they may take only half of the
+    prepared statements."""
+
+
+class Reply(NamedTuple):
+    """The result of one statement."""
+
+    rows: list[tuple[Any, ...]]
+    touched: int
+    """How many rows the statement touched."""
+
+
+class Failed(Exception):
+    """The server refused a statement; the transaction was rolled back."""
+
+    def __init__(self, place: int, state: str, message: str, detail: str = "", fatal: bool = False) -> None:
+        super().__init__(f"{state}: {message}")
+        self.place = place
+        """The index of the step; the number of steps if the commit failed."""
+        self.state = state
+        self.message = message
+        self.detail = detail
+        self.fatal = fatal
+
+
+class Lost(Exception):
+    """The connection broke. `sent`: whether the server may have received the whole transaction and committed it."""
+
+    def __init__(self, reason: str, sent: bool, slow: bool = False) -> None:
+        super().__init__(reason)
+        self.sent = sent
+        self.slow = slow
+
+
+class State:
+    """What we know of a connection: its prepared statements, how to read its results, when it was used last."""
+
+    def __init__(self, connection: psycopg.BaseConnection[Any]) -> None:
+        self.pgconn = connection.pgconn
+        self.pgconn.enter_pipeline_mode()  # for as long as it lives
+        self.names: dict[bytes, bytes] = {}
+        self.transformer = Transformer(connection)
+        self.used_at = time.monotonic()
+
+    def may_be_dead(self) -> bool:
+        """Whether an idle connection has to be probed. Raises if it is dead: it has something to read, which is how a
+        server says good-bye."""
+        if _readable(self.pgconn.socket):
+            self.pgconn.finish()
+            raise psycopg.OperationalError("the server closed the connection")
+        return time.monotonic() - self.used_at > IDLE_CHECK_SECONDS
+
+    def settle(self, error: BaseException | None) -> None:
+        """After an exchange: close the connection unless all replies were read and its statements still fit."""
+        self.used_at = time.monotonic()
+        stale = isinstance(error, Failed) and error.state in STALE
+        if stale or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            self.pgconn.finish()
+
+
+def _readable(socket: int) -> bool:
+    if hasattr(select, "poll"):  # select() cannot watch descriptors beyond 1,023
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return bool(poll.poll(0))
+    return bool(select.select([socket], [], [], 0)[0])
+
+
+class Exchange:
+    """One transaction on one connection, as a context: its errors become Failed or Lost, and the connection is closed
+    if it cannot be used again."""
+
+    def __init__(self, state: State, steps: Sequence[Step], prepare: bool, seconds: float) -> None:
+        self._state = state
+        self._steps = steps
+        self._prepare = prepare
+        self._deadline = time.monotonic() + seconds
+        self._sent = False
+        self._results: list[Any] = []
+        self._preparing: dict[int, bytes] = {}
+        """Which results answer a prepare, and of which text."""
+
+    def __enter__(self) -> Exchange:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._state.settle(error)
+        if isinstance(error, psycopg.Error):
+            raise self._failure(error) from error
+
+    def run(self) -> PQGen[list[Reply]]:
+        """Send the steps and read their replies."""
+        self._queue()
+        yield from send(self._state.pgconn)
+        self._sent = True
+        while True:
+            for result in (yield from fetch_many(self._state.pgconn)):
+                if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                    return self._replies()
+                self._results.append(result)
+
+    def _failure(self, error: psycopg.Error) -> Exception:
+        """The error of a connection that broke."""
+        expected = len(self._steps) + len(self._preparing)
+        fatal = self._results and self._results[-1].status == pq.ExecStatus.FATAL_ERROR
+        if fatal and len(self._results) <= expected:
+            # The server's last word stands in the place of a statement, so it came before the commit: nothing was done.
+            return self._failed(len(self._results) - 1, fatal=True)
+        slow = time.monotonic() >= self._deadline
+        return Lost(str(error).strip() or type(error).__name__, self._sent, slow)
+
+    def _queue(self) -> None:
+        pgconn, names, place = self._state.pgconn, self._state.names, 0
+        for sql, cells, binary, ours in self._steps:
+            name = names.get(sql) if self._prepare else None
+            room = MAX_PREPARED if ours else MAX_PREPARED // 2
+            if name is None and (not self._prepare or len(names) >= room):
+                pgconn.send_query_params(sql, cells, None, binary, _BINARY)
+            else:
+                if name is None:
+                    name = names[sql] = statement_name(sql)
+                    pgconn.send_prepare(name, sql)
+                    self._preparing[place] = sql
+                    place += 1
+                pgconn.send_query_prepared(name, cells, binary, _BINARY)
+            place += 1
+        pgconn.pipeline_sync()
+
+    def _replies(self) -> list[Reply]:
+        replies: list[Reply] = []
+        failed: int | None = None
+        transformer = self._state.transformer
+        for place, result in enumerate(self._results):
+            if result.status not in _OK:
+                # A statement that was to be prepared after the failing one was skipped by the server.
+                self._state.names.pop(self._preparing.get(place, b""), None)
+                failed = place if failed is None else failed
+            elif failed is None and place not in self._preparing:
+                rows: list[tuple[Any, ...]] = []
+                if result.ntuples:
+                    transformer.set_pgresult(result)
+                    rows = transformer.load_rows(0, result.ntuples, tuple)
+                replies.append(Reply(rows, result.command_tuples or 0))
+        if failed is not None:
+            raise self._failed(failed)
+        return replies
+
+    def _failed(self, place: int, *, fatal: bool = False) -> Failed:
+        result = self._results[place]
+
+        def field(code: pq.DiagnosticField) -> str:
+            return bytes(result.error_field(code) or b"").decode("utf-8", "replace")
+
+        return Failed(
+            place - sum(other < place for other in self._preparing),
+            field(pq.DiagnosticField.SQLSTATE),
+            field(pq.DiagnosticField.MESSAGE_PRIMARY),
+            field(pq.DiagnosticField.MESSAGE_DETAIL),
+            fatal or field(pq.DiagnosticField.SEVERITY_NONLOCALIZED) in ("FATAL", "PANIC"),
+        )
+
+
+@lru_cache(maxsize=10 * MAX_PREPARED)
+def statement_name(sql: bytes) -> bytes:
+    """The name under which a statement is prepared: a hash of its text. Behind a pooler many clients share one server
+    connection, and a statement that another client prepared under this name is the same statement. psycopg numbers its
+    names, so that one client could run another's statement there."""
+    return b"memorist_" + hashlib.sha1(sql, usedforsecurity=False).hexdigest()[:24].encode()
+
+
+def cell(value: Any) -> Cell:
+    """A value encoded as a parameter: in text format, except bytes."""
+    kind = type(value)
+    if kind is str:
+        return text_cell(value)
+    if kind is int:
+        return b"%d" % value
+    if value is None or kind is bytes:
+        return value  # type: ignore[no-any-return]  # None or bytes
+    if kind is float:
+        return repr(value).encode()
+    if kind is bool:
+        return b"t" if value else b"f"
+    raise InvalidValue(f"a {kind.__name__} cannot be kept in a column")
+
+
+def text_cell(value: str) -> bytes:
+    """A text encoded as a parameter. A NUL is refused, because libpq would silently cut the text there."""
+    try:
+        data = value.encode()
+    except UnicodeEncodeError as cause:
+        raise InvalidValue("a text holds a lone surrogate, which no store can keep") from cause
+    if b"\0" in data:
+        raise InvalidValue("a text holds a NUL, which no store can keep")
+    return data
+
+
+def array_cell(values: Sequence[str | int]) -> bytes:
+    """A one-dimensional array in Postgres' text form."""
+    quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
+    return text_cell("{" + ",".join(quoted) + "}")

@@ -1,0 +1,340 @@
+"""psycopg's connection pools, one per process and event loop, and a blocking and an async client over them.
+
+A connection belongs to the event loop that opened it, and a pool's locks do too: a pool shared by two loops would wait
+for ever. A connection inherited through a fork belongs to the parent: using or closing it would break the parent's.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
+
+from ...errors import StoreTimeout, StoreUnavailable
+from ...runtime import Runtime, run_blocking
+from .options import Options
+from .pipeline import Exchange, Failed, Lost, Reply, State, Step
+
+LOOK_SECONDS = 1.0
+"""How long a caller waits for a connection before it looks whether the server refuses new ones."""
+_PROBE = [Step(b"SELECT 1", ())]
+_inherited: list[Any] = []
+"""Pools inherited through a fork. The child keeps them referenced and unused, so that nothing ever closes them."""
+
+
+class BlockingConnection(psycopg.Connection[Any]):
+    """A pooled connection of a blocking store."""
+
+    state: State
+
+
+class AsyncConnection(psycopg.AsyncConnection[Any]):
+    """A pooled connection of an async store. When its caller is cancelled, psycopg cancels the statement in the server
+    and reads the replies; a connection for which that fails is closed."""
+
+    state: State
+
+
+class Client(Protocol):
+    """A pool of one process and event loop, and single connections for upkeep."""
+
+    connections: weakref.WeakSet[Any]
+    """Every connection that the pool has opened."""
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def take(self, seconds: float) -> Any:
+        """A connection of the pool; raises PoolTimeout."""
+        ...
+
+    async def give_back(self, connection: Any) -> None: ...
+
+    async def exchange(self, connection: Any, steps: Sequence[Step], prepare: bool, seconds: float) -> list[Reply]: ...
+
+    def connect_errors(self) -> int:
+        """How often the pool failed to connect."""
+        ...
+
+    async def connect(self) -> Any:
+        """A connection outside the pool, for scripts; raises psycopg's error."""
+        ...
+
+    async def script(self, connection: Any, sql: str) -> None:
+        """Run several statements as one text."""
+        ...
+
+    async def end(self, connection: Any) -> None:
+        """Close a connection made by `connect`."""
+        ...
+
+
+class BlockingClient:
+    """Over psycopg's blocking connections; never suspends."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._pool = ConnectionPool(
+            options.conninfo,
+            connection_class=BlockingConnection,
+            kwargs={"autocommit": True},
+            min_size=0,
+            max_size=options.pool_size,
+            configure=self._configure,
+            check=self._check,
+            name="memorist",
+            open=False,
+        )
+
+    def _configure(self, connection: BlockingConnection) -> None:
+        connection.state = State(connection)
+        self.connections.add(connection)
+
+    def _check(self, connection: BlockingConnection) -> None:
+        if connection.state.may_be_dead():
+            run_blocking(self.exchange(connection, _PROBE, False, self._options.connect_timeout))
+
+    async def open(self) -> None:
+        self._pool.open()
+
+    async def close(self) -> None:
+        self._pool.close()
+
+    async def take(self, seconds: float) -> BlockingConnection:
+        return self._pool.getconn(seconds)
+
+    async def give_back(self, connection: BlockingConnection) -> None:
+        self._pool.putconn(connection)
+
+    async def exchange(
+        self, connection: BlockingConnection, steps: Sequence[Step], prepare: bool, seconds: float
+    ) -> list[Reply]:
+        with Exchange(connection.state, steps, prepare, seconds) as exchange:
+            return connection.wait(exchange.run(), timeout=seconds)
+
+    def connect_errors(self) -> int:
+        return self._pool.get_stats().get("connections_errors", 0)
+
+    async def connect(self) -> psycopg.Connection[Any]:
+        return psycopg.Connection.connect(self._options.conninfo, autocommit=True, prepare_threshold=None)
+
+    async def script(self, connection: psycopg.Connection[Any], sql: str) -> None:
+        connection.execute(sql)
+
+    async def end(self, connection: psycopg.Connection[Any]) -> None:
+        connection.close()
+
+
+class AsyncClient:
+    """Over psycopg's async connections."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._pool = AsyncConnectionPool(
+            options.conninfo,
+            connection_class=AsyncConnection,
+            kwargs={"autocommit": True},
+            min_size=0,
+            max_size=options.pool_size,
+            configure=self._configure,
+            check=self._check,
+            name="memorist",
+            open=False,
+        )
+
+    async def _configure(self, connection: AsyncConnection) -> None:
+        connection.state = State(connection)
+        self.connections.add(connection)
+
+    async def _check(self, connection: AsyncConnection) -> None:
+        if connection.state.may_be_dead():
+            await self.exchange(connection, _PROBE, False, self._options.connect_timeout)
+
+    async def open(self) -> None:
+        await self._pool.open()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def take(self, seconds: float) -> AsyncConnection:
+        return await self._pool.getconn(seconds)
+
+    async def give_back(self, connection: AsyncConnection) -> None:
+        await self._pool.putconn(connection)
+
+    async def exchange(
+        self, connection: AsyncConnection, steps: Sequence[Step], prepare: bool, seconds: float
+    ) -> list[Reply]:
+        with Exchange(connection.state, steps, prepare, seconds) as exchange:
+            return await connection.wait(exchange.run(), timeout=seconds)
+
+    def connect_errors(self) -> int:
+        return self._pool.get_stats().get("connections_errors", 0)
+
+    async def connect(self) -> psycopg.AsyncConnection[Any]:
+        return await psycopg.AsyncConnection.connect(self._options.conninfo, autocommit=True, prepare_threshold=None)
+
+    async def script(self, connection: psycopg.AsyncConnection[Any], sql: str) -> None:
+        await connection.execute(sql)
+
+    async def end(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        await connection.close()
+
+
+class Pools:
+    """The pools of one store: one for each process and event loop that uses it."""
+
+    def __init__(self, options: Options, runtime: Runtime) -> None:
+        self._options = options
+        self._runtime = runtime
+        self._clients: dict[Any, Client] = {}
+        self._guard = threading.Lock()
+        self._pid = os.getpid()
+        self._prepare = options.prepare
+        self._closed = False
+        self.round_trips = 0
+        # For a memory that is dropped without `close`: a pool that ends with the interpreter waits for its threads.
+        weakref.finalize(self, _close_blocking, self._clients, os.getpid())
+
+    def open(self) -> None:
+        """Accept work again, after `close`."""
+        self._closed = False
+
+    async def close(self) -> None:
+        """Close every pool of this process; connections that are in use are closed when they are given back."""
+        self._closed = True
+        self._drop_inherited()
+        with self._guard:
+            clients = dict(self._clients)
+            self._clients.clear()
+        for home, client in clients.items():
+            if self._runtime.blocking or home == self._runtime.home():
+                await client.close()
+            else:
+                _close_elsewhere(home[1], client)
+
+    def stop_preparing(self) -> bool:
+        """Stop using prepared statements; False if they were off already."""
+        was, self._prepare = self._prepare, False
+        return was
+
+    async def run(self, steps: Sequence[Step], seconds: float) -> list[Reply]:
+        """Run one transaction on a connection of this process and event loop; raises Failed, Lost or StoreError."""
+        client = self._clients.get(self._runtime.home()) or await self.client()
+        connection = await self._take(client)
+        try:
+            self.round_trips += 1
+            return await client.exchange(connection, steps, self._prepare, seconds)
+        finally:
+            await client.give_back(connection)
+
+    async def client(self) -> Client:
+        """The client of this process and event loop."""
+        if self._closed:
+            raise StoreUnavailable("this store was closed", place=self._options.place)
+        self._drop_inherited()
+        home = self._runtime.home()
+        client = self._clients.get(home)
+        if client is None:
+            opened: Client = (BlockingClient if self._runtime.blocking else AsyncClient)(self._options)
+            await opened.open()
+            with self._guard:
+                self._drop_ended()
+                client = self._clients.setdefault(home, opened)
+            if client is not opened:  # another task of this loop was faster
+                await opened.close()
+        return client
+
+    async def _take(self, client: Client) -> Any:
+        # The pool tries to connect for minutes, and says nothing of its failures. So look every second whether there
+        # were any, and tell the caller why.
+        errors, until = client.connect_errors(), time.monotonic() + self._options.statement_timeout
+        while True:
+            try:
+                return await client.take(LOOK_SECONDS)
+            except PoolClosed as closed:
+                raise StoreUnavailable("this store was closed", place=self._options.place) from closed
+            except PoolTimeout as busy:
+                if client.connect_errors() > errors:
+                    await client.end(await self.connect(client))
+                    errors = client.connect_errors()  # it is back
+                if time.monotonic() > until:
+                    said = f"all {self._options.pool_size} connections to {self._options.place} were busy"
+                    raise StoreTimeout(f"{said} for {self._options.statement_timeout:g} s; raise pool_size") from busy
+
+    async def connect(self, client: Client) -> Any:
+        """A connection outside the pool; raises StoreUnavailable with the driver's reason, which names no password."""
+        place = self._options.place
+        try:
+            return await client.connect()
+        except psycopg.errors.ConnectionTimeout as cause:
+            limit = self._options.connect_timeout
+            raise StoreUnavailable(f"Postgres at {place} did not answer within {limit:.0f} s", place=place) from cause
+        except psycopg.Error as cause:
+            lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+            reason = lines[0] if lines else type(cause).__name__
+            raise StoreUnavailable(f"Postgres at {place} cannot be reached: {reason}", place=place) from cause
+
+    async def script(self, *texts: str) -> None:
+        """Run texts of statements one after the other, on a connection of its own; raises Failed or Lost."""
+        client = await self.client()
+        connection = await self.connect(client)
+        try:
+            for text in texts:
+                await client.script(connection, text)
+        except psycopg.Error as error:
+            if error.sqlstate is None or connection.closed:
+                raise Lost(str(error).strip(), sent=True) from error
+            raise Failed(0, error.sqlstate, error.diag.message_primary or "") from error
+        finally:
+            await client.end(connection)
+
+    def _drop_inherited(self) -> None:
+        if self._pid != os.getpid():
+            _inherited.append(dict(self._clients))
+            self._guard = threading.Lock()  # another thread may have held it at the fork
+            self._clients.clear()
+            self._pid = os.getpid()
+
+    def _drop_ended(self) -> None:
+        """Forget pools whose loop was closed before they were."""
+        for home in [home for home in self._clients if not self._runtime.blocking and home[1].is_closed()]:
+            _finish(self._clients.pop(home))
+
+
+def _finish(client: Client) -> None:
+    """Close the connections of a pool that nobody can use any more."""
+    for connection in list(client.connections):
+        connection.pgconn.finish()
+
+
+def _close_elsewhere(loop: Any, client: Client) -> None:
+    """Close a pool that belongs to another event loop."""
+
+    def close() -> None:
+        tasks.append(loop.create_task(client.close()))
+
+    tasks: list[Any] = []  # a loop holds its tasks weakly
+    try:
+        loop.call_soon_threadsafe(close)
+    except RuntimeError:  # the loop was closed meanwhile
+        _finish(client)
+
+
+def _close_blocking(clients: dict[Any, Client], pid: int) -> None:
+    if os.getpid() != pid:
+        return
+    for client in clients.values():
+        if isinstance(client, BlockingClient):
+            run_blocking(client.close())
+        else:
+            _finish(client)

@@ -1,0 +1,90 @@
+"""Scripts that change the schema: each is one transaction, run by one process at a time, and nobody waits for long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+
+from ...backoff import pause
+from ...errors import StoreError
+from .pipeline import Failed
+from .session import Session
+
+LOCK_MS = 900
+"""The lock timeout of a statement that takes an exclusive lock: while it waits, others queue up behind it."""
+RETRY_SECONDS = 3600.0
+_MIGRATING = 7_265_636_811
+"""The advisory lock that a process holds during one script."""
+_BUILDING = 7_265_636_812
+"""The advisory lock that a process holds while it fills a column and builds indexes."""
+_BUSY = "MM010"
+# Tried and not waited for: CREATE INDEX CONCURRENTLY waits for every open transaction, also for one that waits here, a
+# deadlock that the server does not see.
+_HOLD = f"""
+BEGIN;
+SET LOCAL idle_in_transaction_session_timeout = 0;
+DO $memorist$ BEGIN
+  IF NOT pg_try_advisory_xact_lock({_BUILDING}) THEN RAISE EXCEPTION 'busy' USING ERRCODE = '{_BUSY}'; END IF;
+END $memorist$;
+"""
+
+
+def once(condition: str, sql: str, record: str = "") -> str:
+    """A script that runs `sql` once: it takes the advisory lock first, and does nothing if `condition` is false by
+    then. `record` is PL/pgSQL that runs after it."""
+    return f"""
+BEGIN;
+SET LOCAL statement_timeout = 0;
+SET LOCAL lock_timeout = 0;
+SET LOCAL client_min_messages = warning;
+SELECT pg_advisory_xact_lock({_MIGRATING});
+SET LOCAL lock_timeout = {LOCK_MS};
+CREATE SCHEMA IF NOT EXISTS memorist;
+CREATE TABLE IF NOT EXISTS memorist.migrations (
+  version integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+);
+DO $memorist$
+BEGIN
+  IF {condition} THEN
+    EXECUTE $memorist_body${sql}$memorist_body$;
+    {record}
+  END IF;
+END $memorist$;
+COMMIT;
+"""
+
+
+async def patiently(session: Session, *sql: str) -> None:
+    """Run texts on one connection; all again with back-off while a lock timeout says that others hold a table."""
+    tries, until = 0, time.monotonic() + RETRY_SECONDS
+    while True:
+        tries += 1
+        try:
+            return await session.pools.script(*sql)
+        except Failed as failed:
+            if failed.state not in ("55P03", "40P01") or time.monotonic() > until:
+                raise
+        await session.runtime.sleep(pause(tries, first=0.1, longest=2.0))
+
+
+@asynccontextmanager
+async def only_builder(session: Session) -> AsyncIterator[bool]:
+    """Be the one process that builds; False inside where another one is. The lock belongs to a transaction on a
+    connection of its own, so it ends with the process."""
+    client = await session.pools.client()
+    connection = await session.pools.connect(client)
+    try:
+        ours = True
+        try:
+            await client.script(connection, _HOLD)
+        except psycopg.Error as busy:
+            if busy.sqlstate != _BUSY:
+                raise StoreError(f"a migration did not begin ({busy.sqlstate})") from busy
+            ours = False
+        yield ours
+    finally:
+        await client.end(connection)
