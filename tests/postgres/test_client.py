@@ -14,17 +14,18 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from memorist.errors import StoreTimeout, StoreUnavailable, UsageError
+from memorist.errors import Conflict, StoreTimeout, StoreUnavailable, UsageError
 from memorist.loop_runtime import AsyncRuntime
 from memorist.messages.message import Message
 from memorist.records import Fact, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
-from memorist.stores.base import Append, Expect, Increment, Put, Scan
+from memorist.stores.base import Append, Delete, DeleteRange, Expect, Increment, Put, Scan
 from memorist.stores.postgres import PostgresStore
 from memorist_testing.samples import NOW, WHEN, append, entry, fact, job, thread
 from tests.postgres.turns import proxied
 from tests.servers.ports import free_port
 from tests.servers.postgres import Postgres
+from tests.servers.redis import wait_for
 
 
 @pytest.fixture
@@ -300,6 +301,32 @@ def test_creating_the_same_row_at_once_succeeds_once(make: Any, org: str) -> Non
         assert sum(threads.map(create, range(8))) == 1
 
 
+def test_a_row_that_appears_after_it_was_expected_absent_is_not_deleted(postgres_url: str, make: Any, org: str) -> None:
+    """As when two callers create one thread at once, and each first removes the remains of an expired one."""
+    store = make()
+    run_blocking(store.apply([Put(entry(org, "gate", 0))], now=NOW))
+    creation = [
+        Expect(Thread, (org, "t"), 0),
+        Increment(entry(org, "gate", 1)),  # waits here for the lock
+        DeleteRange(Message, (org, "t")),
+        Delete(Thread, (org, "t")),
+        Put(thread(org)),
+        append(org, "second"),
+    ]
+    with psycopg.connect(postgres_url) as gate, ThreadPoolExecutor(1) as threads:
+        gate.execute("SELECT 1 FROM memorist.state WHERE org = %s FOR UPDATE", (org,))
+        late = threads.submit(lambda: run_blocking(store.apply(creation, now=NOW)))
+        with psycopg.connect(postgres_url, autocommit=True) as watcher:
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%state AS t%'"
+            wait_for(lambda: watcher.execute(waits).fetchone() != (0,), lambda: "nobody waits", 60)
+        run_blocking(store.apply([Put(thread(org)), append(org, "first")], now=NOW))
+        gate.rollback()
+        with pytest.raises(Conflict):
+            late.result(60)
+    rows = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [row.text for row in rows] == ["first"]
+
+
 def test_every_version_replaced_at_once_is_kept(make: Any, org: str) -> None:
     from memorist.records import FactVersion
 
@@ -344,7 +371,7 @@ def test_a_deadlock_is_broken_and_both_get_through(new_database: Callable[[], st
 
     def work(n: int) -> None:
         order = ids if n % 2 else ids[::-1]
-        run_blocking(store.apply([append(org, *map(str, range(40)), thread=id) for id in order], now=NOW))
+        run_blocking(store.apply([append(org, *map(str, range(400)), thread=id) for id in order], now=NOW))
 
     for n in range(40):
         with ThreadPoolExecutor(4) as threads:
@@ -354,7 +381,7 @@ def test_a_deadlock_is_broken_and_both_get_through(new_database: Callable[[], st
     assert deadlocks(store), "no deadlock was ever met"
     for id in ids:
         found = run_blocking(store.scan(Scan(Message, (org, id)), now=NOW))
-        assert [one.seq for one in found] == list(range(1, (n + 1) * 160 + 1))
+        assert [one.seq for one in found] == list(range(1, (n + 1) * 1600 + 1))
 
 
 def test_damaged_evidence_is_never_served(postgres_url: str, make: Any, org: str) -> None:

@@ -53,7 +53,7 @@ def one(org: str, text: str, key: str | None) -> Append:
 
 
 def settle(store: PostgresStore) -> None:
-    """Wait until the pool has replaced what was cut, so that the next cut meets a statement and not a new connection."""
+    """Wait until the pool has replaced what was cut, so that the next cut meets a statement, not a new connection."""
     client: Any = run_blocking(store._session.pools.client())
 
     def settled() -> bool:

@@ -12,6 +12,7 @@ from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put
 from memorist.stores.postgres import PostgresStore
 from memorist_testing.samples import NOW, append, fact, thread
+from tests.servers.redis import wait_for
 
 
 @pytest.fixture
@@ -42,6 +43,20 @@ def test_doctor_learns_what_stands_under_it(store: PostgresStore) -> None:
     assert found["role"] == "memorist_app" and found["vectors"] == "pgvector" and found["text_search"] == "index"
     # The server of this session runs without fsync, and that is told.
     assert [text.split()[0] for text in found["problems"]] == ["fsync"]
+
+
+def test_rows_are_counted_before_the_server_has_statistics(
+    store: PostgresStore, database: str, login: Callable[..., str]
+) -> None:
+    for org in ("a", "b"):
+        run_blocking(store.apply([Put(fact(org, str(n))) for n in range(3)], now=NOW))
+    rows = diagnosis(store)["rows"]
+    assert rows["facts"] == 6 and rows["messages"] == 0
+    plain = PostgresStore(login(database, "memorist_app"), runtime=BlockingRuntime())
+    run_blocking(plain.open())
+    # One who sees a single org at a time is told the server's estimate, which follows within seconds.
+    wait_for(lambda: run_blocking(plain.diagnose())["rows"]["facts"] == 6, lambda: "no estimate", 60)
+    run_blocking(plain.close())
 
 
 def test_an_open_table_is_a_problem(database: str, store: PostgresStore) -> None:

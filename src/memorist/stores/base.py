@@ -2,6 +2,14 @@
 
 A change is data. `apply` takes a sequence of them and does all or nothing: one transaction on SQL, one script on Redis.
 Reads take `now` (microseconds), because an expired row is gone whether or not a collector has run.
+
+Words that mean the same in every store:
+
+- connection: one connection of the driver to its server or file; it belongs to the process and event loop that opened it
+- pool: the driver's own pool of connections, one per process and event loop
+- client: the driver behind coroutine methods, once over its blocking and once over its async classes
+- session: what a store runs its units of work through; it picks the pool, repeats what may be repeated, and translates
+  the driver's errors
 """
 
 from __future__ import annotations

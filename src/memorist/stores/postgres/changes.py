@@ -74,8 +74,7 @@ class _Planner:
         elif isinstance(change, Load):
             self._load(place, change.record)
         elif isinstance(change, Delete):
-            step = Step(writes(change.kind).delete, [cell(value) for value in change.key])
-            self._answer(place, step, lambda reply: reply.touched > 0)
+            self._delete(place, change)
         elif isinstance(change, DeleteRange):
             self._delete_range(place, change)
         elif isinstance(change, Increment):
@@ -107,6 +106,16 @@ class _Planner:
             if sql.ensure_takes_now:
                 cells.append(self._now)
         self._answer(place, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
+
+    def _delete(self, place: int, change: Delete) -> None:
+        sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
+        if (change.kind, change.key) in self._absent:
+            # An Expect locks no row that is not there. One that another transaction has committed since must stay: the
+            # Put that follows meets it, and everything is rolled back.
+            sql = writes(change.kind).delete_expired
+            if "expires_at" in codec(change.kind).place:
+                cells.append(self._now)
+        self._answer(place, Step(sql, cells), lambda reply: reply.touched > 0)
 
     def _load(self, place: int, record: Record) -> None:
         kind = type(record)

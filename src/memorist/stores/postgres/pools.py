@@ -133,13 +133,36 @@ class BlockingClient:
         connection.close()
 
 
+class _LoopPool(AsyncConnectionPool[AsyncConnection]):
+    """psycopg's pool, whose workers also end if they are cancelled while they connect. They would swallow that, and a
+    loop that ends without `close` would wait for them for ever."""
+
+    runtime: Runtime
+
+    async def worker(self, q: Any) -> None:  # type: ignore[override]  # psycopg calls it on the instance
+        await super().worker(_Tasks(q, self.runtime))  # type: ignore[arg-type]  # it only calls `get`
+
+
+class _Tasks:
+    """A pool's queue of tasks, for one worker."""
+
+    def __init__(self, queue: Any, runtime: Runtime) -> None:
+        self._queue = queue
+        self._cancellable = runtime.cancellable()
+        self._cancellable.__enter__()
+
+    async def get(self) -> Any:
+        self._cancellable.__exit__(None, None, None)  # raises the cancellation that the last task swallowed
+        return await self._queue.get()
+
+
 class AsyncClient:
     """Over psycopg's async connections."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
         self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._pool = AsyncConnectionPool(
+        self._pool = _LoopPool(
             options.conninfo,
             connection_class=AsyncConnection,
             kwargs={"autocommit": True},
@@ -150,6 +173,8 @@ class AsyncClient:
             name="memorist",
             open=False,
         )
+
+        self._pool.runtime = runtime
 
     async def _configure(self, connection: AsyncConnection) -> None:
         connection.state = State(connection)
@@ -245,7 +270,8 @@ class Pools:
         home = self._runtime.home()
         client = self._clients.get(home)
         if client is None:
-            opened: Client = (BlockingClient if self._runtime.blocking else AsyncClient)(self._options)
+            blocking = self._runtime.blocking
+            opened: Client = BlockingClient(self._options) if blocking else AsyncClient(self._options, self._runtime)
             await opened.open()
             with self._guard:
                 self._drop_ended()

@@ -24,6 +24,8 @@ class Writes(NamedTuple):
     """The same for a row that an Expect found absent: raises a serialization failure if another transaction made it."""
     load: bytes
     delete: bytes
+    delete_expired: bytes
+    """Deletes the row if it has expired; takes the time as well where rows expire."""
     expect: bytes
     binary: tuple[int, ...] | None
     """The format (1 for binary) of each cell of a whole row; None if all are text."""
@@ -72,6 +74,7 @@ def writes(kind: type[Record]) -> Writes:
     put = f"{_insert(kind, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, again)}"
     ensure = f"{put} WHERE {expired}" if expired else f"{_insert(kind, first)} ON CONFLICT DO NOTHING"
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
+    gone = f"expires_at <= ${len(key) + 1}" if expired else "false"
     fresh = (
         f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
         f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
@@ -84,6 +87,7 @@ def writes(kind: type[Record]) -> Writes:
         fresh=fresh.encode(),
         load=(load if changed else f"{_insert(kind, given)} ON CONFLICT DO NOTHING").encode(),
         delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
+        delete_expired=f"DELETE FROM {table(kind)} WHERE {match} AND {gone}".encode(),
         expect=_expect(kind, match).encode(),
         binary=_binary(kind, range(len(columns))),
         put_binary=_binary(kind, put_cells(kind)),
