@@ -5,7 +5,7 @@ Reads take `now` (microseconds), because an expired row is gone whether or not a
 
 Words that mean the same in every store:
 
-- connection: one connection of the driver to its server or file; it belongs to the process and event loop that opened it
+- connection: one connection of the driver to its server or file; it belongs to the process and loop that opened it
 - pool: the driver's own pool of connections, one per process and event loop
 - client: the driver behind coroutine methods, once over its blocking and once over its async classes
 - session: what a store runs its units of work through; it picks the pool, repeats what may be repeated, and translates
