@@ -1,6 +1,9 @@
-"""Precision and recall of the rule-based extractor on the hand-written sentences, and how many it reads in a second.
+"""Judges the rules on real conversations that readers labelled, on planted texts and for speed.
 
-python bench/extraction.py [--part dev|held_out] [--misses] [--speed]
+python bench/extraction.py [--data DIR]
+
+Without `--data` it reads the labels in `tests/data/real`, whose texts may be redistributed. With it, it also reads
+`bench/extraction_labels.jsonl`, labels of conversations that may not; DIR holds these sets in the form of DATA.md.
 """
 
 from __future__ import annotations
@@ -14,98 +17,93 @@ from time import process_time
 from typing import Any
 
 from memorist.extract import Extracted, extract
+from memorist.messages.message import as_message
 
-DATA = Path(__file__).parent.parent / "tests" / "data" / "extraction.jsonl"
-FRESH = DATA.with_name("extraction_fresh.jsonl")
-AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
-
-
-def rows(part: str | None = None) -> Iterator[dict[str, Any]]:
-    """The sentences of one part, or all of them."""
-    for line in DATA.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if part is None or row["part"] == part:
-            yield row
+TESTS = Path(__file__).parent.parent / "tests" / "data"
+LABELS = Path(__file__).with_name("extraction_labels.jsonl")
 
 
-def run(row: dict[str, Any]) -> list[Extracted]:
-    """What the extractor makes of one sentence."""
-    at = datetime.fromisoformat(row["at"])
-    found = extract(row["text"], role=row["role"], trust=row["trust"], at=at)
-    return [item for item in found if not item.retracted]
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of labels."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def matches(item: Extracted, expected: dict[str, Any]) -> bool:
-    """Same kind, key and value; a learning matches by type and by the words it must hold."""
-    if item.kind != expected["kind"]:
-        return False
-    if item.kind == "learning":
-        return item.type == expected["type"] and expected["contains"].casefold() in str(item.value).casefold()
-    return (
-        item.key == expected["key"] and item.value == expected["value"] and type(item.value) is type(expected["value"])
-    )
+def read(text: str, at: str) -> list[Extracted]:
+    """What the rules extract from a turn; of a chat between people, its speaker is the owner of the thread."""
+    return extract(text, at=datetime.fromisoformat(at).replace(tzinfo=UTC))
 
 
-def score(part: str | None, *, misses: bool = False) -> dict[str, Any]:
-    """Counts over one part: right, wrong and missed items, and what other speakers yielded."""
-    right = wrong = missed = leaked = sentences = 0
-    for row in rows(part):
-        sentences += 1
-        found = run(row)
-        hits = [item for item in found if any(matches(item, want) for want in row["expected"])]
-        lost = [want for want in row["expected"] if not any(matches(item, want) for item in found)]
-        right, wrong, missed = right + len(hits), wrong + len(found) - len(hits), missed + len(lost)
-        leaked += len(found) if row["group"] == "other" else 0
-        if misses and (lost or len(hits) < len(found)):
-            print(f"#{row['id']} {row['text']!r}")
-            for item in found:
-                print(f"    {'ok ' if item in hits else 'BAD'} {item.type or item.key} = {item.value!r}")
-            for want in lost:
-                print(f"    MISSED {want.get('key', want.get('type'))} = {want.get('value', want.get('contains'))!r}")
-    return {
-        "part": part or "all",
-        "sentences": sentences,
-        "right": right,
-        "wrong": wrong,
-        "missed": missed,
-        "precision": right / max(1, right + wrong),
-        "recall": right / max(1, right + missed),
-        "from other speakers": leaked,
-    }
+def texts_of(data: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """The turns of the sets in a folder: text and time by set, conversation and turn."""
+    out = {}
+    for path in sorted(data.glob("*.json")):
+        held = json.loads(path.read_text("utf-8"))
+        for talk in held.get("conversations", ()) if isinstance(held, dict) else ():
+            for turn in talk["turns"]:
+                out[path.stem, str(talk["id"]), str(turn["id"])] = turn["text"], turn["at"]
+    return out
 
 
-def speed(rounds: int = 4) -> float:
-    """Messages a second of CPU time over the fifteen English batches, the best of some rounds."""
-    texts = [json.loads(line)["text"] for line in FRESH.read_text().splitlines()]
+def labelled(data: Path | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Text, time and label of each labelled turn."""
+    for row in rows(TESTS / "real" / "turns.jsonl"):
+        yield row["text"], row["at"], row
+    texts = texts_of(data) if data is not None else {}
+    for row in rows(LABELS) if texts else ():
+        text, at = texts[row["set"], row["conversation"], row["turn"]]
+        yield text, at, row
+
+
+def judge(data: Path | None) -> dict[str, dict[str, int]]:
+    """By part: turns, items, those judged good, those of the safety lane, and core statements read and stated."""
+    out: dict[str, dict[str, int]] = {}
+    for text, at, row in labelled(data):
+        found = read(text, at)
+        counts = out.setdefault(row["part"], dict.fromkeys(("turns", "items", "good", "unlabelled", "core", "read"), 0))
+        labels = {label["key"]: label["label"] for label in row.get("labels", ())}
+        counts["turns"] += 1
+        counts["items"] += len(found)
+        counts["good"] += sum(labels.get(item.key) == "good" for item in found)
+        counts["unlabelled"] += sum(item.key not in labels for item in found)
+        counts["core"] += len(row.get("core", ()))
+        counts["read"] += sum(any(item.key.startswith(stem) for item in found) for stem in row.get("core", ()))
+    return out
+
+
+def planted() -> tuple[int, int]:
+    """Planting attempts, and those that gave anything."""
+    at = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
+    attempts = rows(TESTS / "planting.jsonl")
+    return len(attempts), sum(bool(extract(as_message(row["message"]), at=at, owner=["ada"])) for row in attempts)
+
+
+def speed(rounds: int = 3) -> float:
+    """Turns a second of CPU time, the best of some rounds."""
+    turns = [(row["text"], row["at"]) for row in rows(TESTS / "real" / "turns.jsonl")]
     taken = []
-    for _ in range(rounds + 1):  # the first compiles the patterns
+    for _ in range(rounds):
         start = process_time()
-        for text in texts:
-            extract(text, role="user", trust="user", at=AT)
+        for text, at in turns:
+            read(text, at)
         taken.append(process_time() - start)
-    return len(texts) / min(taken)
+    return len(turns) / min(taken)
 
 
-def main() -> int:
-    """Print the figures; exit 1 when a part falls short of 0.9 / 0.6 or another speaker was believed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=["dev", "held_out"])
-    parser.add_argument("--misses", action="store_true", help="show what was wrong or missed")
-    parser.add_argument("--speed", action="store_true", help="only how many messages are read in a second")
-    options = parser.parse_args()
-    if options.speed:
-        print(f"{speed():,.0f} messages a second of CPU time")
-        return 0
-    parts = [options.part] if options.part else ["dev", "held_out", None]
-    results = [score(part, misses=options.misses) for part in parts]
-    print("| part | sentences | right | wrong | missed | precision | recall | from other speakers |")
-    print("|---|---|---|---|---|---|---|---|")
-    for result in results:
-        shown = [f"{value:.3f}" if isinstance(value, float) else str(value) for value in result.values()]
-        print("| " + " | ".join(shown) + " |")
-    short = any(r["precision"] < 0.9 or r["recall"] < 0.6 or r["from other speakers"] for r in results)
-    return 1 if short else 0
+def main() -> None:
+    """Print the figures; exit 1 below 95 % good, or if a negative turn or a planted text gave anything."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    figures = judge(parser.parse_args().data)
+    for part, counts in figures.items():
+        share = f"{counts['good'] / counts['items']:.1%} good" if counts["items"] else "nothing extracted"
+        recall = f", {counts['read']} of {counts['core']} core statements" if counts["core"] else ""
+        print(f"{part}: {counts['turns']} turns, {counts['items']} items, {share}{recall}")
+    attempts, leaked = planted()
+    print(f"planted: {attempts} texts, {leaked} gave anything")
+    print(f"speed: {speed():,.0f} turns a second of CPU time")
+    items, good = (sum(counts[name] for counts in figures.values()) for name in ("items", "good"))
+    raise SystemExit(good < 0.95 * items or leaked > 0 or figures["negative"]["items"] > 0)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -38,7 +38,7 @@ PATHS: dict[str, Callable[[str], Any]] = {
     "terms": tokens,
     "question": analyse,
     "embed": lambda text: _embedder.embed([text]),
-    "extract": lambda text: extract(text, role="user", trust="user", at=AT),
+    "extract": lambda text: extract(text, at=AT),
     "fence": fence.clean,
     "text()": lambda text: compress([text], budget=1_000_000).text(),
 }

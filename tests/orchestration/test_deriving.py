@@ -19,11 +19,7 @@ from .conftest import OpenMemory, do
 from .models import Scripted, item, items
 
 DATA = Path(__file__).parents[1] / "data"
-SPOKEN = [
-    row
-    for row in map(json.loads, (DATA / "extraction.jsonl").read_text("utf-8").splitlines())
-    if row["role"] != "user" or row["trust"] != "user"
-]
+PLANTED = [json.loads(line) for line in (DATA / "planting.jsonl").read_text("utf-8").splitlines()]
 INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -58,18 +54,6 @@ async def test_the_same_again_makes_it_surer(memory: Any, run: Run) -> None:
     assert second.sources == (f"{thread}#1", f"{thread}#2")
 
 
-async def test_what_is_true_of_a_thing_is_kept_as_its_words_until_it_is_not(memory: Any, run: Run) -> None:
-    thread = await tell(memory, "I love black coffee. We use VS Code and postgresql.")
-    coffee = await fact(memory, "likes.black_coffee")
-    assert coffee.value == "black coffee"
-    assert (await fact(memory, "uses.tool.vs_code")).value == "VS Code"
-    assert (await fact(memory, "uses.tool.postgres")).value == "postgres"
-    await tell(memory, "I really love Black Coffee.", thread=thread)
-    assert (await fact(memory, "likes.black_coffee")).confidence > coffee.confidence
-    await tell(memory, "I can't stand black coffee.", thread=thread)
-    assert (await fact(memory, "likes.black_coffee")).value is False
-
-
 async def test_a_contradiction_takes_its_place_and_history_keeps_both(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     await tell(memory, "I moved to Porto.", thread=thread)
@@ -90,11 +74,39 @@ async def test_a_rejected_value_stays_rejected_until_it_is_said_again(memory: An
 
 async def test_a_correction_finds_what_it_corrects_in_the_turn_before(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
-    await tell(memory, "No, I meant Porto.", thread=thread)
-    assert ((await fact(memory)).value, (await fact(memory)).reason) == (
-        "Porto",
-        "correction by en/places#location.say.1",
-    )
+    await tell(memory, "No, it's Porto, not Lisbon.", thread=thread)
+    found = await fact(memory)
+    assert (found.value, found.reason.startswith("correction by en.location.")) == ("Porto", True)
+
+
+async def test_agreeing_does_not_overwrite_a_name(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "My name is Ada.")
+    await tell(memory, "Actually, yes.", "No, thanks.", "Actually, that's Great.", thread=thread)
+    assert [(one.key, one.value) for one in await do(memory.facts.list("user:ada"))] == [("name", "Ada")]
+
+
+async def test_two_speakers_do_not_merge_into_one_profile(memory: Any, run: Run) -> None:
+    thread = (await do(memory.threads.create("user:ada", metadata={"speaker": "Ada Lovelace"}))).id
+    said = [
+        {"role": "user", "name": "Ada Lovelace", "content": "I live in Porto."},
+        {"role": "user", "name": "Bob", "content": "I live in Oslo. I am allergic to nuts."},
+        {"role": "user", "name": "ada", "content": "I'm a vegetarian."},
+    ]
+    await tell(memory, *said, thread=thread)
+    facts = {one.key: one.value for one in await do(memory.facts.list("user:ada"))}
+    assert facts == {"location": "Porto", "diet": "vegetarian"}
+
+
+async def test_nothing_planted_becomes_a_fact_a_wish_or_a_safety_line(memory: Any, run: Run) -> None:
+    for row in PLANTED:
+        message = row["message"]
+        if message.get("role") in ("tool", "function") or "call_id" in message:
+            message = {"role": "user", "trust": "tool", "content": str(message)}
+        await do(memory.threads.append(f"planted-{row['id']}", message, create="user:ada"))
+    await Outbox(memory._core.shared, memory.org).drain()
+    assert await memory._core.scan(Fact) == []
+    assert await memory._core.scan(Learning) == []
+    assert await do(memory.profile.block("ada")) == []
 
 
 async def test_a_learning_said_twice_is_kept_once_and_surer(memory: Any, run: Run) -> None:
@@ -120,14 +132,6 @@ async def test_facts_of_an_agents_thread_belong_to_the_user_it_is_with(memory: A
     made = await do(memory.threads.create("agent:helper", metadata={"user": "ada"}))
     await tell(memory, "I live in Lisbon.", thread=made.id)
     assert (await fact(memory)).value == "Lisbon"
-
-
-async def test_assistants_and_tools_tell_no_facts(memory: Any, run: Run) -> None:
-    assert len(SPOKEN) == 40
-    messages = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in SPOKEN]
-    await tell(memory, *messages)
-    assert await memory._core.scan(Fact) == []
-    assert await memory._core.scan(Learning) == []
 
 
 async def test_a_forgotten_source_yields_nothing_again(memory: Any, run: Run) -> None:

@@ -37,22 +37,24 @@ async def test_an_ended_fact_keeps_its_history_and_names_the_message_that_ended_
     history = await do(memory.facts.history("user:ada", "location"))
     assert [(one.value, one.status) for one in history] == [("Lisbon", "active"), (None, "retracted")]
     assert history[-1].sources == (f"{thread}#1", f"{thread}#2")
-    assert "retraction by en/places#location" in history[-1].reason
+    assert "retraction by en.location." in history[-1].reason
 
 
 async def test_only_what_was_named_ends(memory: Any, run: Run) -> None:
-    thread = await tell(memory, "I live in Porto. My dog is called Rex. My cat is called Miso.")
-    await tell(memory, "I don't live in Lisbon anymore. Rex died in spring.", thread=thread)
+    thread = await tell(memory, "I live in Porto. My girlfriend is called Hannah. I'm allergic to nuts and eggs.")
+    said = "I don't live in Lisbon anymore. Hannah and I split up. I'm not allergic to eggs anymore."
+    await tell(memory, said, thread=thread)
     assert (await fact(memory)).value == "Porto"
-    assert await fact(memory, "pet.dog") is None
-    assert (await fact(memory, "pet.cat")).value == "Miso"
+    assert await fact(memory, "relation.girlfriend") is None
+    assert await fact(memory, "allergy.eggs") is None
+    assert (await fact(memory, "allergy.nuts")).value == "nuts"
 
 
 async def test_said_and_taken_back_in_one_go_leaves_nothing_and_said_again_stands(memory: Any, run: Run) -> None:
-    await tell(memory, "I use Notion.", "I no longer work at Bosch.", "I work at Bosch.", "I quit my job at Bosch.")
+    await tell(memory, "Hello.", "I no longer work at Bosch.", "I work at Bosch.", "I quit my job at Bosch.")
     assert await fact(memory, "employer") is None
     await tell(memory, "I live in Oslo.")
-    await tell(memory, "I moved away from Oslo.", "Never mind, I live in Oslo.")
+    await tell(memory, "I moved away from Oslo.", "No, I live in Oslo.")
     assert (await fact(memory)).value == "Oslo"
 
 
@@ -71,5 +73,52 @@ async def test_patterns_stand_in_for_a_model_that_answers_badly(open_memory: Ope
     (settled,) = await do(memory.wait(receipts, timeout=5))
     found = await fact(memory)
     assert (found.value, settled.derived) == ("Oslo", "failed")
-    assert "by en/places#location" in found.reason
+    assert "by en.location." in found.reason
     assert any("dead letters" in problem for problem in (await do(memory.doctor())).problems)
+
+
+async def test_a_request_to_forget_ends_what_it_names_and_the_receipt_says_so(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Oslo.", "I'm allergic to nuts.", "From now on, please answer in French.")
+    (receipt,) = await do(memory.threads.append(thread, "Please forget that I live in Oslo."))
+    assert receipt.ended == ("user:ada/location", "user:ada/forgotten.i_live_in_oslo")
+    assert (receipt.derived, receipt.indexed) == ("done", True)
+    assert await fact(memory) is None
+    assert (await fact(memory, "allergy.nuts")).value == "nuts"
+    hits = await do(memory.recall("Where do I live? Oslo", namespaces="user:ada"))
+    assert all(hit.superseded_by for hit in hits if "Oslo" in hit.text)
+    assert "Oslo" not in str(await do(memory.profile.block("ada")))
+
+
+async def test_a_request_to_forget_can_be_undone(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Oslo.")
+    (receipt,) = await do(memory.threads.append(thread, "Please forget that I live in Oslo."))
+    (restored,) = await do(memory.facts.unforget("user:ada", receipt.ended[-1].partition("/")[2]))
+    assert (restored.value, restored.sources) == ("Oslo", (f"{thread}#1",))
+    hits = await do(memory.recall("Where do I live? Oslo", namespaces="user:ada"))
+    assert not next(hit for hit in hits if hit.text == "I live in Oslo.").superseded_by
+
+
+async def test_forgetting_what_was_just_said_ends_a_wish_and_undoing_brings_it_back(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Oslo.", "From now on, please answer in French.")
+    (receipt,) = await do(memory.threads.append(thread, "Forget that."))
+    assert await do(memory.learnings.list(user="ada", min_confidence=0)) == []
+    assert (await fact(memory)).value == "Oslo"
+    await do(memory.facts.unforget("user:ada", receipt.ended[-1].partition("/")[2]))
+    (wish,) = await do(memory.learnings.list(user="ada", min_confidence=0))
+    assert wish.content == "From now on, please answer in French"
+
+
+async def test_what_was_forgotten_by_words_may_be_said_again(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Oslo.")
+    await do(memory.threads.append(thread, "Please forget that I live in Oslo."))
+    await tell(memory, "I live in Oslo.", thread=thread)
+    assert (await fact(memory)).value == "Oslo"
+
+
+async def test_a_request_to_forget_something_never_stored_marks_the_messages_about_it(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "Last weekend's fishing trip was wonderful, I enjoy fishing trips so much!", "Hm.")
+    (receipt,) = await do(memory.threads.append(thread, "Please forget that I enjoy fishing trips."))
+    assert receipt.ended == ("user:ada/forgotten.i_enjoy_fishing_trips",)
+    assert await do(memory.facts.list("user:ada")) == []
+    hits = await do(memory.recall("fishing trips", namespaces="user:ada"))
+    assert hits and all(hit.superseded_by for hit in hits if "fishing" in hit.text)

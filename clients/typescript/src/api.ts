@@ -82,6 +82,7 @@ export type MessageReceipt = {
   indexed: boolean;
   derived: "done" | "failed" | "none" | "pending" | "unread";
   replayed: boolean;
+  ended: string[];
 };
 
 /** Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes. */
@@ -981,6 +982,20 @@ export class FactsNoun {
    */
   reject(args: { ns: string; key: string; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/reject", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+
+  /**
+   * Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
+   *
+   * All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
+   * that was stated again since keeps its newer value.
+   *
+   * Raises `NotFound` if there is no such request, or if it was undone already.
+   *
+   * Role: `writer`.
+   */
+  unforget(args: { ns: string; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
+    return this.#http.call({"method": "POST", "path": "/v1/fact/unforget", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<Fact>>;
   }
 
   /**

@@ -281,6 +281,24 @@ class Facts:
         """
         return run_blocking(self._engine.restore(ns, key, version, expect=expect))
 
+    def unforget(self, ns: Ns, key: str) -> builtins.list[Fact]:
+        """Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
+
+        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
+        that was stated again since keeps its newer value.
+
+        Raises `NotFound` if there is no such request, or if it was undone already.
+
+        Examples:
+            >>> turn = memory.threads.append("asks", "I live in Oslo.", create="user:eva")
+            >>> asked = memory.threads.append("asks", "Forget that I live in Oslo.")
+            >>> asked[0].ended
+            ('user:eva/location', 'user:eva/forgotten.i_live_in_oslo')
+            >>> [fact.value for fact in memory.facts.unforget("user:eva", "forgotten.i_live_in_oslo")]
+            ['Oslo']
+        """
+        return run_blocking(self._engine.unforget(ns, key))
+
     def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
 

@@ -12,7 +12,7 @@ from .session import Session, session_of
 
 @click.command()
 @click.argument("text")
-@click.option("--explain", "explained", is_flag=True, help="Also show what almost matched or was rejected, and why.")
+@click.option("--explain", "explained", is_flag=True, help="Also show why the other sentences gave nothing.")
 @session_of
 def extract(session: Session, text: str, explained: bool) -> int:
     """Show the facts that TEXT states about its writer; exit status 1 if there are none. Stores nothing."""
@@ -21,6 +21,6 @@ def extract(session: Session, text: str, explained: bool) -> int:
     steps = explain(text, datetime.now(UTC))
     found = [step for step in steps if step.found]
     rows = [msgspec.to_builtins(step) for step in (steps if explained else found)]
-    columns = ("found", "near", "rule", "said", "lang", "why") if explained else ("found", "rule", "lang")
+    columns = ("found", "rule", "sentence", "lang", "why") if explained else ("found", "rule", "lang")
     session.show(rows, columns, empty="nothing found")
     return 0 if found else 1

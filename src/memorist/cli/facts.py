@@ -136,3 +136,14 @@ def reject(session: Session, namespace: str, key: str, reason: str | None) -> No
     with session.memory() as opened:
         fact = opened.facts.reject(namespace, key, reason=reason)
         session.done({"version": fact.version}, f"rejected {fact.id}")
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@session_of
+def unforget(session: Session, namespace: str, key: str) -> None:
+    """Undo a request to forget; its key begins with `forgotten.`."""
+    with session.memory() as opened:
+        facts = opened.facts.unforget(namespace, key)
+        session.done({"restored": [fact.id for fact in facts]}, f"restored {len(facts)}")

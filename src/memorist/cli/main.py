@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _COMMANDS = {
-    "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject."),
+    "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
     "memory": ("facts", "The same facts, by namespace: memory list NS."),
     "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
     "learnings": ("people", "What was learned about a user: list, add, delete."),

@@ -349,6 +349,7 @@ class Learnings:
         if type is not None and type not in TYPES:
             raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
         rows = await self._core.listed(Learning, self._ns(user))
+        rows = [row for row in rows if row.status == "active"]
         kept = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
         kept.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
         if reverse:
@@ -407,5 +408,6 @@ def _again(old: Learning, new: Learning) -> Learning:
         old,
         confidence=confidence + REINFORCE * (1 - confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
+        status="active",
         updated_at=new.updated_at,
     )

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..dates import DateRange, parse_dates
     from .extracted import Extracted
-    from .extractor import TRUSTED, extract
+    from .extractor import extract
     from .keys import KEYS, slug
+    from .readable import readable_text
 
-__all__ = ["KEYS", "TRUSTED", "DateRange", "Extracted", "extract", "parse_dates", "slug"]
-_HOMES = {"Extracted": ".extracted", "KEYS": ".keys", "slug": ".keys", "DateRange": "..dates", "parse_dates": "..dates"}
+__all__ = ["KEYS", "DateRange", "Extracted", "extract", "parse_dates", "readable_text", "slug"]
+_HOMES = {"Extracted": ".extracted", "KEYS": ".keys", "slug": ".keys", "DateRange": "..dates"}
+_HOMES |= {"parse_dates": "..dates", "readable_text": ".readable"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What extraction gives: facts and learnings with their evidence, before anything is stored."""
+"""What extraction returns: facts, learnings and requests to forget with their evidence, before anything is stored."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ LearningType = Literal["preference", "pattern", "correction"]
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a user said of themselves; `value` is the fact's value, or the learning's content."""
+    """One thing a user said of themselves; `value` is the fact's value, or the learning's content.
 
-    kind: Literal["fact", "learning"]
+    Of a request to forget, `value` is what to forget in the user's words; empty where it is what was said just before.
+    """
+
+    kind: Literal["fact", "learning", "forget"]
     key: str
     value: Any
     confidence: float
@@ -35,5 +38,5 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     retracted: bool = False
     """It is no longer so: the fact ends, where its value is the one named (or none was named)."""
     rule: str = ""
-    """The id of the pattern that read it: language, file, topic and number; empty for what a model read."""
+    """The id of the rule that read it: language, topic and number; empty for what a model read."""
     lang: str = "en"

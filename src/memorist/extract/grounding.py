@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from ..dates import Prefer, number, parse_dates
 from ..languages import UNSPACED, standing, stop_words, words
-from .amounts import scales_of
 from .keys import slug
 
 Ground = Literal["said", "inferred", "none"]
@@ -102,6 +101,11 @@ def _number(key: str, value: float, evidence: str, at: datetime, lang: str) -> G
     return "inferred" if born else "none"
 
 
+def _scales(lang: str) -> dict[str, int]:
+    """What the words and letters behind a number multiply it by: k, million."""
+    return {"": 1, "k": 1000, "m": 1_000_000, **words(lang).table("scales")}
+
+
 def _numbers(text: str, lang: str) -> set[float]:
     """All numbers in a text: in digits with any grouping, scaled (12k), or in words."""
     out: set[float] = set()
@@ -110,7 +114,7 @@ def _numbers(text: str, lang: str) -> set[float]:
             bare = re.sub(r"[' \u00a0]", "", part)  # 1.200 may group thousands or have a decimal point
             forms = (re.sub(r"[.,]", "", bare), bare.replace(",", ""), bare.replace(".", "").replace(",", "."))
             out |= {float(form) for form in forms if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", form)}
-    scales = {**scales_of("en"), **scales_of(lang)}
+    scales = {**_scales("en"), **_scales(lang)}
     for digits, scale in _SCALED.findall(text):
         out |= {float(digits.replace(",", ".")) * scales[scale.lower()]} if scale.lower() in scales else set()
     if lang in UNSPACED:

@@ -20,12 +20,10 @@ from ..errors import UsageError
 from ..languages import language_of, prompt
 from ..models.answers import ask
 from ..ports import Completion, Model
-from .clause import Clause
 from .extracted import Extracted, LearningType
-from .extractor import TRUSTED
 from .grounding import folded, ground
 from .keys import KEYS, slug
-from .sentences import MAX_TEXT, mask
+from .readable import read_text
 
 MAX_MESSAGES = 8
 """Messages in one call."""
@@ -148,9 +146,9 @@ class ModelReader:
 
 def own_text(message: Said) -> str:
     """The part of a message that the model may see: what the user typed, without quoted and pasted text."""
-    if message.role != "user" or message.trust not in TRUSTED:
+    if message.role != "user" or message.trust != "user":
         return ""
-    return re.sub(r"\n{3,}", "\n\n", mask(message.text[:MAX_TEXT])).strip()
+    return re.sub(r"\n{3,}", "\n\n", read_text(message.text).text).strip()
 
 
 def spoken_in(messages: Sequence[Said]) -> str:
@@ -219,11 +217,13 @@ def _extracted(item: _Item, message: Said, lang: str) -> Extracted:
     sure = min(item.confidence, MAX_INFERRED if inferred else MAX_CONFIDENCE)
     start = max(0, message.text.casefold().find(item.evidence.casefold()[:40]))
     span = start, min(len(message.text), start + len(item.evidence))
-    said = Clause(item.evidence, item.evidence, span, item.correction, rejected=item.rejected, lang=lang)
     root, *rest = item.key.split(".")
-    if item.kind == "fact":
-        made = said.fact(".".join([root, *map(slug, rest)]), item.value, sure, "")
-    else:
-        made = said.learning(item.type or "preference", str(item.value), sure)
+    learned = item.kind == "learning"
+    kind = item.type or "preference"
+    key = f"{kind}.{slug(str(item.value), words=8)}" if learned else ".".join([root, *map(slug, rest)])
     since = _moment(item.valid_at) if item.valid_at else None
-    return msgspec.structs.replace(made, inferred=inferred, valid_at=since, speaker=message.speaker)
+    return Extracted(
+        kind=item.kind, key=key, value=str(item.value) if learned else item.value, confidence=sure,
+        type=kind if learned else None, correction=item.correction, inferred=inferred, rejected=item.rejected,
+        text=item.evidence, span=span, valid_at=since, speaker=message.speaker, lang=lang,
+    )  # fmt: skip

@@ -5,11 +5,11 @@ for. Nothing here imports the rest of the package, so extraction, recall and con
 read on first use. docs/extraction.md says how to add a pattern or a language.
 """
 
-from .files import forms, prompt, slots
+from .files import prompt
 from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import stop_words
-from .topics import Topic, languages, topic_of, topics
+from .topics import Topic, languages, topic_named, topic_of, topics
 from .words import UNSPACED, Words, any_of, standing, words
 
 __all__ = [
@@ -18,15 +18,14 @@ __all__ = [
     "Topic",
     "Words",
     "any_of",
-    "forms",
     "language_name",
     "language_of",
     "languages",
     "prompt",
     "rules",
-    "slots",
     "standing",
     "stop_words",
+    "topic_named",
     "topic_of",
     "topics",
     "words",

@@ -10,7 +10,6 @@ from typing import Any
 ROOM = Path(__file__).parent
 _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru")
 """Order of preference where a text fits two languages; those not listed follow in the order of their codes."""
-_NOT_TOPICS = ("words", "stop", "reading", "prompt", "talk")
 
 
 @cache
@@ -27,23 +26,17 @@ def read(code: str, name: str) -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
-def topic_files(code: str) -> list[str]:
-    """The names of the files that hold topics."""
-    return sorted(path.stem for path in (ROOM / code).glob("*.toml") if path.stem not in _NOT_TOPICS)
+def rules_exist(code: str) -> bool:
+    """Whether facts are extracted from a language."""
+    return (ROOM / code / "rules.toml").exists()
+
+
+@cache
+def read_shared(name: str) -> dict[str, Any]:
+    """A file that all languages share."""
+    return tomllib.loads((ROOM / f"{name}.toml").read_text("utf-8"))
 
 
 def prompt(code: str | None) -> dict[str, Any]:
     """The extraction prompt for messages in a language; the English one where the language has none."""
     return (read(code, "prompt") if code else {}) or read("en", "prompt")
-
-
-@cache
-def forms() -> dict[str, Any]:
-    """The expressions of `forms.toml`, which all languages fill with their own words."""
-    return tomllib.loads((ROOM / "forms.toml").read_text("utf-8"))
-
-
-@cache
-def slots() -> dict[str, Any]:
-    """The slots that `slots.toml` declares for all languages."""
-    return tomllib.loads((ROOM / "slots.toml").read_text("utf-8"))

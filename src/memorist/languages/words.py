@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from .files import read
 
 UNSPACED = frozenset({"zh", "ja"})
 """Languages written without spaces: each character is a word of its own."""
-
-_SHARED = ("tools", "titles", "schools", "not_goods")
-"""Lists of international names: a language without its own uses the English ones."""
 
 
 class Words:
@@ -24,7 +21,6 @@ class Words:
         self._table: dict[str, Any] = read(lang, "words")
         self._sets: dict[str, frozenset[str]] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
-        self._standing: dict[str, re.Pattern[str]] = {}
 
     def set(self, name: str) -> frozenset[str]:
         """A list of single words as a set; the file may write it as one text."""
@@ -37,26 +33,14 @@ class Words:
         """A list in the order of the file."""
         known = self._lists.get(name)
         if known is None:
-            found = self._table.get(name, words("en").list(name) if name in _SHARED and self.lang != "en" else ())
+            found = self._table.get(name, ())
             known = self._lists[name] = tuple(found.split()) if isinstance(found, str) else tuple(found)
         return known
-
-    def standing(self, name: str) -> re.Pattern[str]:
-        """A regular expression for a word or wording of a list that stands by itself."""
-        found = self._standing.get(name)
-        if found is None:
-            found = self._standing[name] = standing(self.list(name), self.lang)
-        return found
 
     def table(self, name: str) -> dict[str, Any]:
         """A table: number words, months, shorthand …"""
         found: dict[str, Any] = self._table.get(name, {})
         return found
-
-    @cached_property
-    def classes(self) -> dict[str, dict[str, str]]:
-        """Closed lists for slots such as `{relation}`: each wording, and its name in all languages."""
-        return {name: dict(_wordings(found)) for name, found in self._table.get("classes", {}).items()}
 
 
 def any_of(wordings: Iterable[str]) -> str:
@@ -69,14 +53,6 @@ def standing(wordings: tuple[str, ...], lang: str) -> re.Pattern[str]:
     """A regular expression for one of some wordings that stands by itself; it never matches where there are none."""
     found = any_of(wordings) or "(?!)"
     return re.compile(f"(?:{found})" if lang in UNSPACED else rf"(?<!\w)(?:{found})(?![\w-])", re.I | re.S)
-
-
-def _wordings(found: Any) -> list[tuple[str, str]]:
-    if isinstance(found, str):
-        return [(word, word) for word in found.split()]
-    if isinstance(found, list):
-        return [(word, word) for word in found]
-    return [(said, name) for name, all in found.items() for said in ([all] if isinstance(all, str) else all)]
 
 
 @cache

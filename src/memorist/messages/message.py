@@ -27,6 +27,8 @@ INSTRUCTIONS = ("system", "developer")
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 ATTACHED = "memorist.context"
 """The metadata key of the memory that was recalled for a message, exactly as it was sent."""
+PASSING = "memorist.passing"
+"""The metadata key of a message from which nothing is to be derived."""
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
 _ANTHROPIC_BLOCKS = frozenset(
     [

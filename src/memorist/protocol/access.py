@@ -56,6 +56,7 @@ ACCESS: dict[str, Access] = {
     "facts.set": "write",
     "facts.set_many": "write",
     "facts.touch": "write",
+    "facts.unforget": "write",
     "facts.update": "write",
     "forget": "write",
     "import_": "org",

@@ -134,6 +134,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("PATCH", "fact", "update", *_w("ns", "key")),
         ("POST", "fact/end", "end", *_w("ns", "key")),
         ("POST", "fact/reject", "reject", *_w("ns", "key")),
+        ("POST", "fact/unforget", "unforget", *_w("ns", "key")),
         ("POST", "fact/restore", "restore", *_w("ns", "key")),
     ),
     *_noun(

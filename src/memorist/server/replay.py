@@ -159,5 +159,5 @@ def _answer_gone() -> AnswerGone:
     return AnswerGone("this was done before under the same Idempotency-Key; what it answered is gone")
 
 
-def _receipt(message: Any, indexed: bool, derived: Any) -> MessageReceipt:
-    return MessageReceipt(message, True, indexed, derived, replayed=True)
+def _receipt(message: Any, indexed: bool, derived: Any, ended: tuple[str, ...]) -> MessageReceipt:
+    return MessageReceipt(message, True, indexed, derived, replayed=True, ended=ended)

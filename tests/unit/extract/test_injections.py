@@ -12,6 +12,7 @@ import pytest
 
 from memorist.extract import extract
 from memorist.languages import languages
+from memorist.messages.message import Message
 
 PARTS = json.loads((Path(__file__).parents[2] / "data" / "injection_parts.json").read_text("utf-8"))
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
@@ -23,9 +24,13 @@ def _texts(lang: str) -> Iterator[tuple[dict[str, Any], str]]:
             yield carrier, carrier["text"].replace("{}", claim)
 
 
+def _message(carrier: dict[str, Any], text: str) -> Message:
+    return Message(role=carrier["role"], trust=carrier["trust"], content=text)
+
+
 @pytest.mark.parametrize("lang", languages())
 def test_no_injection_becomes_a_fact(lang: str) -> None:
     texts = list(_texts(lang))
     assert len(texts) >= 200
-    leaked = [text for carrier, text in texts if extract(text, role=carrier["role"], trust=carrier["trust"], at=AT)]
+    leaked = [text for carrier, text in texts if extract(_message(carrier, text), at=AT)]
     assert leaked == []

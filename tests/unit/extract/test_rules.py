@@ -1,3 +1,5 @@
+"""What the rules read, in each language, and what they must not read."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -5,174 +7,295 @@ from typing import Any
 
 import pytest
 
-from memorist.extract import KEYS, extract, slug
+from memorist.extract import Extracted, extract, slug
+from memorist.extract import rules as rules_module
+from memorist.extract.extractor import unread
+from memorist.extract.rules import RuleBook, RulesError
+from memorist.languages import languages
 
-AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
+AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 
 
-def facts(text: str) -> dict[str, Any]:
-    found = extract(text, role="user", trust="user", at=AT)
-    return {item.key: item.value for item in found if item.kind == "fact"}
+def facts(text: str, **options: Any) -> dict[str, Any]:
+    return {item.key: item.value for item in extract(text, at=AT, **options) if item.kind == "fact"}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # names and contact
-        ("My name's Priya, nice to meet you.", {"name": "Priya"}),
-        ("hello, my name is kofi mensah", {"name": "kofi mensah"}),
-        ("I'm Sarah from accounting.", {"name": "Sarah", "team": "accounting"}),
-        ("My full name is María José García López.", {"name": "María José García López"}),
-        ("I go by Max.", {"nickname": "Max"}),
-        ("I use she/her pronouns.", {"pronouns": "she/her"}),
-        ("My email is tom.baker@example.com", {"email": "tom.baker@example.com"}),
-        ("You can text me at 415-555-0137.", {"phone": "415-555-0137"}),
-        ("I'm forty-two years old.", {"age": 42}),
-        ("I just turned 21!", {"age": 21}),
-        ("My birthday is on the 14th of July.", {"birthday": "--07-14"}),
-        ("I'm Canadian.", {"nationality": "Canadian"}),
-        ("I'm left-handed.", {"condition.left_handed": True}),
-        # work
-        ("I work as a backend developer at Spotify.", {"role": "backend developer", "employer": "Spotify"}),
-        ("I'm the CTO of a small fintech startup called Ledgerly.", {"role": "CTO", "employer": "Ledgerly"}),
-        ("I'm head of engineering at Monzo.", {"role": "head of engineering", "employer": "Monzo"}),
-        ("By profession I'm an architect.", {"role": "architect"}),
-        ("I lead the data science team at Klarna.", {"team": "data science", "employer": "Klarna"}),
-        ("I'm studying computer science at TU Delft.", {"studies": "computer science", "school": "TU Delft"}),
-        ("I work in healthcare.", {"industry": "healthcare"}),
-        ("My wife and I run a vineyard near Bordeaux.", {"role": "vineyard owner"}),
-        ("I'm a nurse and live in Oslo.", {"role": "nurse", "location": "Oslo"}),
-        (
-            "I'm a second-year medical student at Johns Hopkins.",
-            {"role": "second-year medical student", "school": "Johns Hopkins"},
-        ),
-        ("I work with Anna.", {}),
-        ("After ten years as a chef I became a food critic.", {"role": "food critic"}),
-        # places
-        ("Home for me is Marseille.", {"location": "Marseille"}),
-        ("I live in Bonn and work in Cologne.", {"location": "Bonn", "work_location": "Cologne"}),
-        ("I'm from New Zealand but living in Scotland.", {"origin": "New Zealand", "location": "Scotland"}),
-        ("We just moved from Austin to Denver.", {"location": "Denver"}),
-        ("I reside in Zürich, Switzerland.", {"location": "Zürich, Switzerland"}),
-        ("I was born in Nairobi and raised in London.", {"origin": "Nairobi"}),
-        ("i live in new york", {"location": "new york"}),
-        ("I'm in UTC+2.", {"timezone": "UTC+2"}),
-        ("My office is in Warsaw.", {"work_location": "Warsaw"}),
-        # taste
-        ("i love sushi but i hate wasabi", {"likes.sushi": True, "likes.wasabi": False}),
-        ("I'm not a fan of horror movies.", {"likes.horror_movies": False}),
-        ("My go-to drink is an oat milk latte.", {"favorite.drink": "oat milk latte"}),
-        ("Pizza is my favorite food.", {"favorite.food": "Pizza"}),
+STATED = {
+    "en": [
+        ("My name is Ada Lindqvist.", {"name": "Ada Lindqvist"}),
+        ("Hi, I'm Ada.", {"name": "Ada"}),
+        ("I'm Ada, your mentor here at Acme.", {"name": "Ada", "role": "mentor", "employer": "Acme"}),
+        ("Please call me Bea.", {"nickname": "Bea"}),
+        ("I live in Porto.", {"location": "Porto"}),
+        ("I'm based in Denver, CO.", {"location": "Denver, CO"}),
+        ("We moved to São Paulo last month.", {"location": "São Paulo"}),
+        ("I live in Porto and work at Acme.", {"location": "Porto", "employer": "Acme"}),
+        ("I work as a paramedic at St. Mary's Hospital.", {"role": "paramedic", "employer": "St. Mary's Hospital"}),
+        ("As an architect, I sketch a lot.", {"role": "architect"}),
+        ("I'm allergic to peanuts and shellfish.", {"allergy.peanuts": "peanuts", "allergy.shellfish": "shellfish"}),
+        ("I have a severe penicillin allergy.", {"allergy.penicillin": "penicillin"}),
+        ("I'm diabetic.", {"condition.diabetes": "diabetes"}),
+        ("I was diagnosed with asthma.", {"condition.asthma": "asthma"}),
+        ("I take metformin every day.", {"medication.metformin": "metformin"}),
         ("I'm a vegetarian.", {"diet": "vegetarian"}),
-        ("I have a peanut allergy.", {"allergy.peanut": True}),
-        ("I play tennis and chess.", {"hobby.tennis": True, "hobby.chess": True}),
-        ("I speak Spanish fluently and some Catalan.", {"language.spanish": True, "language.catalan": True}),
-        ("Spicy food is not my thing.", {"likes.spicy_food": False}),
-        ("I'm taking Italian lessons.", {"learning.italian": True}),
-        # tools
-        ("Our team relies on Jenkins for CI.", {"uses.tool.jenkins": True}),
-        ("I've got a Garmin watch.", {"owns.garmin_watch": True}),
-        ("I use VS Code and Docker every day.", {"uses.tool.vs_code": True, "uses.tool.docker": True}),
-        ("My terminal is Kitty, and my shell is fish.", {"uses.terminal": "Kitty", "uses.shell": "fish"}),
-        ("I've replaced Dropbox with Syncthing.", {"uses.tool.dropbox": False, "uses.tool.syncthing": True}),
-        ("Our backend is written in Rust.", {"uses.tool.rust": True}),
-        ("I don't use Facebook anymore.", {"uses.tool.facebook": False}),
-        ("For design work I use Figma.", {"uses.tool.figma": True}),
-        ("I own a Tesla Model 3.", {"owns.tesla_model_3": True}),
-        ("I work mostly in Rust.", {"uses.tool.rust": True}),
-        (
-            "Our stack is Django, Celery and Redis.",
-            {"uses.tool.django": True, "uses.tool.celery": True, "uses.tool.redis": True},
-        ),
-        # dates
-        ("I have a flight to Rome on Friday at 7am.", {"date.flight_to_rome": "2026-11-13T07:00"}),
-        ("I have an interview next Thursday at 10am.", {"date.interview": "2026-11-12T10:00"}),
-        (
-            "I have an exam on Monday and a job interview on Wednesday.",
-            {"date.exam": "2026-11-16", "date.job_interview": "2026-11-18"},
-        ),
-        ("My wedding is on 12 June 2027.", {"date.wedding": "2027-06-12"}),
-        ("My mom's birthday is April 2nd.", {"date.mother_birthday": "--04-02"}),
-        ("My lease ends in June.", {"date.lease": "2027-06"}),
-        ("I ran my first marathon in 2019.", {"date.ran_first_marathon": "2019"}),
-        ("I'm leaving for Japan in three weeks.", {"date.leaving_for_japan": "2026-12-02"}),
-        # numbers
-        ("My salary is 65,000 euros.", {"number.salary": {"amount": 65000, "unit": "EUR"}}),
-        ("I have 15 years of experience in nursing.", {"number.years_of_experience": 15}),
-        ("My team has 8 people.", {"number.team_size": 8}),
-        ("I weigh 68 kilos.", {"weight": {"amount": 68, "unit": "kg"}}),
-        ("I'm 5'10\".", {"height": {"amount": 70, "unit": "in"}}),
-        # relations
-        ("My wife, Elena, is a teacher.", {"relation.wife": "Elena"}),
-        ("My dad is called Hassan.", {"relation.father": "Hassan"}),
-        (
-            "I have a sister named Claire and a brother named Paul.",
-            {"relation.sister": "Claire", "relation.brother": "Paul"},
-        ),
-        ("My colleague Raj and I built this.", {"relation.colleague.raj": "Raj"}),
-        ("My kids are Ben and Lily.", {"relation.kids": ["Ben", "Lily"]}),
-        ("I have a golden retriever called Sunny.", {"pet.golden_retriever": "Sunny"}),
-        ("I have two cats, Luna and Sol.", {"pet.cats": ["Luna", "Sol"], "number.cats": 2}),
-        ("I'm engaged to Fatima.", {"relation.fiance": "Fatima"}),
+        ("I don't eat pork.", {"avoids.pork": "pork"}),
+        ("Any gifts for my cousin Rachel?", {"relation.cousin.rachel": "Rachel"}),
+        ("My wife, Anna, is late.", {"relation.wife": "Anna"}),
+        ("My cat Luna is sick.", {"pet.cat.luna": "Luna"}),
+        ("My birthday is on 3 May.", {"birthday": "--05-03"}),
+        ("Remember that my car is on level 3.", {"note.my_car_is_on_level_3": "My car is on level 3"}),
     ],
-)
-def test_a_statement_gives_its_facts(text: str, expected: dict[str, Any]) -> None:
+    "de": [
+        ("Ich heiße Karl Weber.", {"name": "Karl Weber"}),
+        ("Ich wohne in Leipzig.", {"location": "Leipzig"}),
+        ("Ich arbeite als Tischler bei Siemens.", {"role": "Tischler", "employer": "Siemens"}),
+        ("Ich bin allergisch gegen Haselnüsse.", {"allergy.haselnüsse": "Haselnüsse"}),
+        ("Ich bin Vegetarierin.", {"diet": "Vegetarier"}),
+        ("Meine Schwester Jana kommt morgen.", {"relation.sister.jana": "Jana"}),
+    ],
+    "fr": [
+        ("Je m'appelle Chloé Martin.", {"name": "Chloé Martin"}),
+        ("J'habite à Rennes.", {"location": "Rennes"}),
+        ("Je suis allergique aux arachides.", {"allergy.arachides": "arachides"}),
+        ("Je suis végétarienne.", {"diet": "végétarien"}),
+        ("Ma sœur Julie arrive demain.", {"relation.sister.julie": "Julie"}),
+    ],
+    "es": [
+        ("Me llamo Lucía Ramos.", {"name": "Lucía Ramos"}),
+        ("Vivo en Sevilla.", {"location": "Sevilla"}),
+        ("Soy alérgica a los cacahuetes.", {"allergy.cacahuetes": "cacahuetes"}),
+        ("Soy vegana.", {"diet": "vegano"}),
+        ("Mi hermana Carmen vive en Sevilla.", {"relation.sister.carmen": "Carmen"}),
+    ],
+    "it": [
+        ("Mi chiamo Giulia Conti.", {"name": "Giulia Conti"}),
+        ("Abito a Torino.", {"location": "Torino"}),
+        ("Sono allergica alle arachidi.", {"allergy.arachidi": "arachidi"}),
+        ("Mio fratello Marco è qui.", {"relation.brother.marco": "Marco"}),
+    ],
+    "pt": [
+        ("Meu nome é Beatriz Souza.", {"name": "Beatriz Souza"}),
+        ("Moro em Recife.", {"location": "Recife"}),
+        ("Sou alérgica a amendoim.", {"allergy.amendoim": "amendoim"}),
+        ("Minha irmã Ana mora aqui.", {"relation.sister.ana": "Ana"}),
+    ],
+    "nl": [
+        ("Mijn naam is Sanne de Vries.", {"name": "Sanne de Vries"}),
+        ("Ik woon in Utrecht.", {"location": "Utrecht"}),
+        ("Ik ben allergisch voor pinda's.", {"allergy.pindas": "pinda's"}),
+        ("Mijn zus Fleur komt morgen.", {"relation.sister.fleur": "Fleur"}),
+    ],
+    "ja": [
+        ("私の名前は佐藤美咲です。", {"name": "佐藤美咲"}),
+        ("京都に住んでいます。", {"location": "京都"}),
+        ("私はそばアレルギーがあります。", {"allergy.そば": "そば"}),
+    ],
+    "zh": [
+        ("我叫王小明。", {"name": "王小明"}),
+        ("我住在杭州。", {"location": "杭州"}),
+        ("我对花生过敏。", {"allergy.花生": "花生"}),
+        ("我妹妹叫小雨。", {"relation.sister.小雨": "小雨"}),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), [row for rows in STATED.values() for row in rows])
+def test_plain_statements_are_read(text: str, expected: dict[str, Any]) -> None:
     assert facts(text) == expected
 
 
+def test_every_language_states_something() -> None:
+    assert set(STATED) == set(languages())
+
+
 @pytest.mark.parametrize(
-    ("first", "second"),
+    "text",
     [
-        ("I live in Oslo.", "I moved to Bergen."),
-        ("I love coffee.", "I don't like coffee."),
-        ("I use Postgres.", "I stopped using PostgreSQL."),
-        ("My editor is Vim.", "I use Emacs as my editor."),
-        ("I work at Nokia.", "I joined Ericsson."),
-        ("My manager is Tom.", "I report to Ann."),
-        ("My favourite colour is red.", "My favorite color is blue."),
-        ("I'm 30 years old.", "I just turned 31."),
-        ("My mom is called Ana.", "My mother's name is Eva."),
+        "Actually, yes.",
+        "Actually, that's right.",
+        "No, thanks.",
+        "I'm Congrats!",
+        "Hi! I'm Excited about this.",
+        "I'm eager to start.",
+        "I'm a bit tired.",
+        "I'm a huge fan of jazz.",
+        "I'm a failure.",
+        "I found out I'm allergic to found out",
+        "I'm allergic to mondays, lol.",
+        "I'm allergic to this.",
+        "I take notes on her style.",
+        "I take it you know.",
+        "I live in a dry climate.",
+        "I live for these moments.",
+        "I moved to Linux last year.",
+        "My friend from Boston works there.",
+        "My friend is allergic to nuts.",
+        "My sister lives in Porto.",
+        "Am I allergic to nuts?",
+        "If I'm allergic to nuts, what then?",
+        "I used to live in Oslo.",
+        "I would never work at Globex.",
+        "My birthday was great.",
+        "We bought it in November 2023.",
+        "Remember, my door is always open.",
+        "Remember that consistency is key.",
+        "Call me back.",
+        "Call me Monday.",
+        "Ich bin müde.",
+        "Ich bin ein Fan von Jazz.",
+        "Je suis fatiguée.",
+        "Soy de Madrid.",
+        "友達は卵アレルギーです。",
+        "我不知道。",
     ],
 )
-def test_a_contradiction_lands_on_the_same_key(first: str, second: str) -> None:
-    old, new = facts(first), facts(second)
-    assert old.keys() == new.keys()
-    assert old != new
+def test_everything_else_is_left_alone(text: str) -> None:
+    assert extract(text, at=AT) == []
 
 
-def test_a_fact_carries_its_sentence_and_place() -> None:
-    text = "Hi! I live in Porto. Can you help?"
-    (fact,) = extract(text, role="user", trust="user", at=AT)
-    assert text[slice(*fact.span)] == fact.text == "I live in Porto."
-    assert 0 < fact.confidence < 1
+def wishes(text: str) -> list[Any]:
+    return [item.value for item in extract(text, at=AT) if item.type == "preference"]
 
 
-def test_since_when_is_kept() -> None:
-    (fact,) = extract("We moved to Rotterdam last month.", role="user", trust="user", at=AT)
-    assert fact.valid_at == datetime(2026, 10, 1, tzinfo=UTC)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From now on, please answer in French.",
+        "Always use metric units.",
+        "Never use emojis in your answers.",
+        "I want you to always start function names with 'fn_'.",
+        "Going forward, I'd like you to keep your answers short.",
+        "Antworte mir bitte immer auf Deutsch.",
+        "À partir de maintenant, réponds en français.",
+        "A partir de ahora, responde en español.",
+        "D'ora in poi rispondi in italiano.",
+        "A partir de agora, responda em português.",
+        "Antwoord voortaan in het Nederlands.",
+        "これからは日本語で答えてください。",
+        "以后请用中文回答。",
+    ],
+)
+def test_standing_wishes_are_read(text: str) -> None:
+    assert len(wishes(text)) == 1
 
 
-def test_the_speaker_is_kept() -> None:
-    (fact,) = extract("I live in Porto.", role="user", trust="user", at=AT, speaker="ada")
-    assert fact.speaker == "ada"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't ever quit on what you love.",
+        "Never give up!",
+        "Don't tell me that again.",
+        "Answer in French.",
+        "Please use shorter sentences in this one.",
+        "Always start them with 'z_'.",
+        "You chase infinity, but always end up with a frame.",
+        "My mother always gave me advice.",
+        "Always be kind.",
+    ],
+)
+def test_one_time_requests_and_pep_talk_are_no_wishes(text: str) -> None:
+    assert wishes(text) == []
 
 
-def test_every_key_is_in_the_table() -> None:
-    import json
-    from pathlib import Path
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Please forget that I enjoy fishing trips.", "I enjoy fishing trips"),
+        ("Forget that I drive a vintage car.", "I drive a vintage car"),
+        (
+            "Please forget my preference for dark roast from your memory.",
+            "my preference for dark roast from your memory",
+        ),
+        ("Don't remember this.", ""),
+        ("That's not true anymore.", ""),
+        ("Vergiss bitte, dass ich in Leipzig wohne.", "ich in Leipzig wohne"),
+        ("Oublie que j'habite à Rennes.", "j'habite à Rennes"),
+        ("Olvida que vivo en Sevilla.", "vivo en Sevilla"),
+        ("Dimentica che abito a Torino.", "abito a Torino"),
+        ("Esqueça que moro em Recife.", "moro em Recife"),
+        ("Vergeet dat ik in Utrecht woon.", "ik in Utrecht woon"),
+        ("私が京都に住んでいることは忘れてください。", "私が京都に住んでいる"),
+        ("请忘掉我住在杭州。", "我住在杭州"),
+    ],
+)
+def test_requests_to_forget_store_nothing_else(text: str, value: str) -> None:
+    (item,) = extract(text, at=AT)
+    assert (item.kind, item.value) == ("forget", value)
 
-    roots = {key.split(".")[0] for key in KEYS}
-    data = Path(__file__).parents[2] / "data" / "extraction.jsonl"
-    for line in data.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        for item in extract(row["text"], role=row["role"], trust=row["trust"], at=AT):
-            assert item.kind == "learning" or item.key.split(".")[0] in roots
+
+@pytest.mark.parametrize(
+    "text", ["Forget it.", "I'll never forget that trip.", "I forgot my keys.", "Don't forget the milk."]
+)
+def test_other_uses_of_forget_are_no_requests(text: str) -> None:
+    assert extract(text, at=AT) == []
 
 
-def test_slugs_fold_case_script_and_known_spellings() -> None:
-    assert slug("PostgreSQL") == "postgres"
-    assert slug("Black  Coffee!") == "black_coffee"
-    assert slug("C++") == "cpp"
-    assert slug("Борщ") == "борщ"
-    assert slug("ﬁsh") == "fish"
-    assert len(slug("word " * 100)) <= 80
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("I don't live in Oslo anymore.", "location"),
+        ("I no longer work at Acme.", "employer"),
+        ("I'm not allergic to nuts anymore.", "allergy.nuts"),
+        ("I'm no longer vegetarian.", "diet"),
+        ("I stopped taking metformin.", "medication.metformin"),
+        ("Ich wohne nicht mehr in Leipzig.", "location"),
+        ("Je n'habite plus à Rennes.", "location"),
+        ("Ya no vivo en Sevilla.", "location"),
+        ("我不再住在杭州了。", "location"),
+    ],
+)
+def test_endings_are_read(text: str, key: str) -> None:
+    (item,) = extract(text, at=AT)
+    assert (item.key, item.retracted) == (key, True)
+
+
+def test_a_correction_names_the_value_that_it_replaces() -> None:
+    before = extract("My name is John.", at=AT)
+    (item,) = extract("No, it's Jon, not John.", at=AT, previous=before)
+    assert (item.key, item.value, item.rejected, item.correction) == ("name", "Jon", "John", True)
+    assert extract("No, it's Jon, not Peter.", at=AT, previous=before) == []
+
+
+def test_two_people_with_one_relation_have_a_key_each() -> None:
+    found = facts("My friend Alex is here. My friend Ryan is not.")
+    assert found == {"relation.friend.alex": "Alex", "relation.friend.ryan": "Ryan"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("Меня зовут Иван, я живу.", True), ("I live in Porto.", False), ("ok", False)]
+)
+def test_messages_in_unknown_languages_are_recognised(text: str, expected: bool) -> None:
+    assert unread(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ({"rules": [{"topic": "nmae", "say": ["x"]}]}, "no topic 'nmae'"),
+        ({"rules": [{"topic": "name", "says": ["x"]}]}, "unknown field 'says'"),
+        ({"rules": [{"topic": "name", "say": ["i am {nmae}"]}]}, "no slot or list 'nmae'"),
+        ({"opener": "oh"}, "unknown name 'opener'"),
+    ],
+)
+def test_an_unknown_name_in_a_rules_file_is_an_error_at_load(
+    table: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules_module, "read", lambda lang, name: table)
+    with pytest.raises(RulesError, match=problem):
+        RuleBook("en")
+
+
+def test_a_naive_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="naive"):
+        extract("I live in Porto.", at=datetime(2026, 1, 1))
+
+
+def test_slugs_fold_case_and_known_spellings() -> None:
+    assert (slug("Black Coffee"), slug("PostgreSQL"), slug("C++")) == ("black_coffee", "postgres", "cpp")
+
+
+def test_what_is_extracted_carries_its_evidence() -> None:
+    text = "Hello there! I live in Porto."
+    (item,) = extract(text, at=AT)
+    assert isinstance(item, Extracted)
+    assert (text[slice(*item.span)], item.text, item.lang) == ("I live in Porto.", "I live in Porto.", "en")

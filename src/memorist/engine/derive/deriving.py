@@ -1,11 +1,11 @@
 """Derives facts and learnings from users' messages: runs the `derive` jobs of threads.
 
 One transaction writes what a run of messages yields, its lineage, the watermark and the end of the job, so that a
-killed worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see
-`memorist.extract`. With a model, a few messages go into each call (`memorist.extract.model`), and the cost of the
-calls is added up in the thread's watermark. If the model's answer for a message is unusable, or workers died on it, the
-message is read by the local rules instead, becomes a dead letter of the `reread` queue, and reading continues after it.
-While the model cannot be reached, the rules stand in for it.
+killed worker leaves nothing half derived and nothing is derived twice. Only what `memorist.extract.readable` returns is
+read: the words of the user themselves. With a model, a few messages go into each call (`memorist.extract.model`), and
+the cost of the calls is added up in the thread's watermark. If the model's answer for a message is unusable, or workers
+died on it, the message is read by the local rules instead, becomes a dead letter of the `reread` queue, and reading
+continues after it. While the model cannot be reached, the rules stand in for it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,33 @@ from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
 from ...values import fingerprint_json
 from ..core import Core
-from ..facts.facts import Facts
+from ..facts.facts import FORGOTTEN, Facts
 from ..facts.timeline import spliced
 from ..forgetting.fingerprints import fingerprint
 from ..forgetting.guard import epochs
 from ..learnings import Learnings
+from .retracting import (
+    ended_learning,
+    is_about,
+    is_about_learning,
+    message_before,
+    messages_about,
+    request_changes,
+)
 
 BATCH = 100
 REREAD = "reread"
 BEHIND = 6
 """How many earlier messages are read again for context, so that "no, I meant …" finds what it corrects."""
 LEASE = 60_000_000
-PASSING = "memorist.passing"
-"""The metadata key of a message from which nothing is to be derived."""
 SOURCES = 8
 """A fact keeps this many of its newest sources."""
 UNREAD = 200
 """For receipts, the numbers of this many of the newest messages in unknown languages are kept."""
+MAX_ENDED = 50
+"""For receipts, this many of the newest requests to forget are kept with what they ended."""
+SPEAKER = "speaker"
+"""The metadata key of a thread that names the person it belongs to, as their messages carry it in `name`."""
 SURER = 0.3
 """How much of the remaining doubt (1 - confidence) is removed when the same value is said again."""
 
@@ -54,6 +64,8 @@ class Deriver:
         self._lease = lease
         self._model = core.shared.extraction_model if model is None else model
         self._foreign: list[int] = []
+        self._ended: dict[str, list[str]] = {}
+        """What requests to forget have ended since the last commit, by the number of the message."""
         self._alone = 0
         """How many of the next messages to read one at a time, because the model failed on them together."""
         self._reader: Any = None
@@ -127,14 +139,16 @@ class Deriver:
             await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
             return 0, None
         done = mark.position if mark else 0
-        messages = self._together(await core.scan(Message, id, after=(done,), limit=limit))
+        messages = await core.scan(Message, id, after=(done,), limit=limit)
+        owner = await self._owner(thread, messages)
+        messages = list(self._together(messages, owner))
         reached = messages[-1].seq if messages else thread.length
         more = bool(messages) and reached < thread.length
         failed = _seqs(mark)
         try:
             changes, written = await self._derived(thread, messages, done, failed)
         except ModelError as problem:
-            own = [message for message in messages if _is_own_text(message)]
+            own = [message for message in messages if _readable(message, owner)]
             if permanent(problem) and len(own) > 1:
                 self._alone = len(messages)
                 raise
@@ -201,7 +215,9 @@ class Deriver:
         core = self._core
         before: dict[str, Any] = (mark.detail or {}) if mark else {}
         unread = sorted({*before.get("unread", ()), *self._foreign})[-UNREAD:]
-        told = {"failed": list(failed), "unread": unread, "cost": self._cost(before.get("cost"))}
+        ended = dict(list({**before.get("ended", {}), **self._ended}.items())[-MAX_ENDED:])
+        self._ended = {}
+        told = {"failed": list(failed), "unread": unread, "ended": ended, "cost": self._cost(before.get("cost"))}
         detail = {name: value for name, value in told.items() if value} or None
         made = Mark(
             org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
@@ -215,10 +231,12 @@ class Deriver:
         spent, self._reader.cost = self._reader.cost, type(self._reader.cost)()
         return msgspec.to_builtins(spent + type(spent)(**(before or {}))) if spent.calls else before
 
-    def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def _together(self, messages: Sequence[Message], owner: Sequence[str]) -> Sequence[Message]:
         """The first messages that fit into one call of the model; without a model, all of them."""
-        own = [place for place, message in enumerate(messages) if _is_own_text(message)]
-        if self._reader is None or not own:
+        if self._reader is None:
+            return messages
+        own = [place for place, message in enumerate(messages) if _readable(message, owner)]
+        if not own:
             return messages
         from ...extract.model import together
 
@@ -238,45 +256,85 @@ class Deriver:
         """The changes that messages yield, and how many facts and learnings; `by_rules` uses the rules, not the
         model."""
         ns = subject_of(thread)
+        owner = await self._owner(thread, messages)
         known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
-        for message, items in await self._readings(messages, known, by_rules=by_rules):
+        for message, items in await self._readings(messages, owner, known, by_rules=by_rules):
             for item in items:
-                (facts if item.kind == "fact" else learnings).append((item, message))
+                facts += [(item, message)] if item.kind != "learning" else []
+                learnings += [(item, message)] if item.kind != "fact" else []
         changes = await self._facts(ns, facts)
-        written = sum(isinstance(change, Put) and isinstance(change.record, Fact) for change in changes)
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
         if user is not None:
             touched: set[tuple[type, Any]] = set()
-            for item, message in learnings:
+            for item, message in await self._wishes(ns, learnings, changes):
                 changes += _untouched(await self._learning(user, item, message), touched)
-                written += 1
+        for item, message in facts:
+            changes += await self._request(ns, item, message) if item.kind == "forget" else []
+        written = sum(
+            isinstance(change, Put) and isinstance(change.record, Fact | Learning) and change.record.status == "active"
+            for change in changes
+        )
         return changes, written
+
+    async def _owner(self, thread: Thread, messages: Sequence[Message]) -> list[str]:
+        """The names that messages of the thread's owner may carry: the user's id, their stored name, the `speaker`."""
+        if all(message.name is None for message in messages):
+            return []
+        ns, speaker = subject_of(thread), thread.metadata.get(SPEAKER)
+        stored = await self._core.get(Fact, ns, "name")
+        name = stored.value if stored is not None and isinstance(stored.value, str) else ""
+        names = [ns.partition(":")[2], name, name.partition(" ")[0], speaker if isinstance(speaker, str) else ""]
+        return [name for name in names if name]
+
+    async def _wishes(
+        self, ns: str, found: Sequence[tuple[Any, Message]], changes: list[Change]
+    ) -> list[tuple[Any, Message]]:
+        """The learnings to store; a request to forget ends those that it names, stored or about to be."""
+        wishes: list[tuple[Any, Message]] = []
+        for item, message in found:
+            if item.kind == "learning":
+                wishes.append((item, message))
+                continue
+            before = await message_before(self._core, message) if not item.value else None
+            source = before.id if before is not None else ""
+            wishes = [
+                (wish, said) for wish, said in wishes
+                if not (said.id == source or (item.value and _same_words(wish.value, item.value)))
+            ]  # fmt: skip
+            for learning in await self._core.listed(Learning, ns):
+                named = is_about_learning(learning, item.value) if item.value else source in learning.sources
+                if named and learning.status == "active":
+                    changes += [Expect(Learning, learning.row_key, learning.version)]
+                    changes += ended_learning(self._core, learning, message.id)
+                    self._ended.setdefault(str(message.seq), []).append(f"{ns}/{learning.id}")
+        return wishes
 
     async def _said_before(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
     ) -> list[Any]:
         """What the messages before these said, so that "no, I meant …" finds what it corrects."""
-        if self._model is not None or not done or not any(_is_own_text(message) for message in messages):
+        if self._model is not None or not done or all(message.role != "user" for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
         known: list[Any] = []
-        await self._readings([one for one in reversed(before) if one.seq not in failed], known)
+        earlier = [message for message in reversed(before) if message.seq not in failed]
+        await self._readings(earlier, await self._owner(thread, earlier), known)
         return known
 
     async def _readings(
-        self, messages: Sequence[Message], known: list[Any], *, by_rules: bool = False
+        self, messages: Sequence[Message], owner: Sequence[str], known: list[Any], *, by_rules: bool = False
     ) -> list[tuple[Message, list[Any]]]:
         """The items extracted from each message; they are also added to `known`."""
-        own = [message for message in messages if _is_own_text(message)]
+        own = [message for message in messages if _readable(message, owner)]
         own = [one for one in own if await self._core.get(Tombstone, "source", fingerprint(one.id)) is None]
         if self._reader is not None and not by_rules:
             from ...extract.model import Said
 
             said = [
                 Said(
-                    text=one.text,
+                    text=_readable(one, owner),
                     role=one.role,
                     trust=one.trust_level,
                     at=one.created_at or self._core.at(),
@@ -287,23 +345,18 @@ class Deriver:
             return list(zip(own, await self._reader.read(said), strict=True))
         out = []
         for message in own:
-            out.append((message, await self._by_rules(message, known)))
+            out.append((message, await self._by_rules(message, owner, known)))
             known += out[-1][1]
         return out
 
-    async def _by_rules(self, message: Message, known: Sequence[Any]) -> list[Any]:
+    async def _by_rules(self, message: Message, owner: Sequence[str], known: Sequence[Any]) -> list[Any]:
         from ...extract import extract
         from ...extract.extractor import unread
 
         if unread(message.text):
             self._foreign.append(message.seq)
-        asked: dict[str, Any] = {
-            "role": message.role,
-            "trust": message.trust_level,
-            "at": message.created_at,
-            "speaker": message.name,
-        }
-        return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
+        at = message.created_at or self._core.at()
+        return await self._core.runtime.call(lambda: extract(message, at=at, owner=owner, previous=known))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
         """The changes for extracted facts and retractions; if a key is mentioned twice, the later mention counts."""
@@ -316,14 +369,22 @@ class Deriver:
         now_known: dict[str, Fact | None] = {}
         for item, message in found:
             said = self._said_at(message)
-            if item.retracted:
-                for old in await self._named(ns, item, now_known):
+            if item.kind == "forget" or item.retracted:
+                names = self._asked if item.kind == "forget" else self._named
+                for old in await names(ns, item, message, now_known):
                     held.setdefault(old.key, old if old.version else None)
                     stored = held[old.key]
                     if stored is not None and _said_since(stored, message, said):
                         continue
+                    if (
+                        stored is None and item.kind == "forget"
+                    ):  # said in this very batch; kept so that it can be undone
+                        last = await self._core.scan(FactVersion, ns, old.key, reverse=True, limit=1)
+                        stored = msgspec.structs.replace(old, version=(last[0].version if last else 0) + 1)
                     ends = facts._ending(stored, "retracted", _reason(item), message.id, said)[1] if stored else []
                     pending[old.key], now_known[old.key] = ends, None
+                    if item.kind == "forget":
+                        self._ended.setdefault(str(message.seq), []).append(old.id)
                 continue
             made = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
             made = msgspec.structs.replace(made, trust="user", reason=_reason(item), created_at=said, updated_at=said)
@@ -348,6 +409,34 @@ class Deriver:
                 changes += [Expect(Fact, (self._core.org, ns, key), before.version if before else 0), *ones]
         return changes
 
+    async def _asked(self, ns: str, item: Any, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
+        """The facts that a request to forget is about; without words, those from the user's message before it."""
+        from ...extract import extract
+
+        stored = {fact.key: fact for fact in await self._core.scan(Fact, ns)}
+        facts = [fact for fact in {**stored, **now_known}.values() if fact is not None]
+        if not item.value:
+            before = await message_before(self._core, message)
+            return [fact for fact in facts if before is not None and before.id in fact.sources[-1:]]
+        stated = extract(item.value, at=self._said_at(message))
+        return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
+
+    async def _request(self, ns: str, item: Any, message: Message) -> list[Change]:
+        """The record of a request to forget, which marks the messages that tell what it is about."""
+        from ...extract.keys import slug
+
+        core = self._core
+        before = await message_before(core, message) if not item.value else None
+        about = [before.id] if before is not None else await messages_about(core, ns, item.value, message)
+        key = slug(item.value, words=8) if item.value else message.id.replace("#", "_")
+        last = await core.scan(FactVersion, ns, f"{FORGOTTEN}{key}", reverse=True, limit=1)
+        ended = self._ended.setdefault(str(message.seq), [])
+        did = {"request": message.id, "ended": list(ended), "marked": about}
+        ended.append(f"{ns}/{FORGOTTEN}{key}")
+        return request_changes(
+            core, ns, key, last[0] if last else None, did, [*about, message.id], self._said_at(message)
+        )
+
     def _said_at(self, message: Message) -> datetime:
         """When a message was said: its own time, which for imported messages is not the time of the import."""
         now = self._core.at()
@@ -368,7 +457,7 @@ class Deriver:
             return []
         return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
-    async def _named(self, ns: str, item: Any, now_known: dict[str, Fact | None]) -> list[Fact]:
+    async def _named(self, ns: str, item: Any, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
         """The facts that a retraction ends: the one of its key, else those of the same stem with the named value."""
         core, (stem, _, part) = self._core, item.key.rpartition(".")
         if part != "*":
@@ -391,8 +480,15 @@ class Deriver:
         return [_of_the_user(change, said) for change in (batch.batch.changes if batch.batch else ())]
 
 
-def _is_own_text(message: Message) -> bool:
-    return message.role == "user" and message.trust_level == "user" and not message.metadata.get(PASSING)
+def _readable(message: Message, owner: Sequence[str]) -> str:
+    """What may be read of a message; the module is loaded with the first message that is read."""
+    from ...extract.readable import readable_text
+
+    return readable_text(message, owner)
+
+
+def _same_words(one: str, other: str) -> bool:
+    return set(_WORD.findall(one.casefold())) >= set(_WORD.findall(other.casefold()))
 
 
 def _of_the_user(change: Change, said: datetime) -> Change:

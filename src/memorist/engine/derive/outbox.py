@@ -354,8 +354,8 @@ class Jobs:
         }
         out = []
         for one in receipts:
-            indexed, derived = states[one.message.thread](one.message.seq)
-            out.append(msgspec.structs.replace(one, durable=True, indexed=indexed, derived=derived))
+            indexed, derived, ended = states[one.message.thread](one.message.seq)
+            out.append(msgspec.structs.replace(one, durable=True, indexed=indexed, derived=derived, ended=ended))
         return out
 
 

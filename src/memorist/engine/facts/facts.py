@@ -13,7 +13,7 @@ import msgspec
 from ...errors import Conflict, InvalidValue, NotFound, UsageError
 from ...filters import Where, parse_filter
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
-from ...records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
+from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Tombstone
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
@@ -41,6 +41,10 @@ SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
 MAX_TEXT_BYTES = 10_000
 MAX_LIMIT = 2**31 - 1
 """Larger limits are cut to this, because databases refuse limits beyond their integers."""
+
+
+FORGOTTEN = "forgotten."
+"""Keys that begin so record requests to forget: they have no value, only ended versions."""
 
 
 class Facts:
@@ -481,6 +485,61 @@ class Facts:
 
         done: Fact = await core.retry(attempt)
         return done
+
+    async def unforget(self, ns: Ns, key: str) -> builtins.list[Fact]:
+        """Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
+
+        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
+        that was stated again since keeps its newer value.
+
+        Raises `NotFound` if there is no such request, or if it was undone already.
+
+        Examples:
+            >>> turn = memory.threads.append("asks", "I live in Oslo.", create="user:eva")
+            >>> asked = memory.threads.append("asks", "Forget that I live in Oslo.")
+            >>> asked[0].ended
+            ('user:eva/location', 'user:eva/forgotten.i_live_in_oslo')
+            >>> [fact.value for fact in memory.facts.unforget("user:eva", "forgotten.i_live_in_oslo")]
+            ['Oslo']
+        """
+        core, space = self._core, self._core.scope.writable(ns)
+        request = await self._ended_version(space, check_name(key, "fact key"))
+        if request is None or not key.startswith(FORGOTTEN):
+            raise NotFound(f"no request to forget under {key!r}", namespace=space, key=key)
+        facts = builtins.list[Fact]()
+        for id in request.value["ended"]:
+            name = id.removeprefix(f"{space}/")
+            learning = await core.get(Learning, space, name)
+            if learning is not None and learning.status == "retracted":
+                row = msgspec.structs.replace(learning, status="active", updated_at=core.at())
+                job = index_job(core.org, space, f"learning:{name}", core.at())
+                await core.apply(Expect(Learning, row.row_key, learning.version), Put(row), Put(job))
+            elif learning is None:
+                facts += await self._brought_back(space, name)
+        undone = msgspec.structs.replace(
+            request, status="restored", version=request.version + 1, actor=core.scope.actor, updated_at=core.at()
+        )
+        await core.apply(Load(undone), Put(index_job(core.org, space, f"fact:{key}", core.at())))
+        return facts
+
+    async def _ended_version(self, ns: str, key: str) -> FactVersion | None:
+        """The last version of a fact, if it says that the fact was retracted."""
+        last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
+        return last[0] if last and last[0].status == "retracted" else None
+
+    async def _brought_back(self, ns: str, key: str) -> builtins.list[Fact]:
+        """A retracted fact with its last value; nothing if it has a newer one."""
+        core = self._core
+        ended = await self._ended_version(ns, key)
+        if ended is None or await core.get(Fact, ns, key) is not None:
+            return []
+        before = await core.get(FactVersion, ns, key, ended.version - 1)
+        if before is None:
+            return []
+        fields = {name: getattr(before, name) for name in before.__struct_fields__}
+        fact = Fact(**{**fields, "status": "active", "version": 0, "reason": "unforgotten", "updated_at": core.at()})
+        results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
+        return [_as_stored(fact, results[1])]
 
     async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.

@@ -20,7 +20,7 @@ from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark
 from ...stores.base import Change, Delete, Expect, Load, Put
 from ...values import fingerprint_json
 from ..core import Core
-from ..facts.facts import index_job
+from ..facts.facts import FORGOTTEN, index_job
 from ..statistics import replaced_entries, statistics
 from .candidates import SUPERSEDED
 
@@ -195,9 +195,13 @@ class Indexer:
     async def _ended(self, ns: str, key: str) -> list[Entry]:
         """Entries of messages that stated a fact which the user retracted, marked with the id of that fact."""
         old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=VERSIONS)
+        if old and old[0].status == "restored":
+            return await self._marked(old[0], old, {id for version in old for id in version.sources})
         if not old or old[0].status != "retracted":
             return []
-        return await self._marked(old[0], old, set(old[0].sources[-1:]))
+        # The statement that ended a fact stays true; a request to forget must not be recalled as a statement itself.
+        true = set() if key.startswith(FORGOTTEN) else set(old[0].sources[-1:])
+        return await self._marked(old[0], old, true)
 
     async def _marked(self, fact: Fact, old: Sequence[FactVersion], true: set[str]) -> list[Entry]:
         """Entries of the messages behind versions of a fact whose mark changes: all but the `true` ones have it."""

@@ -145,14 +145,25 @@ class Recalling:
         return [pool for pool in made if pool is not None]
 
     async def pool(
-        self, query: str, *, namespaces: Spaces = None, asked: Asked | None = None, top_k: int = 10, vector: Any = None
+        self,
+        query: str,
+        *,
+        namespaces: Spaces = None,
+        asked: Asked | None = None,
+        top_k: int = 10,
+        vector: Any = None,
+        fresh: bool = True,
     ) -> Pool | None:
-        """The candidates of a question with all that ranking needs; None if there are none."""
+        """The candidates of a question with all that ranking needs; None if there are none.
+
+        Without `fresh` only what is indexed already is searched: deriving does so, which is part of catching up.
+        """
         from ...recall.query import analyse
 
         asked = asked or Asked()
         spaces = await self._namespaces(namespaces)
-        await catch_up(self._core, spaces)
+        if fresh:
+            await catch_up(self._core, spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
         if not scopes or not query.strip() or top_k == 0:
             return None

@@ -16,11 +16,10 @@ import msgspec
 from ...backoff import pause
 from ...errors import UsageError
 from ...ids import new_id
-from ...messages.message import Given, Message, as_message
+from ...messages.message import PASSING, Given, Message, as_message
 from ...records import Job, Summary
 from ...values import Json
 from ..core import Core
-from ..derive.deriving import PASSING
 from ..derive.folding import Folding
 from ..derive.outbox import QUEUES, Outbox
 from ..recall.recalling import Spaces

@@ -23,7 +23,7 @@ from ..facts.facts import index_job
 from ..forgetting.guard import guard
 from .edits import another_length, taken
 from .numbering import fresh
-from .receipts import MessageReceipt, receipt_states
+from .receipts import MessageReceipt, may_ask_to_forget, receipt_states
 
 Keys = str | Sequence[str | None] | None
 """One idempotency key for all messages of a call, or one per message."""
@@ -103,10 +103,26 @@ class Appending:
             if done.replayed:
                 return await self._replay(id, change, done)
             core.shared.wrote()
-            return self._new_receipts(change, done)
+            return await self._answered(ns, self._new_receipts(change, done))
         changes = self.changes(id, ns, stamped, given, at)
         appends, results = await self._append_special(id, ns, changes, at, expect, create)
-        return await self.receipts(id, appends, results)
+        return await self._answered(ns, await self.receipts(id, appends, results))
+
+    async def _answered(self, ns: str, receipts: list[MessageReceipt]) -> list[MessageReceipt]:
+        """The receipts; where a message may ask to forget something, that is done first, and they say what ended."""
+        core = self._core
+        asked = [receipt for receipt in receipts if receipt.durable and may_ask_to_forget(receipt.message)]
+        if not asked or not core.shared.reads_by_rules or core.scope.foreign:
+            return receipts
+        from ..derive.catching_up import catch_up
+
+        await catch_up(core, [ns])
+        state = await receipt_states(core, asked[0].message.thread)
+        states = [state(receipt.message.seq) for receipt in receipts]
+        return [
+            msgspec.structs.replace(receipt, indexed=indexed, derived=derived, ended=ended)
+            for receipt, (indexed, derived, ended) in zip(receipts, states, strict=True)
+        ]
 
     async def _creation(self, asked: Thread | None) -> tuple[Thread | None, list[Change]]:
         """The thread to be created, if any, and the changes that create it."""
@@ -189,10 +205,10 @@ class Appending:
         state = await receipt_states(self._core, id)
         rows = [row or instead for row, instead in zip(found, given, strict=True)]
         return [
-            MessageReceipt(_replace(row, seq=seq), True, indexed, derived, replayed=True)
+            MessageReceipt(_replace(row, seq=seq), True, indexed, derived, replayed=True, ended=ended)
             for seq, row in zip(numbers, rows, strict=True)
             if row is not None
-            for indexed, derived in [state(seq)]
+            for indexed, derived, ended in [state(seq)]
         ]
 
     async def _append_special(

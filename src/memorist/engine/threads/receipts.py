@@ -11,6 +11,8 @@ from ...messages.message import Message
 from ...records import Mark, as_dict
 from ..core import Core
 
+Derived = Literal["none", "pending", "done", "failed", "unread"]
+
 
 class MessageReceipt(msgspec.Struct, frozen=True):
     """The state of an appended message: durable, indexed, and how far derivation has come."""
@@ -20,9 +22,11 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     message: Message
     durable: bool
     indexed: bool
-    derived: Literal["none", "pending", "done", "failed", "unread"]
+    derived: Derived
     """`unread`: it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
+    ended: tuple[str, ...] = ()
+    """The ids of facts and learnings that the message asked to forget; `facts.unforget` with the last undoes it."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__struct_fields__:
@@ -30,22 +34,43 @@ class MessageReceipt(msgspec.Struct, frozen=True):
         return getattr(self, name)
 
 
+_HINTS = (
+    "forget", "remember", "erase", "delete", "remove", "longer true", "not true", "the case", "vergiss", "vergessen",
+    "merk dir", "oublie", "olvid", "borra", "dimentica", "scorda", "cancella", "esque", "apag", "vergeet", "onthoud",
+    "忘", "删", "记住", "覚え", "不再",
+)  # fmt: skip
+"""Words without which no rule reads a request to forget; looking for them costs an append nothing."""
+MAX_REQUEST_CHARACTERS = 400
+
+
+def may_ask_to_forget(message: Message) -> bool:
+    """Whether the rules should look at a message at once, because it may ask to forget something."""
+    if message.role != "user":
+        return False
+    text = message.text
+    return len(text) <= MAX_REQUEST_CHARACTERS and any(hint in text.lower() for hint in _HINTS)
+
+
 async def receipt_states(core: Core, thread: str) -> Any:
-    """A function from sequence number to (indexed, derived), from the marks of the workers."""
+    """A function from sequence number to (indexed, derived, ended), from the marks of the workers."""
     item = f"thread:{thread}"
     index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
     detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
     failed, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
     unread = frozenset(detail.get("unread", ()))
 
-    def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed", "unread"]]:
-        indexed = index is not None and index.position >= seq
+    ended = detail.get("ended", {})
+
+    def state(seq: int) -> tuple[bool, Derived, tuple[str, ...]]:
+        return index is not None and index.position >= seq, derived(seq), tuple(ended.get(str(seq), ()))
+
+    def derived(seq: int) -> Derived:
         if not core.shared.derives and derive is None:
-            return indexed, "none"
+            return "none"
         if derive is not None and derive.position >= seq:
             if seq in failed:
-                return indexed, "pending" if again else "failed"
-            return indexed, "unread" if seq in unread else "done"
-        return indexed, "failed" if stuck else "pending"
+                return "pending" if again else "failed"
+            return "unread" if seq in unread else "done"
+        return "failed" if stuck else "pending"
 
     return state

@@ -1,0 +1,108 @@
+"""Carries out requests to forget ("Forget that I …"): which facts, learnings and messages a request is about.
+
+Nothing is deleted: facts and learnings end, and the messages behind them are marked, so that recall says that they were
+retracted. One ended version under `forgotten.<words>` records what a request did; `facts.unforget` undoes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...messages.message import Message
+from ...records import Entry, Fact, FactVersion, Learning
+from ...stores.base import Change, Delete, Load, Put
+from ..core import Core
+from ..facts.facts import FORGOTTEN, index_job
+
+MAX_MARKED = 12
+"""How many messages one request marks at most."""
+MIN_SHARE = 0.5
+"""The share of a request's words that a message must have to be about it."""
+MIN_SCORE = 0.5
+"""Or its chance of being relevant, as recall computes it."""
+MAX_BEFORE = 24
+"""How many earlier messages of the thread are looked through for the one that "forget this" is about."""
+MAX_OTHER_WORDS = 4
+"""How many words a request may have besides those of the fact that it ends."""
+
+
+def terms(text: str) -> frozenset[str]:
+    """The stemmed content words of a text."""
+    from ...recall.analyze import tokens
+
+    return frozenset(tokens(text))
+
+
+def is_about(fact: Fact, request: str, stated: Sequence[Any]) -> bool:
+    """Whether a request names this fact: by stating it (`stated` is what the rules read in it), or by its words."""
+    for item in stated:
+        if item.kind == "fact" and item.key == fact.key:
+            return item.value is None or terms(str(item.value)) <= terms(str(fact.value)) | terms(fact.key)
+    from ...languages import topic_of
+
+    topic = topic_of(fact.key)
+    said = terms(request)
+    tail = fact.key.partition(".")[2].replace("_", " ").replace(".", " ")
+    value = terms(tail if isinstance(fact.value, bool) else str(fact.value))
+    about = terms(" ".join((fact.key.replace("_", " ").replace(".", " "), *(topic.ask if topic else ()))))
+    if said and said <= about:  # "forget my birthday"
+        return True
+    single = topic is not None and topic.single
+    return not single and bool(value) and value <= said and len(said - value - about) <= MAX_OTHER_WORDS
+
+
+def is_about_learning(learning: Learning, request: str) -> bool:
+    """Whether a request names this learning: most words of either are in the other."""
+    said, content = terms(request), terms(learning.content)
+    both = said & content
+    return bool(both) and len(both) >= 0.75 * min(len(said), len(content))
+
+
+async def message_before(core: Core, message: Message) -> Message | None:
+    """The user's message before this one, which "forget this" is about."""
+    before = await core.scan(Message, message.thread, before=(message.seq,), reverse=True, limit=MAX_BEFORE)
+    return next((row for row in before if row.role == "user" and row.trust_level == "user" and row.text.strip()), None)
+
+
+async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:
+    """The ids of messages that tell what a request is about: found by recall, older than the request."""
+    from ..recall.candidates import Asked
+    from ..recall.hits import Hits, Wanted
+    from ..recall.recalling import Recalling
+
+    said = terms(request)
+    pool = await Recalling(core).pool(
+        request, namespaces=[ns], asked=Asked(("message",)), top_k=MAX_MARKED * 2, fresh=False
+    )
+    if not said or pool is None:
+        return []
+    hits = await Hits(core).of([pool], Wanted(MAX_MARKED * 2, 0, None, None, True))
+    out = []
+    for hit in hits:
+        thread, _, seq = hit.id.rpartition("#")
+        later = thread == asked.thread and int(seq) >= asked.seq
+        if not later and (hit.score >= MIN_SCORE or len(said & terms(hit.text)) >= MIN_SHARE * len(said)):
+            out.append(hit.id)
+    return out[:MAX_MARKED]
+
+
+def request_changes(
+    core: Core, ns: str, key: str, last: FactVersion | None, did: dict[str, Any], marked: Sequence[str], at: datetime
+) -> list[Change]:
+    """The record of a request: an ended version whose sources are the messages to mark, and the job that marks them."""
+    version = FactVersion(
+        org=core.org, ns=ns, key=f"{FORGOTTEN}{key}", value=did, status="retracted", reason="asked to forget",
+        sources=tuple(marked), actor="processor", trust="user", version=(last.version if last else 0) + 1,
+        created_at=at, updated_at=at,
+    )  # fmt: skip
+    return [Load(version), Put(index_job(core.org, ns, f"fact:{version.key}", core.at()))]
+
+
+def ended_learning(core: Core, learning: Learning, source: str) -> list[Change]:
+    """The changes that end a learning; it stays in the store, so that it can be restored."""
+    ended = replace(learning, status="retracted", sources=(*learning.sources, source), updated_at=core.at())
+    return [Put(ended), Delete(Entry, (core.org, learning.ns, "learning", "", learning.id))]

@@ -1,0 +1,201 @@
+"""Decides which words of a message are its user's own, and may be read for facts, wishes and safety lines.
+
+`readable_text` is the only door to a message for everything that derives memory from it. Trust belongs to the parts of
+a message, not to its role: a tool result or a document in a user's message was not written by the user. Within the
+user's parts, quotations, code, markup, lists and whatever follows a speaker's label are blanked out. Where the words
+could be somebody else's altogether (a text to translate, a chat export, a letter, a game), nothing is readable.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+
+from ..languages import languages
+from ..languages.files import read
+from ..messages.message import PASSING, Message, text_of
+
+PRIVATE = "private"
+"""The metadata key with which a caller keeps a message out of derived memory."""
+MAX_CHARACTERS = 4_000
+"""A longer message is taken for pasted text: people rarely type that much about themselves."""
+_OWN_PARTS = ("text", "input_text")
+
+_CONTROL = re.compile(
+    r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>"
+    r"|^\s*#{2,}\s*(?:instruction|system|user|assistant|response|human|input)\b"
+    r"|^\s*(?:user|human|assistant|system|ai|bot|chatgpt|customer|agent|me|you|caller|operator|patient|doctor"
+    r"|interviewer|q|a|nutzer|benutzer|kunde|utilisateur|usuario|utente|usuário|gebruiker|用户|用戶|助手|ユーザー)\s*[:：]"
+    r"|\d\d:\d\d:\d\d[,.]\d{3}\s*-->|^\s*WEBVTT\b"
+    r"|^\s*\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s+\d{1,2}:\d\d.{0,12}?[-\]]\s*[^\n:]{1,40}:"
+    r"|^\s*\[?\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\]?\s*[-–]?\s*[^\n:]{1,40}:",
+    re.I | re.M,
+)
+"""Marks of prompts, transcripts, chat exports and subtitles."""
+_MAIL = re.compile(
+    r"^[ \t]*(?:from|sent|subject|to|cc|von|gesendet|betreff|an|de|objet|à|envoyé|asunto|para|enviado|da|oggetto"
+    r"|inviato|assunto|van|aan|onderwerp|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：][^\n]*\S"
+    r"|^[ \t]*-{2,}[ \t]*(?:begin |original|forwarded|ursprüngliche|weitergeleitete|message|mensaje|messaggio|mensagem"
+    r"|oorspronkelijk|doorgestuurd)|^.{0,80}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef)\s?:\s*$",
+    re.I | re.M,
+)
+_MASKS = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S),
+        (r"<!--.*?(?:-->|\Z)", re.S),
+        (r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>", re.S),
+        (r"^[ \t]*[{\[][ \t]*$.*", re.M | re.S),
+        (r"\[[^\]\n]{12,}\]?", 0),
+        (r"^[ \t]*[>|#].*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
+        (r"[{\[]\s*[\"'“]?\w+[\"'”]?\s*:.*", re.S),
+        (r"^[ \t]*[-=_*]{3,}.*", re.M | re.S),
+        (r"^-- ?$.*", re.M | re.S),
+    )
+)
+"""Text that is not a statement: code, comments, markup, captions, quoted lines, JSON, lists, what follows a rule."""
+_LABEL = re.compile(
+    r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
+    r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
+    re.M,
+)
+"""A speaker's or a field's label: "Alice: …". What follows is not a sentence of the writer."""
+_QUOTES = re.compile(
+    r"\"([^\"]{0,2000})(?:\"|\Z)|“([^”]{0,2000})(?:”|\Z)|«([^»]{0,2000})(?:»|\Z)|„([^“”]{0,2000})(?:[“”]|\Z)"
+    r"|「([^」]{0,2000})(?:」|\Z)|『([^』]{0,2000})(?:』|\Z)|‹([^›]{0,2000})(?:›|\Z)|《([^》]{0,2000})(?:》|\Z)"
+    r"|''(.{0,2000}?)''"
+    r"|(?<![\w)])['‘]((?:[^'’\n]|(?<=\w)['’](?=\w)){1,600})['’](?!\w)"
+)
+_LITERAL = re.compile(r"[^\s\"'“”]{1,24}")
+"""A quotation this short is a literal or a name ('_b', "Ada"), not a statement."""
+
+
+class Reading(NamedTuple):
+    """The readable words of a text, with the rest blanked out at its place, and why nothing is readable."""
+
+    text: str
+    reason: str = ""
+
+
+class _Signs(NamedTuple):
+    whole: re.Pattern[str]
+    reports: re.Pattern[str]
+    letters: re.Pattern[str]
+
+
+def readable_text(message: Message, owner: Collection[str] = ()) -> str:
+    """The words of a message that its user wrote as their own, with blanks in the places of the rest.
+
+    Offsets are those of `message.text`. `owner` holds the names of the person the thread belongs to: a message that
+    carries another `name` was written by somebody else.
+    """
+    return read_message(message, owner).text
+
+
+def read_message(message: Message, owner: Collection[str] = ()) -> Reading:
+    """Like `readable_text`, with the reason where nothing is readable."""
+    if message.role != "user" or message.trust_level != "user":
+        return Reading("", f"the words of a {message.trust_level}")
+    if message.metadata.get(PASSING) or message.metadata.get(PRIVATE):
+        return Reading("", "the message is to be kept out of memory")
+    if message.name is not None and fold_name(message.name) not in {fold_name(name) for name in owner}:
+        return Reading("", "another speaker's message")
+    return read_text("\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content)))
+
+
+def read_text(text: str) -> Reading:
+    """The own words of a text that a user wrote."""
+    if not text.strip():
+        return Reading("", "no text")
+    if len(text) > MAX_CHARACTERS:
+        return Reading("", "too long to be typed")
+    text = text.replace("’", "'") if "’" in text else text
+    signs = _signs()
+    if _CONTROL.search(text) or _MAIL.search(text):
+        return Reading("", "a transcript, a chat export, subtitles, a prompt or a mail")
+    if _is_json(text):
+        return Reading("", "data")
+    if signs.whole.search(text):
+        return Reading("", "a text to work on, a game or a supposition")
+    masked = _without_letter(text, signs.letters)
+    if masked is None:
+        return Reading("", "a letter")
+    masked = _without_labels(masked)
+    for pattern in _MASKS:
+        masked = pattern.sub(_blank, masked)
+    masked = _QUOTES.sub(_unquoted, masked)
+    report = signs.reports.search(masked)
+    if report:
+        masked = masked[: report.start()] + "\n" * (len(masked) - report.start())
+    return Reading(masked) if masked.strip() else Reading("", "quoted, pasted or code")
+
+
+def fold_name(name: str) -> str:
+    """A speaker's name or a user's id in the form that is compared."""
+    return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", name).casefold()).strip()
+
+
+def _parts(content: object) -> Iterator[tuple[str, bool]]:
+    """The texts that make up `message.text`, each with whether the user wrote it."""
+    if isinstance(content, str):
+        yield content, True
+        return
+    for block in content if isinstance(content, list | tuple) else ():
+        text = text_of([block])
+        if text:
+            typed = isinstance(block, Mapping) and block.get("type") in _OWN_PARTS and "output" not in block
+            yield text, isinstance(block, str) or typed
+
+
+def _is_json(text: str) -> bool:
+    if text.strip()[:1] not in ("{", "["):
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
+    """The text without a signature at its end; None where it is a letter."""
+    lines = [found.start() for found in letters.finditer(text)]
+    begin = len(text) - len(text.lstrip())
+    if not lines:
+        return text
+    if len(lines) > 1 or (begin < lines[0] <= len(text) * 0.3):
+        return None
+    if lines[0] <= begin:
+        return text
+    return text[: lines[0]] + "\n" * (len(text) - lines[0])
+
+
+def _without_labels(text: str) -> str:
+    """The text up to the first label; nothing where the whole is a list of labelled lines."""
+    label = _LABEL.search(text)
+    return text if label is None else text[: label.start()] + "\n" * (len(text) - label.start())
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "\n" * len(match[0])
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    return match[0] if _LITERAL.fullmatch(match[match.lastindex or 0] or " ") else "\n" * len(match[0])
+
+
+@cache
+def _signs() -> _Signs:
+    """The signs of all languages, joined: a message may ask in one language about a text in another."""
+    tables = [read(code, "readable") for code in languages()]
+
+    def joined(*names: str) -> re.Pattern[str]:
+        found = [source for table in tables for name in names for source in table.get(name, ())]
+        return re.compile("|".join(found) or r"(?!)", re.I | re.M)
+
+    return _Signs(joined("text_work", "games"), joined("reports"), joined("letters"))

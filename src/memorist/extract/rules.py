@@ -1,0 +1,177 @@
+"""The rules of a language (`languages/<code>/rules.toml`), compiled: patterns that state, end or forget something."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ..languages import UNSPACED, any_of, topic_named
+from ..languages.files import read
+
+FORGET = "forget"
+"""The name that stands in the place of a topic for requests to forget."""
+_CAPITAL = r"[A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĖĘĚĞĢĪİĶŁĻŃŅŇŌŐŒŘŚŞŠŢŤŪŮŰŲŹŻŽА-Я]"
+_WORD = r"[\w'’-]"
+_OF_NAMES = r"(?:(?:de|da|do|dos|van|von|der|den|del|di|al|el|bin|la|le) ){0,2}"
+_OF_PLACES = r"(?:(?:de|del|da|do|of|la|upon|am|an der|di|sur) )?"
+_OF_ORGS = r"(?:(?:of|and|&|the|for|de|des|du|del|della|do|da|und|van|y|et) ){0,2}"
+_PLACE_WORD = rf"{_CAPITAL}[\w.'’-]+"
+_LATIN = {
+    "name": rf"(?-i:{_CAPITAL}{_WORD}*\w\.?(?: {_OF_NAMES}{_CAPITAL}{_WORD}+){{0,3}})",
+    "place": rf"(?-i:(?:(?:the|los|las|la|le|den|het|il) )?{_PLACE_WORD}(?: {_OF_PLACES}{_PLACE_WORD}){{0,3}}"
+    rf"(?:, {_CAPITAL}[\w.]+(?: {_CAPITAL}\w+)?)?)",
+    "org": rf"(?-i:(?:the |der |die |la |le |el |il |de |het )?{_CAPITAL}[\w&.'’-]*"
+    rf"(?: {_OF_ORGS}[A-Z0-9À-Þ][\w&.'’-]*){{0,5}})",
+    "role": r"(?-i:(?:[a-zà-ÿ][\w/-]*(?: (?:of|in|and|de|für|en|di))? ){0,3}[a-zà-ÿ][\w-]+)",
+    "things": r"[\w'’-]+(?: [\w'’-]+){0,2}?"
+    r"(?:(?:,| and|, and| or| und| oder| et| ou| y| o| e| en| of) [\w'’-]+(?: [\w'’-]+)??){0,3}",
+    "after_name": rf"(?![\w-])(?!\s+(?-i:{_CAPITAL}))",
+}
+"""What a slot matches in languages with capitals, which a language may replace in its `[slots]`."""
+_SLOT = re.compile(r"\{([a-z_]+?)(_\d)?\}")
+_PARTS = (
+    "greetings",
+    "openers",
+    "corrections",
+    "remembers",
+    "own",
+    "doubts",
+    "boundary",
+    "ellipsis",
+    "subject",
+    "vague",
+    "asks",
+    "end",
+)
+_FIELDS = {"topic", "say", "ends", "anywhere", "greeted"}
+
+
+class RulesError(ValueError):
+    """A rules file names something that does not exist; `where` says in which file."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One pattern: the topic it states or ends, and how it is applied."""
+
+    id: str
+    topic: str
+    pattern: re.Pattern[str]
+    ends: bool = False
+    anywhere: bool = False
+    """Whether it may match inside a sentence, questions included, rather than at the start of a clause."""
+    greeted: bool = False
+    """Whether a greeting must stand before it."""
+
+
+class RuleBook:
+    """The compiled rules of one language."""
+
+    def __init__(self, lang: str) -> None:
+        table = read(lang, "rules")
+        self.lang = lang
+        unknown = set(table) - {*_PARTS, "lists", "slots", "rules"}
+        if unknown:
+            raise RulesError(f"languages/{lang}/rules.toml: unknown name {sorted(unknown)[0]!r}")
+        self.lists = {name: _groups(text) for name, text in table.get("lists", {}).items()}
+        self._slots: dict[str, str] = {**({} if lang in UNSPACED else _LATIN), **table.get("slots", {})}
+        self.end: str = table.get("end", "")
+        join = r"" if lang in UNSPACED else r"(?!\w)"
+        self.greeting = re.compile(rf"(?:^|(?<=\W)){_either(table, 'greetings')}{join}", re.I)
+        before = f"{_either(table, 'openers')}|{_either(table, 'greetings')}"
+        gap = r"[\s,，、。.!！:：;…—–-]*" if lang in UNSPACED else r"(?:[\s,.!:;…—–-]+)(?=\S)"
+        # Without a sign after it, "no" negates what follows: "No vivo en Sevilla".
+        corrected = rf"{_either(table, 'corrections')}{join}\s*[,，、。.!！:：;…—–-]+\s*"
+        self.opening = re.compile(rf"\s*(?:[¡¿]\s*)?(?:(?:{before}){join}{gap}|{corrected})", re.I)
+        self.correction = re.compile(rf"\s*(?:[¡¿]\s*)?{_either(table, 'corrections')}{join}", re.I)
+        self.remembers = re.compile(rf"\s*{_either(table, 'remembers')}{join}{gap}", re.I)
+        self.own = re.compile(table.get("own") or r"(?!)", re.I)
+        self.doubts = re.compile(table.get("doubts") or r"(?!)", re.I)
+        self.boundary = re.compile(table.get("boundary") or r"(?!)", re.I)
+        self.ellipsis = re.compile(table.get("ellipsis") or r"(?!)", re.I)
+        self.vague = re.compile(self._written_out(table.get("vague") or r"(?!)", "vague"), re.I)
+        self.asks = re.compile(table.get("asks") or r"(?!)", re.I)
+        self.subject: str = table.get("subject", "")
+        self.rules = [
+            rule for number, row in enumerate(table.get("rules", ()), 1) for rule in self._compiled(row, number)
+        ]
+
+    def words(self, name: str) -> frozenset[str]:
+        """The wordings of a list in small letters; empty where the language has no such list."""
+        return frozenset(word.casefold() for group in self.lists.get(name, ()) for word in group)
+
+    def canonical(self, name: str, wording: str) -> str:
+        """What is stored for a wording of a list: the first of its group."""
+        folded = wording.casefold()
+        return next((group[0] for group in self.lists.get(name, ()) if folded in map(str.casefold, group)), wording)
+
+    def _compiled(self, row: dict[str, Any], number: int) -> list[Rule]:
+        topic, here = row.get("topic", ""), f"languages/{self.lang}/rules.toml, rule {number}"
+        if set(row) - _FIELDS:
+            raise RulesError(f"{here}: unknown field {sorted(set(row) - _FIELDS)[0]!r}")
+        if topic != FORGET and topic_named(topic) is None:
+            raise RulesError(f"{here}: there is no topic {topic!r}")
+        sources = [(source, False) for source in row.get("say", ())] + [
+            (source, True) for source in row.get("ends", ())
+        ]
+        return [
+            Rule(
+                f"{self.lang}.{topic}.{number}{'abcdefghijklmnop'[place]}",
+                topic,
+                re.compile(self._written_out(source, here), re.I),
+                ends,
+                row.get("anywhere", False),
+                row.get("greeted", False),
+            )
+            for place, (source, ends) in enumerate(sources)
+        ]
+
+    def _written_out(self, source: str, here: str) -> str:
+        """A pattern with its slots and lists in the places of their names."""
+
+        def put(slot: re.Match[str]) -> str:
+            name, number = slot[1], slot[2] or ""
+            if name == "end":
+                return self.end
+            if name == "trade":
+                titles = r"[a-z]+(?:ologist|ician|grapher)(?!\w)"
+                return f"(?P<role>(?:(?-i:[a-zà-ÿ-]+) ){{0,2}}(?:{self._listed('job')}|{titles}))"
+            listed, _, group = name.partition("_as_")
+            if group and listed in self.lists:
+                return self._listed(listed)
+            if name in self.lists:
+                return f"(?P<{name}{number}>{self._listed(name)})"
+            if name not in self._slots:
+                raise RulesError(f"{here}: there is no slot or list {name!r}")
+            if name in ("after_name",):
+                return self._slots[name]
+            return f"(?P<{name}{number}>{self._slots[name]})"
+
+        return _SLOT.sub(put, source)
+
+    def _listed(self, name: str) -> str:
+        edge = "" if self.lang in UNSPACED else r"(?!\w)"
+        return f"(?:{any_of(word for group in self.lists[name] for word in group)}){edge}"
+
+
+def _either(table: dict[str, Any], name: str) -> str:
+    return f"(?:{table.get(name) or '(?!)'})"
+
+
+def _groups(text: str) -> tuple[tuple[str, ...], ...]:
+    """The groups of a list: `sister = Schwester, kleine Schwester; …`; what stands before `=` is what is stored."""
+    out = []
+    for group in " ".join(text.split()).split(";"):
+        name, mark, forms = group.partition("=")
+        wordings = [word.strip() for word in (forms if mark else group).split(",") if word.strip()]
+        if wordings:
+            out.append((name.strip(), *wordings) if mark else tuple(wordings))
+    return tuple(out)
+
+
+@cache
+def rule_book(lang: str) -> RuleBook:
+    """The rules of a language."""
+    return RuleBook(lang)
