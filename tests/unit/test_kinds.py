@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memorist
 from memorist.kinds import FINDABLE, KINDS, LINKED, RECORDS, Kind, kind_of, owned_by, source_of
 from memorist.messages.message import Message
 from memorist.records import Chunk, Document, Fact, FactVersion, Learning, Record, Summary
@@ -84,3 +87,29 @@ def test_what_lineage_connects_has_an_id() -> None:
 def _kind(record: type[Record]) -> Any:
     found: Kind = kind_of(record)
     return found
+
+
+def test_a_new_kind_touches_the_places_that_contributing_names() -> None:
+    """Counted for events. A place more is a place that the next kind forgets: put it into the registry, or name it."""
+    numbered = re.findall(r"^(\d+)\. `([^`]+)`", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    places = [place for _, place in numbered[-12:]]
+    assert [int(number) for number, _ in numbered[-12:]] == list(range(1, 13))
+    files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.sql")]
+    # Not counted: what is generated, and files in which an event is a hook, a stream or another framework's.
+    others = ("blocking/", "adapters/", "cli/", "server/", "remote/", "mcp/")
+    names = {file.relative_to(SOURCE).as_posix(): file for file in files}
+    touched = {
+        name
+        for name, file in names.items()
+        if not name.startswith(others) and _TELLS_OF_EVENTS.search(file.read_text())
+    }
+    assert touched == set(places[:10])
+
+
+SOURCE = Path(memorist.__file__).parent
+ROOT = SOURCE.parent.parent
+_TELLS_OF_EVENTS = re.compile(
+    r"class Event\(Record|^    Event,$|import .*\bEvent\b|engine\.events import Events\b"
+    r'|CREATE TABLE (memorist\.)?events|"events\.add"|^ +"events",$',
+    re.MULTILINE,
+)

@@ -23,7 +23,7 @@ ARGUMENTS: dict[str, Any] = {
     "checkpoint": {"task_id": "job-ada", "step": 9, "state": "stolen"}, "query": "bicycle", "input": "bicycle",
     "thread": "t-ada",
     "data": b"stolen", "messages": ["stolen"], "ttl": 1,
-    "older_than": 1, "ids": ["t-ada#1"],
+    "older_than": 1, "version": 1, "ids": ["t-ada#1"],
     "keys": ["secret"], "users": ["ada"], "sessions": [None], "task_ids": ["job-ada"],
     "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
 }  # fmt: skip
