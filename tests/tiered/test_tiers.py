@@ -236,7 +236,7 @@ def test_a_reader_that_was_overtaken_does_not_fill_in_what_it_read(
     """The writer starts after the reader has read the durable store and before it fills."""
     run(durable.apply([Put(entry(org, value="old"))], now=NOW))
     run(store.get(StateEntry, (org, "global", "other"), now=NOW))
-    place = store._hot.place(org, "state", K)
+    place = store._hot.copy_key(org, "state", K)
     generation, copies = run(store._hot.read(org, [place], NOW))
     old = run(durable.get(StateEntry, (org, *K), now=NOW))
     run(store.apply([Put(entry(org, value="new"))], now=NOW))
@@ -290,7 +290,7 @@ def test_of_all_who_find_no_generation_one_starts_the_next(
 
     other = tiered(durable, hot_server.url, BlockingRuntime())
     run_blocking(other.open())
-    place = other._hot.place(org, "state", K)
+    place = other._hot.copy_key(org, "state", K)
     seen: list[Any] = []
     late.hot.get = look_and_be_overtaken  # type: ignore[method-assign]  # see above
     assert run_blocking(late.get(StateEntry, (org, *K), now=NOW)).value == "old"

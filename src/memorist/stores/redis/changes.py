@@ -57,8 +57,8 @@ def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges
     for number, shape, body in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
         change = changes[int(number) - 1]
         assert isinstance(change, Put | Load | Increment)
-        kept = layout(type(change.record))
-        encoded, new_shape = kept.merged(kept.encode(change.record), int(shape), body)
+        table = layout(type(change.record))
+        encoded, new_shape = table.merged(table.encode(change.record), int(shape), body)
         more[int(number) - 1] = Merged(sha1(body, usedforsecurity=False).hexdigest(), new_shape, encoded)
     return more
 
@@ -76,10 +76,10 @@ def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges
 
 def _merged(change: Change, merged: Merged, out: list[Any]) -> None:
     assert isinstance(change, Put | Load | Increment)
-    kept, (member, *row) = layout(type(change.record)), merged.encoded
-    head = [*kept.spec_as(merged.shape), merged.digest]
+    table, (member, *row) = layout(type(change.record)), merged.encoded
+    head = [*table.spec_as(merged.shape), merged.digest]
     if isinstance(change, Put):
-        out += [b"P", *head, kept.flags + "a" * change.absent, kept.history, member, *row]
+        out += [b"P", *head, table.flags + "a" * change.absent, table.history, member, *row]
     elif isinstance(change, Load):
         out += [b"L", *head, member, *row]
     else:
@@ -87,19 +87,19 @@ def _merged(change: Change, merged: Merged, out: list[Any]) -> None:
 
 
 def _put(change: Put, out: list[Any]) -> None:
-    known = _encoded_puts.get(id(change.record)) if change.absent else None
-    if known is not None and known[0] is change.record:
-        out += known[1]
+    cached = _encoded_puts.get(id(change.record)) if change.absent else None
+    if cached is not None and cached[0] is change.record:
+        out += cached[1]
         return
-    kept = layout(type(change.record))
-    flags = kept.flags + "a" if change.absent else kept.flags
-    made = [b"P", *kept.spec, b"", flags, kept.history, *kept.encode(change.record)]
+    table = layout(type(change.record))
+    flags = table.flags + "a" if change.absent else table.flags
+    parts = [b"P", *table.spec, b"", flags, table.history, *table.encode(change.record)]
     if change.absent:
         # The engine puts the same job object with every append to a thread, so its encoding is cached.
         if len(_encoded_puts) >= 1024:
             _encoded_puts.clear()
-        _encoded_puts[id(change.record)] = (change.record, made)
-    out += made
+        _encoded_puts[id(change.record)] = (change.record, parts)
+    out += parts
 
 
 _encoded_puts: dict[int, tuple[Record, list[Any]]] = {}
@@ -108,17 +108,17 @@ _encoded_puts: dict[int, tuple[Record, list[Any]]] = {}
 
 def _append(change: Append, out: list[Any]) -> None:
     thread = encode_key((change.thread,))
-    kept, keyed = layout(Message), change.key is not None
+    table, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
     tokens = sum(message.tokens or 0 for message in change.messages)
     # A thread's row holds its member of the index by namespace, which the script compares with this.
     where = b"" if change.ns is None else encode_key((change.ns, change.thread))
-    out += [b"A", thread, where, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), kept.shape]
+    out += [b"A", thread, where, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), table.shape]
     for message in change.messages:
         # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
         if message.org != change.org or message.thread != change.thread:
             message = msgspec.structs.replace(message, org=change.org, thread=change.thread)
-        cells = kept.encode(message)
+        cells = table.encode(message)
         out += [cells[3], cells[-1]]
     if change.key is not None:
         done = Receipt(org=change.org, thread=change.thread, key=change.key, first=0, count=0, created_at=change.at)
@@ -126,13 +126,13 @@ def _append(change: Append, out: list[Any]) -> None:
 
 
 def _load(change: Load, out: list[Any]) -> None:
-    kept = layout(type(change.record))
-    out += [b"L", *kept.spec, b"", *kept.encode(change.record)]
+    table = layout(type(change.record))
+    out += [b"L", *table.spec, b"", *table.encode(change.record)]
 
 
 def _delete(change: Delete, out: list[Any]) -> None:
-    kept = layout(change.kind)
-    out += [b"D", *kept.spec, kept.member(change.key)]
+    table = layout(change.kind)
+    out += [b"D", *table.spec, table.member(change.key)]
 
 
 def _delete_range(change: DeleteRange, out: list[Any]) -> None:
@@ -140,14 +140,14 @@ def _delete_range(change: DeleteRange, out: list[Any]) -> None:
 
 
 def _increment(change: Increment, out: list[Any]) -> None:
-    kept = layout(StateEntry)
-    member, *row = kept.encode(change.record)
-    out += [b"I", *kept.spec, b"", member, int(change.record.value), *row]
+    table = layout(StateEntry)
+    member, *row = table.encode(change.record)
+    out += [b"I", *table.spec, b"", member, int(change.record.value), *row]
 
 
 def _expect(change: Expect, out: list[Any]) -> None:
-    kept = layout(change.kind)
-    out += [b"E", *kept.spec, kept.member(change.key), change.version]
+    table = layout(change.kind)
+    out += [b"E", *table.spec, table.member(change.key), change.version]
 
 
 _ENCODERS: dict[type, Any] = {

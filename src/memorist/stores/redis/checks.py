@@ -48,21 +48,23 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
             f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
             "whether acknowledged writes survive a crash could not be checked"
         ]
-    found = []
+    sentences = []
     fsync = settings.get("appendfsync", "")
     if settings.get("appendonly") != "yes":
-        found.append(f"Redis at {name} has no append-only file: a restart loses data; set appendonly yes")
+        sentences.append(f"Redis at {name} has no append-only file: a restart loses data; set appendonly yes")
     elif durability == "full" and fsync != "always":
-        found.append(
+        sentences.append(
             f"Redis at {name} has appendfsync {fsync}: a crash loses acknowledged writes; "
             "set appendfsync always, or open with durability='normal'"
         )
     elif durability != "full" and fsync == "no":
-        found.append(f"Redis at {name} has appendfsync no: a power cut loses acknowledged writes; set it to everysec")
+        sentences.append(
+            f"Redis at {name} has appendfsync no: a power cut loses acknowledged writes; set it to everysec"
+        )
     policy = settings.get("maxmemory-policy", "noeviction")
     if policy != "noeviction":
-        found.append(f"Redis at {name} may evict data (maxmemory-policy {policy}); set it to noeviction")
-    return found
+        sentences.append(f"Redis at {name} may evict data (maxmemory-policy {policy}); set it to noeviction")
+    return sentences
 
 
 async def read_info(client: Client, section: str) -> list[tuple[str, dict[str, Any]]]:

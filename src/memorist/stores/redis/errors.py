@@ -88,8 +88,8 @@ def code_of(error: RedisError) -> str:
         "TryAgainError": "TRYAGAIN", "ClusterDownError": "CLUSTERDOWN", "MasterDownError": "MASTERDOWN",
         "MovedError": "MOVED", "NoScriptError": "NOSCRIPT", "ClusterError": "TRYAGAIN",
     }  # fmt: skip
-    known = names.get(type(error).__name__)
-    if known:
-        return known
+    code = names.get(type(error).__name__)
+    if code:
+        return code
     word = str(error).split(" ", 1)[0]
     return word if word.isupper() and word.isalpha() else ""

@@ -45,8 +45,8 @@ class ExpiryRegister:
         ends = _earliest(changes)
         if ends is None:
             return
-        at, known = self._entered.get(org, (-ENTER_SECONDS, 0))
-        if known <= ends and time.monotonic() - at < ENTER_SECONDS:
+        at, earliest = self._entered.get(org, (-ENTER_SECONDS, 0))
+        if earliest <= ends and time.monotonic() - at < ENTER_SECONDS:
             return
         try:
             await self._client.script(ENDING_ENTER, ENDING_KEY, [b"%.3f" % time.time(), ends, org], write=False)
@@ -61,10 +61,10 @@ class ExpiryRegister:
 
     async def due(self, now: int) -> list[str]:
         """Up to DUE_ORGS orgs that may have expired rows."""
-        found = await self._client.command(
+        orgs = await self._client.command(
             ENDING_KEY, "ZRANGE", ENDING_KEY, b"-inf", now, "BYSCORE", "LIMIT", 0, DUE_ORGS
         )
-        return [bytes(org).decode() for org in found]
+        return [bytes(org).decode() for org in orgs]
 
     async def sweep(self) -> None:
         """Enter every org that has rows which expire, unless that was done within the last day. With very many orgs
@@ -76,8 +76,8 @@ class ExpiryRegister:
                 return
         now = b"%.3f" % time.time()
         while True:
-            self._cursor, found = await self._holders(self._cursor)
-            for org in found:
+            self._cursor, orgs = await self._holders(self._cursor)
+            for org in orgs:
                 # An expiry in the past makes the next purge visit the org.
                 await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
             if not self._cursor:

@@ -38,16 +38,16 @@ def _node(name: str, info: dict[str, Any], settings: dict[str, str]) -> dict[str
     }
 
 
-async def count_rows(client: Client, base: bytes, kept: Layout) -> tuple[int, int]:
+async def count_rows(client: Client, base: bytes, table: Layout) -> tuple[int, int]:
     """How many rows of a table are sound, and how many are damaged."""
     good = bad = 0
     low = b""
     while True:
-        args = [*kept.spec, 0, low, AFTER_ALL, 0, 1000, b"0" * 19, 8 * 1024 * 1024]
+        args = [*table.spec, 0, low, AFTER_ALL, 0, 1000, b"0" * 19, 8 * 1024 * 1024]
         last, *rows = await client.script(SCAN, base, args, write=False)
         for raw in rows:
             try:
-                kept.decode(raw, None)
+                table.decode(raw, None)
                 good += 1
             except CorruptRecord:
                 bad += 1

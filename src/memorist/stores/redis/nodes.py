@@ -14,7 +14,7 @@ from .connection import Client
 from .urls import Address
 
 _POLL_SECONDS = 0.02
-_PATIENCE = 30_000
+_MAX_POLLS = 30_000
 
 
 class Server(msgspec.Struct):
@@ -44,12 +44,12 @@ class Server(msgspec.Struct):
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
     """Primaries and their replicas, and a sentence for each that could not be asked."""
-    found: dict[Address, Server] = {}
-    away: list[str] = []
+    servers: dict[Address, Server] = {}
+    unreachable: list[str] = []
     waiting = [(address, address) for address in await client.servers()]
     while waiting:
         address, primary = waiting.pop(0)
-        if address in found:
+        if address in servers:
             continue
         try:
             server = await _server(client, address, primary)
@@ -58,15 +58,17 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
                 raise
             server = None
         if server is None or (address != primary and server.info.get("master_link_status") != "up"):
-            away.append(f"files of the replica {address[0]}:{address[1]} (it cannot be reached, or its primary cannot)")
+            unreachable.append(
+                f"files of the replica {address[0]}:{address[1]} (it cannot be reached, or its primary cannot)"
+            )
             continue
-        found[address] = server
+        servers[address] = server
         replicas = _replicas(server.info)
         waiting += [(replica, primary) for replica in replicas]
         if not replicas and address == primary and server.info.get("repl_backlog_histlen", 0) != 0:
             # A disconnected replica receives what it missed from the backlog later, and writes it to its files then.
-            away.append(f"files of a replica of {server.name} (it is not connected)")
-    return list(found.values()), away
+            unreachable.append(f"files of a replica of {server.name} (it is not connected)")
+    return list(servers.values()), unreachable
 
 
 async def _server(client: Client, address: Address, primary: Address) -> Server:
@@ -88,7 +90,7 @@ async def until(
     client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, Any]], bool], complaint: str
 ) -> dict[str, Any]:
     """Poll a server's INFO until `ready` accepts it; StoreTimeout with `complaint` otherwise."""
-    for _ in range(_PATIENCE):
+    for _ in range(_MAX_POLLS):
         info = await info_of(client, server.address)
         if ready(info):
             return info

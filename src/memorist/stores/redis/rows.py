@@ -46,42 +46,44 @@ class Layout:
     it."""
 
     def __init__(self, kind: type[Record]) -> None:
-        table, made = kind.table, codec(kind)
+        table, record_codec = kind.table, codec(kind)
         names = (*_STANDARD, *_FIELDS.get(table.name, ()))
         self.kind = kind
         self.name = table.name
         self.width = len(names)
         self.checked = table.checksum or table.sealed
-        self.expires = made.place.get("expires_at")
-        self.shape = made.shape
-        self.replaceable = {made.shape}
+        self.expires = record_codec.place.get("expires_at")
+        self.shape = record_codec.shape
+        self.replaceable = {record_codec.shape}
         """Shapes of rows without unknown cells, which can be replaced without merging; more are added as rows are
         met."""
-        self.flags = _flags(made)
+        self.flags = _flags(record_codec)
         self.history = (table.history or "").encode()
         self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
         self.late = len(self.indexes) > _FIRST_INDEXES.get(table.name, 0)
         self._head = (table.name.encode(), b"%d" % self.width, b"1" if self.checked else b"0", len(self.indexes))
         self.spec = self.spec_as(self.shape)
-        self._encode_row, self._decode_row = made.encode, made.decode
+        self._encode_row, self._decode_row = record_codec.encode, record_codec.decode
         # A field of a column that this table does not have stays empty.
-        fields = [_field(made, name) for name in names]
-        key = tuple(made.place[name] for name in table.key[1:])
-        indexes = [tuple(made.place[name] for name in columns) for columns in self.indexes.values()]
-        held = {place for place, _ in fields}
+        fields = [_field(record_codec, name) for name in names]
+        key = tuple(record_codec.place[name] for name in table.key[1:])
+        indexes = [tuple(record_codec.place[name] for name in columns) for columns in self.indexes.values()]
+        held = {position for position, _ in fields}
         body = [
-            (c.name, _CELL_TYPES.get(c.kind, int | None), None) for n, c in enumerate(made.columns) if n not in held
+            (c.name, _CELL_TYPES.get(c.kind, int | None), None)
+            for n, c in enumerate(record_codec.columns)
+            if n not in held
         ]
         self._body = msgspec.defstruct(f"{kind.__name__}Body", body, omit_defaults=True)
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
-        self._split = _compile_split(made, key, indexes, fields, self._body)
-        self._join = _compile_join(made, fields)
+        self._split = _compile_split(record_codec, key, indexes, fields, self._body)
+        self._join = _compile_join(record_codec, fields)
 
     def spec_as(self, shape: int) -> tuple[Any, ...]:
         """The description of a table that scripts take: name, number of fields, checksum or not, number of indexes, the
         shape of the rows we write, and the shapes of rows that may be replaced without merging."""
-        return (*self._head, shape, ";" + "".join(f"{known};" for known in sorted(self.replaceable)))
+        return (*self._head, shape, ";" + "".join(f"{shape_number};" for shape_number in sorted(self.replaceable)))
 
     def merged(self, encoded: list[Any], old_shape: int, old_body: bytes) -> tuple[list[Any], int]:
         """An encoded record with the unknown cells of an old body added, and the shape it then has."""
@@ -103,8 +105,8 @@ class Layout:
 
     def encode(self, record: Record) -> list[Any]:
         """Member, fields, index members and body: what a script takes to write the row."""
-        made: list[Any] = self._split(self._encode_row(record))
-        return made
+        parts: list[Any] = self._split(self._encode_row(record))
+        return parts
 
     def decode(self, raw: bytes, now: int | None) -> Any:
         """The record of a stored row; None when it has ended by `now`."""
@@ -148,45 +150,49 @@ _SCOPE: dict[str, Any] = {
 }
 
 
-def _field(made: Codec, name: str) -> _Field:
-    place = made.place.get(name)
-    kind = "int" if place is None else made.columns[place].kind
-    return place, kind if kind in ("time", "text", "json") else "int"
+def _field(record_codec: Codec, name: str) -> _Field:
+    position = record_codec.place.get(name)
+    kind = "int" if position is None else record_codec.columns[position].kind
+    return position, kind if kind in ("time", "text", "json") else "int"
 
 
 def _compile_split(
-    made: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
+    record_codec: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
 ) -> Any:
     """Makes the function that turns a row into the arguments of a script. It is compiled, as the codec is; the source
     holds only numbers and our own names."""
     writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
-    held = {place for place, _ in fields}
-    parts = [_key_source(made, key)]
-    for place, kind in fields:
-        parts.append('""' if place is None else f'("" if row[{place}] is None else {writers[kind]}(row[{place}]))')
-    parts.append(" + after_all + ".join([_key_source(made, places) for places in indexes]) or 'b""')
-    cells = [f"row[{place}]" for place in range(len(made.columns)) if place not in held]
+    held = {position for position, _ in fields}
+    parts = [_key_source(record_codec, key)]
+    for position, kind in fields:
+        parts.append(
+            '""' if position is None else f'("" if row[{position}] is None else {writers[kind]}(row[{position}]))'
+        )
+    parts.append(" + after_all + ".join([_key_source(record_codec, positions) for positions in indexes]) or 'b""')
+    cells = [f"row[{position}]" for position in range(len(record_codec.columns)) if position not in held]
     parts.append(f"pack(body({', '.join(cells)}))")
     return eval(f"lambda row: [{', '.join(parts)}]", {**_scope(), "body": body})
 
 
-def _compile_join(made: Codec, fields: list[_Field]) -> Any:
+def _compile_join(record_codec: Codec, fields: list[_Field]) -> Any:
     """Makes the function that turns fields and body into a row; missing cells take their default."""
     readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
-    cells = [_cell_source(place, name, made.missing[place]) for place, name in enumerate(made.names)]
-    for number, (place, kind) in enumerate(fields):
-        if place is not None:
-            cells[place] = f"({readers[kind]}(parts[{number}]) if parts[{number}] else None)"
-    return eval(f"lambda parts, body: ({', '.join(cells)},)", {**_scope(), "missing": made.missing})
+    cells = [
+        _cell_source(position, name, record_codec.missing[position]) for position, name in enumerate(record_codec.names)
+    ]
+    for number, (position, kind) in enumerate(fields):
+        if position is not None:
+            cells[position] = f"({readers[kind]}(parts[{number}]) if parts[{number}] else None)"
+    return eval(f"lambda parts, body: ({', '.join(cells)},)", {**_scope(), "missing": record_codec.missing})
 
 
-def _cell_source(place: int, name: str, missing: Any) -> str:
-    return f"body.{name}" if missing is None else f"(missing[{place}] if body.{name} is None else body.{name})"
+def _cell_source(position: int, name: str, missing: Any) -> str:
+    return f"body.{name}" if missing is None else f"(missing[{position}] if body.{name} is None else body.{name})"
 
 
-def _key_source(made: Codec, places: tuple[int, ...]) -> str:
-    kinds = ["text" if made.columns[place].kind == "text" else "number" for place in places]
-    return " + ".join(f"{kind}(row[{place}])" for kind, place in zip(kinds, places, strict=True))
+def _key_source(record_codec: Codec, positions: tuple[int, ...]) -> str:
+    kinds = ["text" if record_codec.columns[position].kind == "text" else "number" for position in positions]
+    return " + ".join(f"{kind}(row[{position}])" for kind, position in zip(kinds, positions, strict=True))
 
 
 def _scope() -> dict[str, Any]:
@@ -194,8 +200,8 @@ def _scope() -> dict[str, Any]:
     return {**_SCOPE, **more, "after_all": AFTER_ALL}
 
 
-def _flags(made: Codec) -> str:
-    return ("v" if made.versioned else "") + ("c" if "created_at" in made.place else "")
+def _flags(record_codec: Codec) -> str:
+    return ("v" if record_codec.versioned else "") + ("c" if "created_at" in record_codec.place else "")
 
 
 def _without_org(columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ NEEDS = 1
 
 async def prepare(client: Client) -> None:
     """Record our schema version on a new server; raise SchemaError on one whose rows this version cannot read."""
-    found = await client.command(SCHEMA_KEY, "GET", SCHEMA_KEY)
-    if found is None:
+    stored = await client.command(SCHEMA_KEY, "GET", SCHEMA_KEY)
+    if stored is None:
         await client.command(SCHEMA_KEY, "SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), "NX")
         return
-    parts = bytes(found).split()
+    parts = bytes(stored).split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         raise SchemaError("the key mm:schema of this Redis is not ours; use another server or database number")
     refuse_newer(int(parts[0]), int(parts[1]), SCHEMA)

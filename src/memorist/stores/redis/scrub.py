@@ -23,12 +23,17 @@ _LOGS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large
 
 async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
     """Rewrite the append-only file and the snapshot of every server, and wait for the end."""
-    servers, away = await servers_of(client)
+    servers, unreachable = await servers_of(client)
     await _caught_up(client, runtime, servers)
-    report = Scrubbed(left=away)
+    report = Scrubbed(left=unreachable)
     for command, status, what, wanted in (
-        ("BGREWRITEAOF", "aof_last_bgrewrite_status", "append-only file", [one for one in servers if one.appends]),
-        ("BGSAVE", "rdb_last_bgsave_status", "snapshot", [one for one in servers if one.saves]),
+        (
+            "BGREWRITEAOF",
+            "aof_last_bgrewrite_status",
+            "append-only file",
+            [server for server in servers if server.appends],
+        ),
+        ("BGSAVE", "rdb_last_bgsave_status", "snapshot", [server for server in servers if server.saves]),
     ):
         for server in wanted:
             await _start(client, runtime, server, command)
@@ -85,5 +90,5 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: str)
 
 async def _idle(client: Client, runtime: Runtime, server: Server) -> dict[str, Any]:
     """Wait until a server is not writing files, and return its INFO then."""
-    said = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
-    return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), said)
+    complaint = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
+    return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), complaint)

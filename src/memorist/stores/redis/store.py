@@ -72,7 +72,7 @@ class RedisStore:
         self._on_risk = on_risk
         self._bases: dict[str, bytes] = {}
         self._registered: dict[str, float] = {}
-        self._indexes_said: set[tuple[str, str]] = set()
+        self._announced_indexes: set[tuple[str, str]] = set()
         self._opened = False
         self._registers()
         self._left = 0.0
@@ -121,39 +121,39 @@ class RedisStore:
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
         """The live row under a key."""
-        kept, base = layout(kind), self._base(str(key[0]))
-        raw = await self._client.command(base, "GET", base + kept.spec[0] + b":" + kept.member(key))
-        return None if raw is None else kept.decode(raw, now)
+        table, base = layout(kind), self._base(str(key[0]))
+        raw = await self._client.command(base, "GET", base + table.spec[0] + b":" + table.member(key))
+        return None if raw is None else table.decode(raw, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
-        kept = layout(kind)
+        table = layout(kind)
         out: list[R | None] = [None] * len(keys)
         for org in dict.fromkeys(str(key[0]) for key in keys):
             base = self._base(org)
-            places = [number for number, key in enumerate(keys) if key[0] == org]
-            for start in range(0, len(places), PAGE_ROWS):
-                some = places[start : start + PAGE_ROWS]
-                names = [base + kept.spec[0] + b":" + kept.member(keys[number]) for number in some]
+            numbers = [number for number, key in enumerate(keys) if key[0] == org]
+            for start in range(0, len(numbers), PAGE_ROWS):
+                page = numbers[start : start + PAGE_ROWS]
+                names = [base + table.spec[0] + b":" + table.member(keys[number]) for number in page]
                 rows = await self._client.command(base, "MGET", *names)
-                for number, raw in zip(some, rows, strict=True):
-                    out[number] = None if raw is None else kept.decode(raw, now)
+                for number, raw in zip(page, rows, strict=True):
+                    out[number] = None if raw is None else table.decode(raw, now)
         return out
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds; one page, one round trip."""
-        kept = layout(scan.kind)
-        number = 0 if scan.index is None else kept.index_numbers[scan.index]
+        table = layout(scan.kind)
+        number = 0 if scan.index is None else table.index_numbers[scan.index]
         if scan.columns[0] == "org" and scan.prefix:
             low, high = bounds(scan.prefix[1:], scan.after, scan.before, scan.starts)
-            return await self._range(kept, str(scan.prefix[0]), number, low, high, scan, now)
+            return await self._range(table, str(scan.prefix[0]), number, low, high, scan, now)
         # A scan that does not name an org scans every org and merges the rows.
-        found: list[R] = []
+        records: list[R] = []
         whole = bounds(scan.prefix, None, None, None)
         low, high = whole if scan.columns[0] == "org" else bounds(scan.prefix, scan.after, scan.before, scan.starts)
         for org in await self.orgs():
-            found += await self._range(kept, org, number, low, high, replace(scan, limit=None), now)
-        return _merged(scan, found)
+            records += await self._range(table, org, number, low, high, replace(scan, limit=None), now)
+        return _merged(scan, records)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one script."""
@@ -206,9 +206,9 @@ class RedisStore:
             return await self._claim(org, queue, owner, now, lease, limit)
         orgs = await self._work.orgs()
         if len(orgs) == 1:
-            found = await self._claim(orgs[0], queue, owner, now, lease, limit)
-            if found:
-                return found
+            jobs = await self._claim(orgs[0], queue, owner, now, lease, limit)
+            if jobs:
+                return jobs
         look = _claim_arguments(queue, owner, now, lease, 0, limit)
         bases = [self._base(name) for name in orgs]
         due = [
@@ -218,7 +218,7 @@ class RedisStore:
         ]
         await self._leave(set(orgs) - {name for _, name in due})
         taken = [name for _, name in sorted(due)[:limit]]
-        jobs: list[Job] = []
+        jobs = []
         for name in dict.fromkeys(taken):
             jobs += await self._claim(name, queue, owner, now, lease, taken.count(name))
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
@@ -230,7 +230,7 @@ class RedisStore:
         self._left = time.monotonic()
         asked = [(self._base(org), ["EXISTS", self._base(org) + b"@jobs"]) for org in sorted(quiet)]
         there = await self._client.many(asked)
-        await self._work.done([org for org, found in zip(sorted(quiet), there, strict=True) if not found])
+        await self._work.done([org for org, has_jobs in zip(sorted(quiet), there, strict=True) if not has_jobs])
 
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
@@ -253,43 +253,45 @@ class RedisStore:
     # -- parts of the above
 
     async def _range(
-        self, kept: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
+        self, table: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
     ) -> list[R]:
         """The rows of an org between two members of a sorted set; `index` 0 is the one of the key."""
-        if index and kept.late:
-            await self._bring_in(org, kept)
+        if index and table.late:
+            await self._bring_in(org, table)
         out: list[R] = []
         base, limit, where, reverse = self._base(org), scan.limit, scan.where, scan.reverse
         while low < high and (limit is None or len(out) < limit):
             rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
             if where is not None:
                 rows = min(PAGE_ROWS, max(2 * rows, 100))
-            args = [*kept.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES]
-            last, *found = await self._client.script(SCAN, base, args, write=False)
-            records = [kept.decode(raw, None) for raw in found]
-            out += records if where is None else [one for one in records if matches(where, document_of(one))]
+            args = [*table.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES]
+            last, *raw_rows = await self._client.script(SCAN, base, args, write=False)
+            records = [table.decode(raw, None) for raw in raw_rows]
+            out += records if where is None else [record for record in records if matches(where, document_of(record))]
             if last is None:
                 break
             low, high = (low, last) if reverse else (last + b"\0", high)
         return out if limit is None else out[:limit]
 
-    async def _bring_in(self, org: str, kept: Layout) -> None:
+    async def _bring_in(self, org: str, table: Layout) -> None:
         """Add every row to the indexes that were added after the first release, before one of them is scanned.
 
         Rows written by an older version are missing there. They are queued in the sorted set `~table`: by the first
         process that uses the new index, and from then on by the older versions as they write.
         """
         base = self._base(org)
-        if (org, kept.name) not in self._indexes_said:
-            await self._client.script(USE_INDEXES, base, [*kept.spec, len(kept.indexes)], write=True)
-            self._indexes_said.add((org, kept.name))
-        waiting = base + b"~" + kept.name.encode()
+        if (org, table.name) not in self._announced_indexes:
+            await self._client.script(USE_INDEXES, base, [*table.spec, len(table.indexes)], write=True)
+            self._announced_indexes.add((org, table.name))
+        waiting = base + b"~" + table.name.encode()
         while members := await self._client.command(base, "ZRANGE", waiting, 0, PAGE_ROWS - 1):
-            rows = await self._client.command(base, "MGET", *[base + kept.spec[0] + b":" + one for one in members])
-            args: list[Any] = list(kept.spec)
+            rows = await self._client.command(
+                base, "MGET", *[base + table.spec[0] + b":" + member for member in members]
+            )
+            args: list[Any] = list(table.spec)
             for member, raw in zip(members, rows, strict=True):
                 digest = b"" if raw is None else sha1(raw, usedforsecurity=False).hexdigest()
-                args += [member, digest, b"" if raw is None else kept.index_members(kept.decode(raw, None))]
+                args += [member, digest, b"" if raw is None else table.index_members(table.decode(raw, None))]
             await self._client.script(BRING_IN, base, args, write=True)
 
     async def _commit(self, base: bytes, args: list[Any], *, again: bool) -> Any:
@@ -322,8 +324,8 @@ class RedisStore:
         held: set[str] = set()
         cursor = 0
         while True:
-            cursor, found = await self._holders_page(cursor, mark, tables, retire=retire)
-            held.update(found)
+            cursor, orgs = await self._holders_page(cursor, mark, tables, retire=retire)
+            held.update(orgs)
             if cursor == 0:
                 return sorted(held)
 
@@ -337,11 +339,11 @@ class RedisStore:
         bases = [self._base(name) for name in names]
         asked = [(base, ["EXISTS", *[base + mark + table for table in tables]]) for base in bases]
         there = await self._client.many(asked)
-        empty = [name for name, found in zip(names, there, strict=True) if not found]
+        empty = [name for name, has_rows in zip(names, there, strict=True) if not has_rows]
         if retire and empty:
             times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
             await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
-        return int(following), [name for name, found in zip(names, there, strict=True) if found]
+        return int(following), [name for name, has_rows in zip(names, there, strict=True) if has_rows]
 
     async def _register(self, org: str, *, removing: bool) -> None:
         then = self._registered.get(org)
@@ -362,9 +364,9 @@ class RedisStore:
     async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
         if limit < 1:
             return []
-        base, kept = self._base(org), layout(Job)
+        base, table = self._base(org), layout(Job)
         call = _claim_arguments(queue, owner, now, lease, limit, limit)
-        return [kept.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
+        return [table.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
 
     async def _verify(self, report: dict[str, Any]) -> None:
         rows: dict[str, int] = {}
@@ -408,16 +410,16 @@ def _ending_tables() -> dict[bytes, tuple[Any, ...]]:
     return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 
-def _merged(scan: Scan[R], found: Iterable[R]) -> list[R]:
+def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
     """Rows of several orgs in the one order of the scan, within its bounds."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
-    places = [codec(scan.kind).place[name] for name in scan.columns]
+    positions = [codec(scan.kind).place[name] for name in scan.columns]
 
     def rank(record: R) -> bytes:
         row = codec(scan.kind).encode(record)
-        return encode_key([row[place] for place in places])
+        return encode_key([row[position] for position in positions])
 
-    ranked = [(rank(record), record) for record in found]
+    ranked = [(rank(record), record) for record in records]
     inside = [item for item in ranked if low <= item[0] < high]
     inside.sort(key=lambda item: item[0], reverse=scan.reverse)
     return [record for _, record in inside][: scan.limit]

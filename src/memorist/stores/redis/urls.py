@@ -43,8 +43,8 @@ def parse_url(url: str) -> Servers:
     plain, _, kind = scheme.partition("+")
     if kind not in ("cluster", "sentinel"):
         return Servers(f"{'unix' if kind == 'unix' else scheme}://{rest}", replicas=replicas, wait_ms=wait_ms)
-    account, at, place = rest.rpartition("@")
-    hosts, _, tail = place.partition("/")
+    account, at, location = rest.rpartition("@")
+    hosts, _, tail = location.partition("/")
     seeds = tuple(_address(host, 26379 if kind == "sentinel" else 6379) for host in hosts.split(","))
     if kind == "cluster":
         first = f"{plain}://{account}{at}{hosts.split(',')[0]}" + (f"/{tail}" if tail else "")
@@ -68,18 +68,18 @@ def _ours(rest: str) -> tuple[str, int, int]:
     if not mark:
         return rest, 0, WAIT_MS
     pairs = parse_qsl(query, keep_blank_values=True)
-    given = dict(pairs)
-    kept = urlencode([pair for pair in pairs if not pair[0].startswith("memorist_")], quote_via=quote)
-    unknown = [name for name in given if name.startswith("memorist_") and name not in _OPTIONS]
+    options = dict(pairs)
+    remaining = urlencode([pair for pair in pairs if not pair[0].startswith("memorist_")], quote_via=quote)
+    unknown = [name for name in options if name.startswith("memorist_") and name not in _OPTIONS]
     if unknown:
         raise UsageError(f"unknown option {unknown[0]} in the URL; there are {', '.join(_OPTIONS)}")
     try:
-        replicas, wait = int(given.get(_OPTIONS[0], 0)), float(given.get(_OPTIONS[1], WAIT_MS / 1000))
+        replicas, wait = int(options.get(_OPTIONS[0], 0)), float(options.get(_OPTIONS[1], WAIT_MS / 1000))
     except ValueError:
         raise UsageError(f"{_OPTIONS[0]} is a whole number, {_OPTIONS[1]} are seconds") from None
     if replicas < 0 or not 0.001 <= wait <= 60:
         raise UsageError(f"{_OPTIONS[0]} is 0 or more, {_OPTIONS[1]} from 0.001 to 60 seconds")
-    return body + (f"?{kept}" if kept else ""), replicas, round(wait * 1000)
+    return body + (f"?{remaining}" if remaining else ""), replicas, round(wait * 1000)
 
 
 _OPTIONS = ("memorist_replicas", "memorist_replicas_timeout")

@@ -56,24 +56,24 @@ class WorkRegister:
 
     async def orgs(self) -> list[str]:
         """The orgs that may have jobs."""
-        found = await self._client.command(WORK_KEY, "ZRANGE", WORK_KEY, 0, -1)
+        orgs = await self._client.command(WORK_KEY, "ZRANGE", WORK_KEY, 0, -1)
         stale = self._swept is not None and time.monotonic() - self._swept > SWEEP_SECONDS
-        if stale or self._cursor or _SWEPT not in found:
-            found = [*found, *(org.encode() for org in await self._sweep())]
+        if stale or self._cursor or _SWEPT not in orgs:
+            orgs = [*orgs, *(org.encode() for org in await self._sweep())]
         self._swept = self._swept or time.monotonic()
-        return sorted({bytes(org).decode() for org in found} - {_SWEPT.decode()})
+        return sorted({bytes(org).decode() for org in orgs} - {_SWEPT.decode()})
 
     async def _sweep(self) -> list[str]:
         """Look at the next page of all orgs, and enter those that have jobs."""
-        self._cursor, found = await self._holders(self._cursor)
+        self._cursor, orgs = await self._holders(self._cursor)
         now = b"%.3f" % time.time()
-        entered = [part for org in found for part in (now, org)]
+        entered = [part for org in orgs for part in (now, org)]
         if not self._cursor:
             entered += [b"+inf", _SWEPT]
             self._swept = time.monotonic()
         if entered:
             await self._client.command(WORK_KEY, "ZADD", WORK_KEY, *entered)
-        return found
+        return orgs
 
     async def done(self, orgs: Sequence[str]) -> None:
         """Remove orgs that were found without any job."""

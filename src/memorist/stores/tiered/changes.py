@@ -44,18 +44,18 @@ class CopyPlan:
         self.wipe = False
         """Whether the batch deletes a range of hot rows, so that all copies of the org must go."""
 
-    def places(self) -> list[Key]:
+    def copy_keys(self) -> list[Key]:
         """The keys of every copy that the batch touches."""
         return [*self.rows, *self.windows]
 
     def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
         """The changes that bring the copies up to date once the batch is committed."""
         out: list[Change] = []
-        for place, touches in self.rows.items():
+        for copy_key, touches in self.rows.items():
             state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
-            out.append(hot.freed(place, now) if state is None else Put(hot.entry(place, {"b": state}, now, ends)))
-        for place, appends in self.windows.items():
-            out += _grown(place, appends, results, hot, now)
+            out.append(hot.freed(copy_key, now) if state is None else Put(hot.entry(copy_key, {"b": state}, now, ends)))
+        for copy_key, appends in self.windows.items():
+            out += _grown(copy_key, appends, results, hot, now)
         return out
 
 
@@ -79,11 +79,11 @@ def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, CopyPlan]:
     for number, change in enumerate(changes):
         if isinstance(change, Append):
             plan = plans.setdefault(change.org, CopyPlan())
-            plan.rows.setdefault(hot.place(change.org, "threads", (change.thread,)), []).append((number, change))
-            place = (change.org, hot.partition("messages", [change.thread]), NEWEST)
-            known = plan.windows.setdefault(place, [])
-            if known is not None:
-                known.append((number, change))
+            plan.rows.setdefault(hot.copy_key(change.org, "threads", (change.thread,)), []).append((number, change))
+            copy_key = (change.org, hot.partition("messages", [change.thread]), NEWEST)
+            appends = plan.windows.setdefault(copy_key, [])
+            if appends is not None:
+                appends.append((number, change))
             continue
         kind = _kind(change)
         if isinstance(change, Expect) or (kind not in ROW_KINDS and kind is not Message):
@@ -96,7 +96,7 @@ def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, CopyPlan]:
         elif kind is None or isinstance(change, DeleteRange):
             plan.wipe = True
         else:
-            plan.rows.setdefault(hot.place(org, kind.table.name, key[1:]), []).append((number, change))
+            plan.rows.setdefault(hot.copy_key(org, kind.table.name, key[1:]), []).append((number, change))
     return plans
 
 
@@ -116,18 +116,18 @@ def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
     if isinstance(change, Load):
         return state_of(change.record), ends_of(change.record)
     if isinstance(change, Put) and isinstance(result, Stored):
-        given = {"version": result.version}
-        row = msgspec.structs.replace(change.record, **given, created_at=result.created_at)
+        cells = {"version": result.version, "created_at": result.created_at}
+        row = msgspec.structs.replace(change.record, **cells)
         return state_of(row), ends_of(row)
     return None, None
 
 
 def _grown(
-    place: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
+    copy_key: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
 ) -> list[Change]:
     """Changes to the copied messages of a thread after appends; after any other change of its messages, all are
     deleted."""
-    emptied: list[Change] = [DeleteRange(StateEntry, place[:2], before=(NEWEST,)), hot.freed(place, now)]
+    emptied: list[Change] = [DeleteRange(StateEntry, copy_key[:2], before=(NEWEST,)), hot.freed(copy_key, now)]
     if appends is None:
         return emptied
     out: list[Change] = []
@@ -141,13 +141,13 @@ def _grown(
             state = state_of(stored)
             if state is None:
                 return emptied
-            out.append(Put(hot.entry((*place[:2], number_key(seq)), {"b": state}, now, ends_of(stored))))
+            out.append(Put(hot.entry((*copy_key[:2], number_key(seq)), {"b": state}, now, ends_of(stored))))
         top = done.first + done.count - 1
     if not out:
-        return [hot.freed(place, now)]
+        return [hot.freed(copy_key, now)]
     if top > WINDOW:
-        out.append(DeleteRange(StateEntry, place[:2], before=(number_key(top - WINDOW + 1),)))
-    return [*out, Put(hot.entry(place, {"b": {"top": top}}, now))]
+        out.append(DeleteRange(StateEntry, copy_key[:2], before=(number_key(top - WINDOW + 1),)))
+    return [*out, Put(hot.entry(copy_key, {"b": {"top": top}}, now))]
 
 
 def served(kind: type[Record], copy: Copy, now: int) -> Any:

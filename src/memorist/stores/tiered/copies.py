@@ -99,7 +99,7 @@ class HotSide:
         self._failures = 0
         return done
 
-    def place(self, org: str, table: str, key: Sequence[str | int]) -> Key:
+    def copy_key(self, org: str, table: str, key: Sequence[str | int]) -> Key:
         """The key of a row's copy; rows of one partition share a namespace."""
         *partition, last = key
         return (org, self.partition(table, partition), str(last))
@@ -110,30 +110,30 @@ class HotSide:
             [self._prefix, table, *[str(column).replace("%", "%25").replace(":", "%3A") for column in columns]]
         )
 
-    def entry(self, place: Key, state: dict[str, Any], now: int, ends: int | None = None) -> StateEntry:
+    def entry(self, copy_key: Key, state: dict[str, Any], now: int, ends: int | None = None) -> StateEntry:
         """A copy as the hot store keeps it; it expires with its row, and after `max_age` in any case."""
         at, limit = to_datetime(now), now + self._max_age
         return StateEntry(
-            org=str(place[0]),
-            ns=str(place[1]),
-            key=str(place[2]),
+            org=str(copy_key[0]),
+            ns=str(copy_key[1]),
+            key=str(copy_key[2]),
             value=state,
             created_at=at,
             updated_at=at,
             expires_at=to_datetime(limit if ends is None else min(limit, ends)),
         )
 
-    def freed(self, place: Key, now: int) -> Put:
+    def freed(self, copy_key: Key, now: int) -> Put:
         """The change that empties a copy, so that a reader may fill it."""
-        return Put(self.entry(place, {}, now))
+        return Put(self.entry(copy_key, {}, now))
 
-    def marked(self, place: Key, now: int) -> Put:
+    def marked(self, copy_key: Key, now: int) -> Put:
         """The change that marks a copy as being written: it is not served, and for a while not filled."""
-        return Put(self.entry(place, {"w": now + WRITING_MICROS}, now))
+        return Put(self.entry(copy_key, {"w": now + WRITING_MICROS}, now))
 
-    async def read(self, org: str, places: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
+    async def read(self, org: str, copy_keys: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
         """The generation of an org, and the copies under several keys."""
-        read = lambda: self.store.get_many(StateEntry, places, now=now)  # noqa: E731  # a thunk for `_trusted`
+        read = lambda: self.store.get_many(StateEntry, copy_keys, now=now)  # noqa: E731  # a thunk for `_trusted`
         generation, entries = await self.guarded(lambda: self._trusted(org, read))
         return generation, [Copy(entry, now) for entry in entries]
 
@@ -149,7 +149,7 @@ class HotSide:
         if generation is None:
             return False
         expects = [Expect(StateEntry, self._generation_key(org), generation)]
-        expects += [Expect(StateEntry, place, version) for place, version in versions.items()]
+        expects += [Expect(StateEntry, copy_key, version) for copy_key, version in versions.items()]
         try:
             await self.guarded(lambda: self.store.apply([*expects, *changes], now=now))
         except Conflict as conflict:
@@ -234,8 +234,8 @@ class HotSide:
         count = getattr(self.store, "connections_made", 0)
         if count == self._connections:
             return
-        known = getattr(self.store, "incarnation", None)
-        incarnation = "" if known is None else await known()
+        ask = getattr(self.store, "incarnation", None)
+        incarnation = "" if ask is None else await ask()
         if incarnation != self._incarnation:
             self._generations.clear()
         self._incarnation = incarnation
@@ -247,11 +247,11 @@ class HotSide:
         """The result of a read with its generation; HotDown if the server or the generation changed during it."""
         await self._prepare(org)
         generation = self._generations.get(org)
-        found = await read()
+        result = await read()
         await self._same_server()
         if generation is None or self._generations.get(org) != generation:
             raise HotDown
-        return generation, found
+        return generation, result
 
     async def _prepare(self, org: str) -> None:
         """Read the generation of an org, or start one by compare-and-set if there is none or it is a dead server's."""
@@ -259,12 +259,12 @@ class HotSide:
             if org in self._generations:
                 return
             key = self._generation_key(org)
-            found = await self.store.get(StateEntry, key, now=0)
-            if found is not None and found.value == self._incarnation:
-                self._generations[org] = found.version
+            row = await self.store.get(StateEntry, key, now=0)
+            if row is not None and row.value == self._incarnation:
+                self._generations[org] = row.version
                 return
             try:
-                await self._rotate(org, Expect(StateEntry, key, 0 if found is None else found.version))
+                await self._rotate(org, Expect(StateEntry, key, 0 if row is None else row.version))
             except Conflict:
                 continue
         if org not in self._generations:

@@ -72,8 +72,8 @@ class TieredStore:
         mark = await self.durable.get(Mark, _TIER_KEY, now=0)
         if mark is None:
             org, name, item = _TIER_KEY
-            made = Mark(org=org, name=name, item=item, detail=new_id(), updated_at=to_datetime(0))
-            await self.durable.apply([Put(made, absent=True)], now=0)
+            fresh = Mark(org=org, name=name, item=item, detail=new_id(), updated_at=to_datetime(0))
+            await self.durable.apply([Put(fresh, absent=True)], now=0)
             mark = await self.durable.get(Mark, _TIER_KEY, now=0)
         if mark is None:
             raise StoreError("the durable store did not keep the mark of its hot copies")
@@ -96,20 +96,20 @@ class TieredStore:
         if kind not in ROW_KINDS or len(orgs) != 1:
             return await self.durable.get_many(kind, keys, now=now)
         org = str(orgs.pop())
-        places = [self._hot.place(org, kind.table.name, key[1:]) for key in keys]
+        copy_keys = [self._hot.copy_key(org, kind.table.name, key[1:]) for key in keys]
         try:
-            generation, copies = await self._hot.read(org, places, now)
+            generation, copies = await self._hot.read(org, copy_keys, now)
         except HotDown:
             return await self.durable.get_many(kind, keys, now=now)
-        found: list[Any] = [served(kind, copy, now) for copy in copies]
-        missing = [number for number, one in enumerate(found) if one is MISS]
+        results: list[Any] = [served(kind, copy, now) for copy in copies]
+        missing = [number for number, result in enumerate(results) if result is MISS]
         if missing:
             rows = await self.durable.get_many(kind, [keys[number] for number in missing], now=now)
             for number, row in zip(missing, rows, strict=True):
-                found[number] = row
-            fills = [(places[number], copies[number], found[number]) for number in dict.fromkeys(missing)]
+                results[number] = row
+            fills = [(copy_keys[number], copies[number], results[number]) for number in dict.fromkeys(missing)]
             await self._fill(org, generation, fills, now)
-        return found
+        return results
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows within the bounds; the newest messages of a thread come from the hot store."""
@@ -191,11 +191,11 @@ class TieredStore:
     async def _fill(self, org: str, generation: int, fills: Iterable[tuple[Key, Copy, Any]], now: int) -> None:
         versions: dict[Key, int] = {}
         puts: list[Change] = []
-        for place, copy, row in fills:
+        for copy_key, copy, row in fills:
             state = {"a": now} if row is None else state_of(row)
             if copy.fillable and state is not None:
-                versions[place] = copy.version
-                puts.append(Put(self._hot.entry(place, {"b": state}, now, ends_of(row))))
+                versions[copy_key] = copy.version
+                puts.append(Put(self._hot.entry(copy_key, {"b": state}, now, ends_of(row))))
         if puts:
             try:
                 await self._hot.fill(org, generation, versions, puts, now)
@@ -210,9 +210,9 @@ class TieredStore:
             generation, copies = await self._hot.scan(org, partition, limit + 2, now)
         except HotDown:
             return await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=limit), now=now)
-        found = window(copies, limit, now)
-        if found is not None:
-            return found
+        messages = window(copies, limit, now)
+        if messages is not None:
+            return messages
         head = Copy(copies[0] if copies and copies[0].key == NEWEST else None, now)
         rows = await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=WINDOW), now=now)
         if head.fillable:
@@ -222,7 +222,7 @@ class TieredStore:
     async def _fill_window(
         self, org: str, generation: int, partition: str, head: Copy, rows: list[Message], now: int
     ) -> None:
-        place, filled = (org, partition, NEWEST), (org, partition, FILLED)
+        copy_key, filled = (org, partition, NEWEST), (org, partition, FILLED)
         top = rows[0].seq if rows else 0
         ends = min((end for row in rows if (end := ends_of(row)) is not None), default=None)
         states = [(row.seq, state_of(row)) for row in rows]
@@ -234,9 +234,9 @@ class TieredStore:
             Put(self._hot.entry((org, partition, number_key(seq)), {"b": state}, now, ends)) for seq, state in states
         ]
         changes.append(Put(self._hot.entry(filled, {"b": about}, now, ends)))
-        changes.append(Put(self._hot.entry(place, {"b": {"top": top}}, now)))
+        changes.append(Put(self._hot.entry(copy_key, {"b": {"top": top}}, now)))
         try:
-            await self._hot.fill(org, generation, {place: head.version}, changes, now)
+            await self._hot.fill(org, generation, {copy_key: head.version}, changes, now)
         except HotDown:
             return
 
@@ -246,20 +246,24 @@ class TieredStore:
         """Mark the copies that a batch will change; None if the hot store could not be written."""
         if plan.wipe:
             await self._hot.wipe(org)
-        places = plan.places()
-        if not places:
+        copy_keys = plan.copy_keys()
+        if not copy_keys:
             return Marks(None, {})
         try:
-            generation, done = await self._hot.mark(org, [self._hot.marked(place, now) for place in places], now)
+            generation, done = await self._hot.mark(
+                org, [self._hot.marked(copy_key, now) for copy_key in copy_keys], now
+            )
         except HotDown:
             return None
-        return Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
+        return Marks(generation, {copy_key: stored.version for copy_key, stored in zip(copy_keys, done, strict=True)})
 
     async def _free(self, org: str, plan: CopyPlan, now: int) -> None:
         changes: list[Change] = [
-            DeleteRange(StateEntry, place[:2], before=(NEWEST,)) for place, new in plan.windows.items() if new is None
+            DeleteRange(StateEntry, copy_key[:2], before=(NEWEST,))
+            for copy_key, new in plan.windows.items()
+            if new is None
         ]
-        changes += [self._hot.freed(place, now) for place in plan.places()]
+        changes += [self._hot.freed(copy_key, now) for copy_key in plan.copy_keys()]
         if plan.wipe:
             await self._hot.wipe(org)
         if changes:
@@ -274,7 +278,7 @@ class TieredStore:
             # Without marks a reader may have filled a copy with the value that this batch has just replaced.
             await self._hot.wipe(org)
             return
-        replayed = any(isinstance(one, Appended) and one.replayed for one in results)
+        replayed = any(isinstance(result, Appended) and result.replayed for result in results)
         puts = [] if replayed or plan.wipe else plan.settled(results, self._hot, now)
         if not puts:
             await self._free(org, plan, now)
