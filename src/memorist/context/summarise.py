@@ -154,27 +154,27 @@ def _weigh_by_rarity(candidates: list[Sentence]) -> None:
 
 
 def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
-    """Drop answered questions: those that share a word with a later statement of another speaker."""
-    answered: set[int] = set()
+    """Drop questions that share a word with a later statement of another speaker; call only those open that nobody has
+    replied to.
+
+    A reply need not share a word with its question. What the assistant asks is never called open, because the reply may
+    follow the summarised messages.
+    """
     later: dict[str, set[str]] = {}
-    everyone: set[str] = set()
+    out: list[Sentence] = []
     for sentence in reversed(candidates):
-        found = set(sentence.terms)
-        if sentence.question:
-            others: set[str] = set()
-            for speaker in sorted(everyone):
-                if speaker != sentence.speaker:
-                    others |= later[speaker]
-            if found & others:
-                answered.add(sentence.order)
-        else:
-            everyone.add(sentence.speaker)
-            later.setdefault(sentence.speaker, set()).update(found)
-    kept = [sentence for sentence in candidates if sentence.order not in answered]
-    for sentence in kept:
-        if sentence.question and not sentence.carried:
-            sentence.score += 1.0
-    return kept
+        if not sentence.question:
+            later.setdefault(sentence.speaker, set()).update(sentence.terms)
+            out.append(sentence)
+            continue
+        replies = [terms for speaker, terms in later.items() if speaker != sentence.speaker]
+        if any(not terms.isdisjoint(sentence.terms) for terms in replies):
+            continue
+        sentence.question = not replies and sentence.speaker != "Assistant"
+        sentence.score += 0.0 if sentence.carried else 1.0
+        out.append(sentence)
+    out.reverse()
+    return out
 
 
 def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:

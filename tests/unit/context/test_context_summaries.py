@@ -136,6 +136,20 @@ def test_markup_is_counted_as_it_will_be_sent() -> None:
     assert context.manifest.notes == ()
 
 
+def test_a_question_that_got_a_reply_in_other_words_is_not_called_open() -> None:
+    thread = [
+        Message(role="user", content="Which airport does Mirela fly from on Friday?"),
+        Message(role="assistant", content="Gatwick, at nine."),
+        Message(role="assistant", content="Which size does Tomasz wear?"),
+    ]
+    text = extract(thread, None, 200, COUNTER)
+    assert "Open question" not in text
+    later = [Message(role="user", content="Who pays the Lagos invoice?")]
+    again = extract(later, text, 200, COUNTER)
+    assert "- Open question: User: Who pays the Lagos invoice?" in again
+    assert "Open question" not in extract([Message(role="assistant", content="Finance.")], again, 200, COUNTER)
+
+
 def test_the_extractive_summary_is_deterministic() -> None:
     assert summary_of(*FACTS, *TALK) == summary_of(*FACTS, *TALK)
 
