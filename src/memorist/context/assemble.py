@@ -26,7 +26,6 @@ from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
 from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
 from .measure import text_message
 from .plan import Digest, Left, Plan, fit, newest_that_fit, total_tokens
-from .policies import Fifo, SlidingWindow, model_of
 from .profile import ProfileLine, fit_profile
 from .reading import INPUT, NO_LIMIT, Reading
 from .summaries import awaitable_model, summarize, summary_message
@@ -90,11 +89,13 @@ class Assembly(Reading):
         What memory is given first is chosen beside the history that would fit then; once memory needs less, more
         history fits, and says a part of what was recalled. So the two are fitted to each other again.
         """
+        if not self._items:
+            return *self._plan(self._capped(self._room(spent)), pinned), None, []
         room = self._room(spent) - pinned
         ceiling = self._memory_ceiling(room)
-        window = self._window(room - ceiling, pinned) if self._items else ()
+        window = self._window(room - ceiling, pinned)
         memory, fates = self._fit_memory(ceiling, self._said(window, self._summary, lines))
-        rounds = ROUNDS if isinstance(self.policy, SlidingWindow | Fifo) else 1
+        rounds = ROUNDS if self._needs.slides else 1
         while True:
             rounds -= 1
             plan, summary = self._plan(self._capped(self._room(spent + _tokens(memory))), pinned)
@@ -116,7 +117,7 @@ class Assembly(Reading):
         plan, summary = self._plan(self._capped(self._room(spent + (reserved if self._recalls else 0))), pinned)
         plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
         left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
-        memory, fates = self._fit_memory(left, self._said(plan.keep, summary, lines))
+        memory, fates = self._fit_memory(left, self._said(plan.keep, summary, lines)) if self._items else (None, [])
         return plan, summary, memory, fates
 
     def _said(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
@@ -148,7 +149,7 @@ class Assembly(Reading):
 
     async def finish_async(self) -> Context:
         """`finish`, awaiting the policy's language model if it has one."""
-        model = awaitable_model(model_of(self.policy))
+        model = awaitable_model(self._needs.model)
         if self._summarize is not None or model is None:
             return self.finish()
         asked: list[tuple[Sequence[Message], str | None, int]] = []
@@ -214,7 +215,7 @@ class Assembly(Reading):
     def _window(self, room: int, pinned: int) -> Sequence[Unit]:
         """The history that will be sent: exactly for a sliding window, as the newest that fit for other policies."""
         room = self._capped(room + pinned)
-        if isinstance(self.policy, SlidingWindow):
+        if self._needs.slides:
             return self._plan(room, pinned)[0].keep
         return newest_that_fit(self.units, room - total_tokens(self._head), "")[0]
 

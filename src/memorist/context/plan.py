@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -91,9 +91,26 @@ class Reach(msgspec.Struct, frozen=True):
     """The tokens a tool exchange will take after the policy shortens it; None where it shortens nothing."""
 
 
+class Needs(msgspec.Struct, frozen=True):
+    """What a policy needs from whoever assembles a request with it. A policy declares it with a method `needs`."""
+
+    found: int = 0
+    """How many older units to search for the input."""
+    slides: bool = False
+    """Whether it keeps a run of the newest units, so that more room extends the run by older ones."""
+    model: Any = None
+    """The language model that writes its summaries."""
+
+
+def needs_of(policy: Any) -> Needs:
+    """What a policy declares; nothing for one that declares nothing."""
+    needs: Needs = policy.needs() if hasattr(policy, "needs") else Needs()
+    return needs
+
+
 @runtime_checkable
 class Policy(Protocol):
-    """An eviction policy: decides which units are sent."""
+    """An eviction policy: decides which units are sent. It may also declare what it `needs`."""
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """How much history to read before calling `plan`."""

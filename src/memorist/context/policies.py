@@ -16,7 +16,7 @@ import msgspec
 from ..errors import UsageError
 from ..messages.message import Message
 from .measure import count_message, stored_tokens
-from .plan import Aid, Left, Plan, Policy, Reach, fit, newest_that_fit, stepped
+from .plan import Aid, Left, Needs, Plan, Policy, Reach, fit, needs_of, newest_that_fit, stepped
 from .similar import default_scores, most_similar
 from .units import Unit
 
@@ -44,6 +44,10 @@ class Fifo(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         check_count("max_messages", self.max_messages)
 
+    def needs(self) -> Needs:
+        """Nothing but the newest units."""
+        return Needs(slides=True)
+
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """The newest `max_messages` units."""
         return Reach(units=self.max_messages)
@@ -66,6 +70,10 @@ class SlidingWindow(msgspec.Struct, frozen=True):
 
     def _limit(self, room_tokens: int, aid: Aid) -> int:
         return room_tokens if self.max_tokens is None else min(room_tokens, self.max_tokens - aid.taken_tokens)
+
+    def needs(self) -> Needs:
+        """Nothing but the newest units."""
+        return Needs(slides=True)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """As many tokens as fit."""
@@ -101,6 +109,10 @@ class Summarize(msgspec.Struct, frozen=True):
             raise UsageError("threshold must be above 0 and at most 1")
         if self.fraction is not None and (not isinstance(self.fraction, int | float) or not 0 < self.fraction < 1):
             raise UsageError("fraction must be between 0 and 1")
+
+    def needs(self) -> Needs:
+        """Its model, if it has one."""
+        return Needs(model=self.model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """All history that is not summarised yet."""
@@ -155,6 +167,10 @@ class VectorSwap(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         check_count("keep", self.keep)
         check_count("k", self.k)
+
+    def needs(self) -> Needs:
+        """The units that a search finds for the input."""
+        return Needs(found=self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """All history, or the newest `keep` units where the caller has searched the older ones already."""
@@ -264,6 +280,12 @@ class Chain:
             raise UsageError("a chain needs at least one policy")
         object.__setattr__(self, "policies", tuple(map(checked_policy, policies)))
 
+    def needs(self) -> Needs:
+        """What its members need."""
+        members = [needs_of(policy) for policy in self.policies]
+        model = next((needs.model for needs in members if needs.model is not None), None)
+        return Needs(max(needs.found for needs in members), False, model)
+
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """All history where one member needs it, else as much as the first policy needs."""
         reaches = [policy.reach(room_tokens, aid) for policy in self.policies]
@@ -334,11 +356,39 @@ def _elided_block(block: Any, marker: str) -> Any:
     return {**block, "content": marker} if is_result else block
 
 
-def model_of(policy: Any) -> Any:
-    """The language model a policy would ask, or None."""
-    if isinstance(policy, Chain):
-        return next((found for found in map(model_of, policy.policies) if found is not None), None)
-    return policy.model if isinstance(policy, Summarize) else None
+class NamedPolicy(msgspec.Struct, frozen=True):
+    """How a policy is named outside Python."""
+
+    policy: type[Any]
+    short: str
+    """Its name in the inspector and on the command line."""
+    number: str | None = None
+    """The field that a number after the short name sets."""
+
+
+POLICIES = {
+    "fifo": NamedPolicy(Fifo, "fifo", "max_messages"),
+    "sliding_window": NamedPolicy(SlidingWindow, "window", "max_tokens"),
+    "summarize": NamedPolicy(Summarize, "summarize", "keep"),
+    "vector_swap": NamedPolicy(VectorSwap, "swap", "k"),
+    "importance": NamedPolicy(Importance, "importance"),
+    "elide_tool_results": NamedPolicy(ElideToolResults, "elide", "max_tokens"),
+}
+"""All policies by their name in JSON."""
+
+
+def read_policy(text: str) -> Policy:
+    """A policy from its short name: `elide:500+summarize` is a chain of two."""
+    short_names = {named.short: named for named in POLICIES.values()}
+    policies: list[Policy] = []
+    for part in text.split("+"):
+        name, _, number = part.strip().partition(":")
+        named = short_names.get(name)
+        if named is None or (number and (named.number is None or not number.isdecimal())):
+            expected = f"a policy is one of {', '.join(short_names)}, with a number like elide:500"
+            raise UsageError(f"{expected}; got {part[:40]!r}")
+        policies.append(named.policy(**({named.number: int(number)} if named.number and number else {})))
+    return policies[0] if len(policies) == 1 else Chain(*policies)
 
 
 def _position(unit: Unit) -> int:

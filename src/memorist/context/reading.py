@@ -13,7 +13,7 @@ from .budget import TokenBudget, as_budget
 from .fence import render_scratchpad
 from .items import Shorten, as_items
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
-from .plan import Aid, Policy, Reach, Searcher, Summarizer, total_tokens
+from .plan import Aid, Policy, Reach, Searcher, Summarizer, needs_of, total_tokens
 from .policies import SlidingWindow, checked_policy
 from .profile import ProfileLine
 from .summaries import summary_message
@@ -64,6 +64,7 @@ class Reading:
             raise UsageError(f"layout must be one of {', '.join(LAYOUTS)}")
         self.budget = as_budget(budget)
         self.policy: Policy = SlidingWindow() if policy is None else checked_policy(policy)
+        self._needs = needs_of(self.policy)
         self.counter: Counter = open_counter(counter)
         self.layout = layout
         self._system = instruction_messages(system)
@@ -96,6 +97,18 @@ class Reading:
         self._found = None if found is None else tuple(unit for one in found for unit in group(one, self.counter)[0])
         self._fixed = self._fixed_tokens()
         self._take_input(input)
+
+    def add_recalled(
+        self, memory: Any, *, head: Iterable[Message] = (), found: Iterable[Sequence[Message]] | None = None
+    ) -> None:
+        """Add what was recalled once the history is read: memory items, older pinned messages, and units that the
+        policy asked to be searched."""
+        self._items = as_items(memory)
+        self._recalls = memory is not None
+        self._head, repairs = group(head, self.counter)
+        self._grouper.repairs.extend(repairs)
+        if found is not None:
+            self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])
 
     def _note(self, notes: Any) -> Message | None:
         return text_message("user", render_scratchpad(notes), self.counter) if notes else None

@@ -41,15 +41,15 @@ def merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for message in messages:
         last = out[-1] if out else None
-        if last is None or not _may_merge(last, message):
+        if last is not None and last["role"] == message["role"] and _may_merge(last, message):
+            out[-1] = {**message, "content": _joined(last.get("content"), message.get("content"))}
+        else:
             out.append(message)
-            continue
-        out[-1] = {**message, "content": _joined(last.get("content"), message.get("content"))}
     return out
 
 
 def _may_merge(last: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
-    if last["role"] != message["role"] or message["role"] not in _MERGED_ROLES:
+    if message["role"] not in _MERGED_ROLES:
         return False
     own = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
     return own == {name: value for name, value in last.items() if name != "content"}

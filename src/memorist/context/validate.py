@@ -62,6 +62,8 @@ def openai_problems(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     open_ids: set[str] = set()
     for place, message in enumerate(messages):
         role = message.get("role")
+        if not open_ids and len(message) == 2 and (role == "user" or role == "assistant") and message.get("content"):
+            continue  # plain text, which is most of a conversation
         if role == "tool":
             found = message.get("tool_call_id")
             if found not in open_ids:

@@ -89,12 +89,8 @@ def _item_out(item: Any) -> dict[str, Any]:
     return {"key": key, "data": data_out(data)}
 
 
-_POLICIES: dict[str, Any] = {
-    "fifo": policies.Fifo, "sliding_window": policies.SlidingWindow, "summarize": policies.Summarize,
-    "vector_swap": policies.VectorSwap, "importance": policies.Importance,
-    "elide_tool_results": policies.ElideToolResults,
-}  # fmt: skip
-_NAMES: dict[Any, str] = {kind: name for name, kind in _POLICIES.items()}
+_POLICIES: dict[str, Any] = {name: named.policy for name, named in policies.POLICIES.items()}
+_NAMES: dict[Any, str] = {policy: name for name, policy in _POLICIES.items()}
 _NOT_SENT = {"model", "score"}
 """Fields that hold functions or models, which cannot be sent."""
 

@@ -73,7 +73,7 @@ class Assembling:
         """
         from ...context.assemble import Assembly
         from ...context.budget import TokenBudget
-        from ...context.policies import VectorSwap
+        from ...context.plan import needs_of
         from ...context.reading import as_tools
 
         core = self._core
@@ -92,20 +92,14 @@ class Assembling:
         past = await self._past(thread)
         if past is not None:
             parts |= {"summary": past.text, "folded": past.last}
-        if isinstance(policy, VectorSwap):
-            parts["found"] = []
-        assembly = Assembly(**parts)
+        wanted = needs_of(policy).found
+        assembly = Assembly(**parts, found=() if wanted else None)
         pages = await self._read(assembly, thread, past.last if past else 0)
         oldest = assembly.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
         memory = await self._recalled(input, recall, budget)
-        if isinstance(policy, VectorSwap):
-            parts["found"] = await self._swapped(input, thread, oldest, policy.k)
-        if head or memory is not None or parts.get("found"):
-            # Assemble again with what was found; the pages are at hand, so nothing is read twice.
-            ended = assembly.ended
-            assembly = Assembly(**parts, head=head, memory=memory)
-            assembly.feed(pages, more=not ended)
+        found = await self._swapped(input, thread, oldest, wanted) if wanted else None
+        assembly.add_recalled(memory, head=head, found=found)
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         return await self._finished(assembly)
@@ -228,7 +222,7 @@ class Assembling:
         )  # fmt: skip
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
-        """Older units of the thread that recall finds for the input, for VectorSwap."""
+        """Older units of the thread that recall finds for the input."""
         hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
         seqs = [int(id.rpartition("#")[2]) for id in mine]

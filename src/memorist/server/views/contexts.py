@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ...context.budget import TokenBudget, model_window
-from ...context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from ...context.policies import read_policy
 from ...context.prefix import Prefix, shared_prefix
 from ...engine.core import Core
 from ...engine.sessions.assembling import Recall
 from ...engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
-from ...errors import BudgetError, NotFound, UsageError
+from ...errors import BudgetError, NotFound
 from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
 from ...records import Thread
@@ -71,29 +71,6 @@ class Turns(msgspec.Struct, forbid_unknown_fields=True):
     thread: str
     before: int | None = None
     limit: int = 50
-
-
-POLICIES: dict[str, Any] = {
-    "window": lambda number: SlidingWindow(number),
-    "fifo": lambda number: Fifo(20 if number is None else number),
-    "summarize": lambda number: Summarize(keep=4 if number is None else number),
-    "elide": lambda number: ElideToolResults(number),
-    "importance": lambda number: Importance(),
-    "swap": lambda number: VectorSwap(k=5 if number is None else number),
-}
-
-
-def read_policy(text: str) -> Any:
-    """A policy from its short name: `elide:500+summarize` is a chain of two."""
-    made = []
-    for part in text.split("+"):
-        name, _, number = part.strip().partition(":")
-        if name not in POLICIES or (number and not number.isdecimal()):
-            raise UsageError(
-                f"a policy is one of {', '.join(POLICIES)}, with a number like elide:500; got {part[:40]!r}"
-            )
-        made.append(POLICIES[name](int(number) if number else None))
-    return made[0] if len(made) == 1 else Chain(*made)
 
 
 def read_budget(asked: ContextAsked) -> TokenBudget:
