@@ -236,55 +236,6 @@ class Tools:
 """,
     ),
     Program(
-        "a list's newest part for a model, not the end of a text that streams",
-        "fifo_message_count",
-        "core/v.ts",
-        """
-function newest(records: Entry[], keep: number) {
-  return records.slice(-keep);
-}
-export async function answer(records: Entry[]) {
-  return await generateText({ model, messages: newest(records, 20) });
-}
-""",
-        """
-function held(chunk: string, keep: number) {
-  let sourceBuffer = "";
-  const source = sourceBuffer + chunk;
-  sourceBuffer = source.slice(-keep);
-  return sourceBuffer;
-}
-export async function answer(chunk: string) {
-  return await generateText({ model, messages: held(chunk, 20) });
-}
-""",
-    ),
-    Program(
-        "a list's newest part for a model, not what an answer reports beside other things",
-        "fifo_message_count",
-        "core/al.py",
-        """
-class Worker:
-    def fitting(self, done: list[Step]):
-        if self.most < 0:
-            return done
-        return done[-self.most :]
-
-    async def run(self, llm, done: list[Step]):
-        return await llm.chat(self.fitting(done))
-""",
-        """
-class Worker:
-    def fitting(self, done):
-        for step in done:
-            step.close()
-        return Progress(state="running", shown=done[-self.most :])
-
-    async def run(self, llm, done: list[Step]):
-        return await llm.chat(self.fitting(done))
-""",
-    ),
-    Program(
         "an output saved with a note where it is, not a crash file named in an exception",
         "offload",
         "core/w.ts",

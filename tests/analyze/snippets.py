@@ -91,49 +91,6 @@ def build_conversation(messages, llm):
 """,
     ),
     Snippet(
-        "summary.field",
-        """
-class Topic:
-    async def summarize(self):
-        self.summary = await self.summarize_with_model(self.messages)
-
-    async def summarize_with_model(self, messages):
-        return await self.llm.chat(messages)
-
-    def output(self):
-        if self.summary:
-            return [self.summary]
-        else:
-            return self.messages
-""",
-        """
-class Topic:
-    async def summarize(self):
-        self.summary = await self.summarize_with_model(self.messages)
-
-    async def summarize_with_model(self, messages):
-        return await self.llm.chat(messages)
-
-    def output(self):
-        return self.messages
-""",
-    ),
-    Snippet(
-        "importance.model-ranked",
-        """
-class Window:
-    def apply(self, messages):
-        ranking = self.llm.complete("Sort the ids by how important they are: " + str(messages))
-        return Folded(forgotten_message_ids=[m.id for m in messages if m.id not in ranking])
-""",
-        """
-class Window:
-    def apply(self, messages):
-        ranking = self.llm.complete("Sort the ids by how important they are: " + str(messages))
-        return Scores(ranking=ranking)
-""",
-    ),
-    Snippet(
         "importance.budgeted",
         """
 class Window:
@@ -152,87 +109,6 @@ class Window:
 class Search:
     def query(self, documents, top_k):
         return sorted(documents, key=lambda d: d.score, reverse=True)[:top_k]
-""",
-    ),
-    Snippet(
-        "importance.ranked-prefix",
-        """
-def fit(ranked_items, max_tokens):
-    low, high = 0, len(ranked_items)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(ranked_items[:middle]) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return ranked_items[:low]
-""",
-        """
-def best(ranked_items, number):
-    return ranked_items[:number]
-""",
-    ),
-    Snippet(
-        "vector.handed-on",
-        """
-class Window:
-    def apply(self, messages):
-        old = messages[: self.cut]
-        self.store.add_old(old)
-
-
-class Store:
-    def add_old(self, old):
-        self.vector_store.add(old)
-""",
-        """
-class Window:
-    def apply(self, messages):
-        old = messages[: self.cut]
-        self.store.add_old(old)
-
-
-class Store:
-    def add_old(self, old):
-        self.log.write(old)
-""",
-    ),
-    Snippet(
-        "vector.popped",
-        """
-class Window:
-    def apply(self, messages):
-        old = messages.pop(0)
-        self.recall_store.save_message(old)
-
-
-class RecallStore:
-    def save_message(self, message):
-        self.vector_index.upsert(message)
-""",
-        """
-class Window:
-    def apply(self, messages):
-        old = messages.pop(0)
-        self.recall_store.save_message(self.label)
-
-
-class RecallStore:
-    def save_message(self, message):
-        self.vector_index.upsert(message)
-""",
-    ),
-    Snippet(
-        "vector.recalled",
-        """
-class Window:
-    def found(self, old_messages, query):
-        return [old_messages[place] for place in most_similar(query, old_messages, self.k)]
-""",
-        """
-class Window:
-    def found(self, old_messages, places):
-        return [old_messages[place] for place in sorted(places)]
 """,
     ),
     Snippet(
@@ -322,46 +198,6 @@ class Recorder:
         self.messages = []
 """,
         "memory/commands.py",
-    ),
-    Snippet(
-        "summary.marked",
-        """
-class Fold:
-    def __call__(self, messages):
-        reply = self.llm.chat("Summarize: " + str(messages))
-        summary_message = {"role": "user", "content": reply}
-        for message in messages:
-            set_excluded(message, excluded=True)
-        messages.insert(0, summary_message)
-""",
-        """
-class Fold:
-    def __call__(self, messages):
-        for message in messages:
-            set_excluded(message, excluded=True)
-        messages.insert(0, {"role": "user", "content": "older messages are hidden"})
-""",
-    ),
-    Snippet(
-        "summary.content",
-        """
-class Compressor:
-    def compress(self, messages):
-        for message in messages:
-            message.content = self.compress_one(message)
-
-    def compress_one(self, message):
-        return self.model.response("Shorten: " + message.content)
-""",
-        """
-class Translator:
-    def translate(self, messages):
-        for message in messages:
-            message.content = self.translate_one(message)
-
-    def translate_one(self, message):
-        return self.model.response("In French: " + message.content)
-""",
     ),
 )
 

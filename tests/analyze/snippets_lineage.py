@@ -6,33 +6,6 @@ from .snippets import Snippet
 
 LINEAGE: tuple[Snippet, ...] = (
     Snippet(
-        "fifo.fed",
-        """
-class Runner:
-    def step(self, steps):
-        kept = self.shorter(steps)
-        return self.tell(kept)
-
-    def shorter(self, steps: list[str]):
-        return steps[-self.most :]
-
-    def tell(self, steps):
-        return self.llm.chat([{"role": "user", "content": str(steps)}])
-""",
-        """
-class Runner:
-    def step(self, steps):
-        kept = self.shorter(steps)
-        return self.count(kept)
-
-    def shorter(self, steps: list[str]):
-        return steps[-self.most :]
-
-    def count(self, steps):
-        return len(steps)
-""",
-    ),
-    Snippet(
         "summary.in-front",
         """
 class Keeper:
@@ -55,28 +28,6 @@ class Keeper:
     def tell(self, recent):
         answer = self.llm.chat(recent)
         return answer.text
-""",
-    ),
-    Snippet(
-        "summary.sized-content",
-        """
-class Keeper:
-    def fit(self, messages, limit):
-        for message in messages:
-            if len(message.content) > limit:
-                message.content = self.tell(message.content)
-
-    def tell(self, text):
-        return self.llm.complete(text)
-""",
-        """
-class Keeper:
-    def answer(self, messages):
-        for message in messages:
-            message.content = self.tell(message.content)
-
-    def tell(self, text):
-        return self.llm.complete(text)
 """,
     ),
     Snippet(
@@ -109,42 +60,6 @@ class Recall:
 """,
     ),
     Snippet(
-        "fifo.kept",
-        """
-def narrow(messages, most):
-    wanted = []
-    for message in reversed(messages):
-        if len(wanted) < most:
-            wanted.append(message)
-    return wanted
-""",
-        """
-def copied(messages, most):
-    wanted = []
-    for message in messages:
-        if message.role == "tool":
-            wanted.append(message)
-        else:
-            wanted.append(message)
-    return wanted
-""",
-    ),
-    Snippet(
-        "fifo.newest",
-        """
-class Curator:
-    def newest(self, memories, count):
-        ordered = sorted(memories, key=lambda m: m.created_at, reverse=True)
-        return ordered[:count]
-""",
-        """
-class Curator:
-    def page(self, memories, start, count):
-        ordered = sorted(memories, key=lambda m: m.created_at, reverse=True)
-        return ordered[start:count]
-""",
-    ),
-    Snippet(
         "vector.indexed",
         """
 class Recall:
@@ -161,28 +76,6 @@ class Library:
 
     def near(self, question):
         return self.vectors.query(question)
-""",
-    ),
-    Snippet(
-        "vector.paged",
-        """
-class Tools:
-    def table(self):
-        return {"memory_search": self.memory_search, "memory_insert": self.memory_insert}
-
-    def memory_search(self, query):
-        return self.passages.find(query)
-
-    def memory_insert(self, text):
-        self.passages.put(text)
-""",
-        """
-class Tools:
-    def memory_search(self, query):
-        return self.passages.find(query)
-
-    def memory_insert(self, text):
-        self.passages.put(text)
 """,
     ),
     Snippet(
@@ -207,96 +100,6 @@ def joined(memories):
             seen.add(memory.id)
             kept.append(memory)
     return kept
-""",
-    ),
-    Snippet(
-        "summary.removed",
-        """
-class Keeper:
-    def step(self, messages):
-        told = self.tell(messages)
-        self.drop(messages, told.ids)
-
-    def tell(self, messages):
-        answer = self.llm.chat(messages)
-        return answer
-
-    def drop(self, messages, ids):
-        for each in ids:
-            messages.remove(each)
-""",
-        """
-class Keeper:
-    def step(self, messages, ids):
-        self.drop(messages, ids)
-        return self.tell(messages)
-
-    def tell(self, messages):
-        answer = self.llm.chat(messages)
-        return answer
-
-    def drop(self, messages, ids):
-        for each in ids:
-            messages.remove(each)
-""",
-    ),
-    Snippet(
-        "summary.with-cut",
-        """
-class Keeper:
-    def fit(self, text: str, limit: int):
-        told = ""
-        if len(text) > limit:
-            told = self.tell(text)
-        return self.shorter(text, limit, told)
-
-    def tell(self, text: str):
-        answer = self.llm.complete(text)
-        return answer.text
-
-    def shorter(self, text: str, limit: int, told: str):
-        return text[:limit] + told
-""",
-        """
-class Keeper:
-    def fit(self, text: str, limit: int):
-        told = ""
-        if len(text) > limit:
-            told = self.tell(text)
-        return told or self.shorter(text, limit)
-
-    def tell(self, text: str):
-        answer = self.llm.complete(text)
-        return answer.text
-
-    def shorter(self, text: str, limit: int):
-        return text[:limit]
-""",
-    ),
-    Snippet(
-        "summary.flagged",
-        """
-class Keeper:
-    def step(self, messages):
-        answer = self.llm.chat(messages)
-        self.store.append({"role": "assistant", "content": answer.text, "summary": True})
-
-    def read(self, rows):
-        found = []
-        for row in reversed(rows):
-            found.append(row)
-            if row.summary:
-                break
-        return found
-""",
-        """
-class Keeper:
-    def step(self, messages):
-        answer = self.llm.chat(messages)
-        self.store.append({"role": "assistant", "content": answer.text, "summary": True})
-
-    def read(self, rows):
-        return [row for row in rows if row.summary]
 """,
     ),
 )

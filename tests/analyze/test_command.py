@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from memorist.cli.analyze import command
+from memorist_analyze.command import command
 from tests.models.wire_server import Reply, WireServer, openai_answer, serving
 
 from .reading import write
@@ -16,7 +16,7 @@ from .test_reports import FILES
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path, sure_rules: None) -> Path:
     return write(tmp_path / "sample", FILES)
 
 
@@ -92,41 +92,35 @@ def test_rules_are_listed_without_a_path() -> None:
     assert "unbounded-history" in result.stdout and "summary.rebuilt" in result.stdout
 
 
-def test_explain_shows_the_way_to_a_finding(checkout: Path) -> None:
+def test_explain_shows_the_slice_of_a_finding(checkout: Path) -> None:
     result = run(checkout, "--explain", "fifo_message_count@memory/window.py:6")
     assert result.exit_code == 0
-    assert "The rule: fifo.tail" in result.stdout
+    assert "measure: message_count at `memory/window.py:L4`" in result.stdout
 
 
-def test_explain_of_something_unknown_is_wrong_usage(checkout: Path) -> None:
+def test_explain_of_something_unknown_names_those_there_are(checkout: Path) -> None:
     result = run(checkout, "--explain", "nonsense")
     assert result.exit_code == 2
     assert "fifo_message_count@memory/window.py:6" in result.stderr
 
 
-def test_a_second_explanation_is_read_from_what_was_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run(checkout, "--explain", "Window.apply")
-    monkeypatch.setattr("memorist_analyze.analysis.gather", None)  # reading the code again would fail
-    assert run(checkout, "--explain", "Window.apply").stdout == first.stdout != ""
-
-
-def test_an_explanation_is_made_anew_once_the_code_changed(checkout: Path) -> None:
-    run(checkout, "--explain", "Window.apply")
-    source = checkout / "memory/window.py"
-    source.write_text("\n\n" + source.read_text())
-    assert "memory/window.py:L8" in run(checkout, "--explain", "Window.apply").stdout
-
-
-def test_the_functions_to_judge_are_written_for_an_assistant(checkout: Path, tmp_path: Path) -> None:
+def test_the_questions_for_a_judge_are_written_for_an_assistant(checkout: Path, tmp_path: Path) -> None:
     assert run(checkout, "--evidence", tmp_path / "pack").exit_code == 0
-    assert "Window.apply" in (tmp_path / "pack" / "sample.evidence.json").read_text()
+    assert "Window.apply" in (tmp_path / "pack" / "sample.judge.json").read_text()
 
 
 class Denying(WireServer):
     """A model that finds an eviction nowhere."""
 
     def reply(self, path: str) -> Reply:
-        verdict = {"strategy": "none", "trigger": "always", "quote": "", "why": "it only reads"}
+        verdict = {
+            "kind": "none",
+            "trigger": "always",
+            "line": 1,
+            "certainty": 0.9,
+            "quotes": [],
+            "why": "it only reads",
+        }
         return Reply(openai_answer(json.dumps(verdict)))
 
 
@@ -137,13 +131,21 @@ def test_a_model_over_the_wire_judges_once_and_the_report_says_so(
     found = json.loads(run(checkout, "--json").stdout)["eviction"]
     with serving(Denying()) as wire:
         spec = f"openai:judge@{wire.url}/v1"
-        report = json.loads(run(checkout, "--json", "--model", spec).stdout)
+        report = json.loads(run(checkout, "--json", "--yes", "--model", spec).stdout)
         asked = len(wire.requests)
-        again = json.loads(run(checkout, "--json", "--model", spec).stdout)
+        again = json.loads(run(checkout, "--json", "--yes", "--model", spec).stdout)
     assert found and not report["eviction"]
     assert [d["symbol"] for d in report["denied"]] == [f["symbol"] for f in found]
     assert "judge" in report["judged_by"]
-    assert again == report and len(wire.requests) == asked > 0, "verdicts are kept by the hash of the body"
+    assert again == report and len(wire.requests) == asked > 0, "verdicts are kept by the hash of the prompt"
+
+
+def test_the_cost_is_shown_before_the_model_is_asked(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with serving(Denying()) as wire:
+        result = run(checkout, "--json", "--model", f"openai:judge@{wire.url}/v1")
+        assert (result.exit_code, wire.requests) == (1, []), "nobody said yes"
+    assert "takes 2 requests, about" in result.stderr and "Go on?" in result.stderr
 
 
 def test_what_cannot_be_told_is_said_and_does_not_fail(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memorist_analyze.analysis import Analysis
 
-from .reading import analyzed, strategies
+from .reading import analyzed, proposed, strategies
 
 WINDOW = """
 class Window:
@@ -38,7 +38,7 @@ def found(root: Path, source: str, **files: str) -> Analysis:
 
 
 def test_a_finding_says_where_what_and_when(tmp_path: Path) -> None:
-    (finding,) = found(tmp_path, WINDOW).eviction
+    (finding,) = proposed(found(tmp_path, WINDOW))
     assert (finding.strategy, finding.path, finding.line, finding.symbol) == (
         "fifo_message_count", "memory/window.py", 6, "Window.apply",
     )  # fmt: skip
@@ -52,14 +52,14 @@ def test_a_finding_says_where_what_and_when(tmp_path: Path) -> None:
 def test_a_class_that_is_a_choice_is_not_on_by_default(tmp_path: Path) -> None:
     source = "class Policy:\n    pass\n\n\nclass Unused(Policy):\n" + "\n".join(WINDOW.splitlines()[2:]) + "\n"
     analysis = analyzed(tmp_path, {"memory/window.py": source, "__init__.py": "from memory.window import Unused\n"})
-    assert [f.default_on for f in analysis.eviction] == [False]
+    assert [f.default_on for f in proposed(analysis)] == [False]
 
 
 def test_code_used_only_by_tests_is_reported_apart(tmp_path: Path) -> None:
     files = {"memory/window.py": WINDOW, "tests/test_window.py": "Window().apply([])\n"}
     analysis = analyzed(tmp_path, files)
-    assert analysis.eviction == []
-    assert [(f.strategy, f.wired) for f in analysis.unwired] == [("fifo_message_count", False)]
+    assert proposed(analysis) == []
+    assert [(f.strategy, f.wired) for f in proposed(analysis, wired=False)] == [("fifo_message_count", False)]
 
 
 def test_async_and_blocking_twins_are_one_mechanism(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ class Window:
         self.log.info(len(kept))
         return kept
 """
-    (finding,) = found(tmp_path, source).eviction
+    (finding,) = proposed(found(tmp_path, source))
     assert finding.twins == ["memory/window.py:L11"]
 
 
@@ -101,7 +101,7 @@ class Window:
     def cut(self, messages):
         return messages[-self.size:]
 """
-    assert [f.symbol for f in found(tmp_path, source).eviction] == ["Window.cut"]
+    assert [f.symbol for f in proposed(found(tmp_path, source))] == ["Window.cut"]
 
 
 def test_the_trigger_is_looked_for_in_callers(tmp_path: Path) -> None:
@@ -116,14 +116,14 @@ class Window:
         summary = self.llm.complete("Summarize " + str(messages))
         messages[:] = [summary] + messages[-4:]
 """
-    (finding,) = found(tmp_path, source).eviction
+    (finding,) = proposed(found(tmp_path, source))
     assert finding.trigger == ["token_count"]
 
 
 def test_telemetry_and_detectors_are_not_eviction(tmp_path: Path) -> None:
     source = WINDOW.replace("Window", "Tail")
     files = {"telemetry/spans.py": source, "loop_detector.py": source, "use.py": "Tail()\n"}
-    assert analyzed(tmp_path, files).eviction == []
+    assert proposed(analyzed(tmp_path, files)) == []
 
 
 def test_a_listing_or_a_clone_is_not_eviction(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ class Store:
     def clone_thread(self, limit):
         return self.messages[-limit:]
 """
-    assert analyzed(tmp_path, {"memory/store.py": source, "use.py": "Store()\n"}).eviction == []
+    assert proposed(analyzed(tmp_path, {"memory/store.py": source, "use.py": "Store()\n"})) == []
 
 
 def test_a_name_without_behaviour_is_nothing(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ class Brain:
 
 Brain().fold(llm)
 """
-    found = analyzed(tmp_path, {"memory/brain.py": FOLDING + source}).eviction
+    found = proposed(analyzed(tmp_path, {"memory/brain.py": FOLDING + source}))
     assert [(f.strategy, f.symbol) for f in found] == [("summarization", "Brain.fold")]
 
 
@@ -258,7 +258,7 @@ def since(messages, start):
 recent(m, 3)
 since(m, 3)
 """
-    found = analyzed(tmp_path, {"memory/recent.py": source}).eviction
+    found = proposed(analyzed(tmp_path, {"memory/recent.py": source}))
     assert [(f.strategy, f.symbol) for f in found] == [("fifo_message_count", "recent")]
 
 
@@ -290,7 +290,7 @@ def fit_memory(contexts, max_tokens):
 
 fit_memory(c, 3)
 """
-    assert {f.subject for f in analyzed(tmp_path, {"memory/fit.py": source}).eviction} == {"memory_store"}
+    assert {f.subject for f in proposed(analyzed(tmp_path, {"memory/fit.py": source}))} == {"memory_store"}
 
 
 _BACKEND = """
@@ -313,7 +313,7 @@ def test_one_window_over_several_storages_is_one_mechanism(tmp_path: Path) -> No
         ),
         "use.py": "from memory import a, b\na.RedisSession()\nb.SqliteSession()\n",
     }
-    found = analyzed(tmp_path, files).eviction
+    found = proposed(analyzed(tmp_path, files))
     assert [(f.strategy, f.symbol) for f in found] == [("fifo_message_count", "RedisSession.get")]
     assert len(found[0].twins) == 1
 
@@ -327,7 +327,7 @@ def test_two_ways_of_forgetting_in_one_family_stay_two_mechanisms(tmp_path: Path
         .replace("return messages[-limit:]", "return messages[:1] + messages[-limit:]"),
         "use.py": "from memory.a import Newest\nfrom memory.b import Ends\nNewest()\nEnds()\n",
     }
-    assert len(analyzed(tmp_path, files).eviction) == 2
+    assert len(proposed(analyzed(tmp_path, files))) == 2
 
 
 OPTIONAL = """
@@ -352,13 +352,13 @@ def run(llm, messages):
 
 def test_a_cut_by_an_option_that_nobody_makes_is_not_in_use(tmp_path: Path) -> None:
     report = analyzed(tmp_path, {"memory/window.py": OPTIONAL, "agent.py": READER.format(given="")})
-    assert not report.eviction
-    assert [f.symbol for f in report.unwired] == ["Store.read"]
+    assert not proposed(report)
+    assert [f.symbol for f in proposed(report, wired=False)] == ["Store.read"]
 
 
 def test_a_cut_by_an_option_that_somebody_makes_is_in_use(tmp_path: Path) -> None:
     report = analyzed(tmp_path, {"memory/window.py": OPTIONAL, "agent.py": READER.format(given=", Options()")})
-    assert [f.symbol for f in report.eviction] == ["Store.read"]
+    assert [f.symbol for f in proposed(report)] == ["Store.read"]
 
 
 FRONT = """
@@ -379,7 +379,7 @@ export class Keeper {
 
 def test_what_a_model_made_is_followed_through_a_field_and_a_splice_into_the_kept_messages(tmp_path: Path) -> None:
     report = analyzed(tmp_path, {"keeper.ts": FRONT})
-    found = [*report.eviction, *report.unwired]
+    found = [*proposed(report), *proposed(report, wired=False)]
     assert [(f.strategy, f.rule) for f in found] == [("summarization", "summary.in-front")]
 
 
@@ -422,4 +422,6 @@ def cut(text: str, limit: int) -> str:
 @pytest.mark.parametrize(("name", "source"), [("fit.ts", MAPPED), ("fit.py", PUT_BACK)])
 def test_messages_that_a_helper_gives_back_shorter_are_elided(name: str, source: str, tmp_path: Path) -> None:
     report = analyzed(tmp_path, {name: source})
-    assert [(f.strategy, f.symbol) for f in [*report.eviction, *report.unwired]] == [("content_elision", "fit")]
+    assert [(f.strategy, f.symbol) for f in [*proposed(report), *proposed(report, wired=False)]] == [
+        ("content_elision", "fit")
+    ]

@@ -1,4 +1,4 @@
-"""The optional judge: what goes to the model, what is believed of its answers, and what is asked only once."""
+"""The judge: what goes to the model, what is believed of its answers, and what is asked only once."""
 
 from __future__ import annotations
 
@@ -8,93 +8,116 @@ from typing import Any
 
 import pytest
 
-from memorist_analyze import Analysis
+from memorist_analyze import Analysis, analyze
 from memorist_analyze.cache import JsonCache
-from memorist_analyze.judge import judge, opinion_of
-from memorist_analyze.pack import MOST_CANDIDATES, candidates, write_pack
+from memorist_analyze.judge import SCHEMA, cost_of, judge, opinion_of, requests, write_requests
 from memorist_analyze.report import as_dict
 
-from .reading import analyzed
+from .reading import write
 
+RECORDED = Path(__file__).parent / "recorded"
 FILES = {
     "memory/window.py": "class Window:\n    def apply(self, messages):\n        return messages[-self.keep:]\n",
-    "memory/copy.py": "class Copier:\n    def apply(self, messages):\n        kept = messages[1:]\n        return kept",
+    "memory/copy.py": (
+        "class Copier:\n    def apply(self, messages):\n        kept = messages[-self.count:]\n        return kept\n"
+    ),
     "agent.py": "from memory import window, copy\nwindow.Window().apply(copy.Copier().apply([]))\n",
 }
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Analysis:
-    return analyzed(tmp_path / "code", FILES)
+def sample(tmp_path: Path, sure_rules: None) -> Analysis:
+    return analyze(write(tmp_path / "code", FILES), name="sample", processes=1)
 
 
 class Scripted:
     """Answers by what stands in the prompt, and counts how often it is asked."""
 
-    def __init__(self, **answers: dict[str, str]) -> None:
+    def __init__(self, **answers: dict[str, Any]) -> None:
         self.answers = answers
         self.asked = 0
 
     def __call__(self, prompt: str, system: str, schema: dict[str, Any]) -> Any:
         self.asked += 1
-        assert set(schema["required"]) == set(verdict("none"))
+        assert schema is SCHEMA and "never an instruction" in system
         for word, answer in self.answers.items():
             if word in prompt:
                 return answer
         return verdict("none")
 
 
-def verdict(strategy: str, quote: str = "", trigger: str = "message_count") -> dict[str, str]:
-    return {"strategy": strategy, "trigger": trigger, "quote": quote, "why": "it does"}
+def verdict(kind: str, *quotes: str, line: int = 3, trigger: str = "message_count") -> dict[str, Any]:
+    return {"kind": kind, "trigger": trigger, "line": line, "certainty": 0.9, "quotes": list(quotes), "why": "it does"}
 
 
 def judged(sample: Analysis, script: Scripted, folder: Path) -> Analysis:
     return judge(sample, script, JsonCache(folder), name="scripted")
 
 
-def test_a_finding_the_model_agrees_with_says_so(sample: Analysis, tmp_path: Path) -> None:
+def test_what_the_model_confirms_is_shown_with_its_reason(sample: Analysis, tmp_path: Path) -> None:
     script = Scripted(**{"self.keep": verdict("fifo_message_count", "return messages[-self.keep:]")})
-    found = judged(sample, script, tmp_path)
-    assert [(f.strategy, f.by) for f in found.eviction] == [("fifo_message_count", "rules and model")]
+    (finding,) = judged(sample, script, tmp_path).eviction
+    assert (finding.strategy, finding.by, finding.why) == ("fifo_message_count", "rules and model", "it does")
+    assert finding.probability == 0.9
 
 
-def test_a_finding_the_model_denies_is_set_apart_and_not_lost(sample: Analysis, tmp_path: Path) -> None:
-    found = judged(sample, Scripted(), tmp_path)
-    assert found.eviction == []
-    assert [f.symbol for f in found.denied] == ["Window.apply"]
-    assert as_dict(found)["judged_by"] == "scripted"
+def test_what_the_model_denies_is_set_apart_and_not_lost(sample: Analysis, tmp_path: Path) -> None:
+    analysis = judged(sample, Scripted(), tmp_path)
+    assert analysis.eviction == []
+    assert [f.symbol for f in analysis.denied] == ["Copier.apply", "Window.apply"]
+    assert as_dict(analysis)["judged_by"] == "scripted"
 
 
-def test_what_only_the_model_sees_is_reported_as_the_models(sample: Analysis, tmp_path: Path) -> None:
-    script = Scripted(**{"kept = messages": verdict("token_window", "kept = messages[1:]", "token_count")})
-    added = [f for f in judged(sample, script, tmp_path).eviction if f.by == "model"]
-    assert [(f.strategy, f.path, f.line) for f in added] == [("token_window", "memory/copy.py", 3)]
-
-
-def test_a_quote_that_does_not_stand_in_the_code_is_no_verdict(sample: Analysis, tmp_path: Path) -> None:
-    script = Scripted(**{"kept = messages": verdict("token_window", "while tokens > limit: messages.pop(0)")})
-    assert not [f for f in judged(sample, script, tmp_path).eviction if f.by == "model"]
+def test_the_model_may_name_another_kind_and_line(sample: Analysis, tmp_path: Path) -> None:
+    answer = verdict("token_window", "kept = messages[-self.count:]", line=4, trigger="token_count")
+    analysis = judged(sample, Scripted(**{"kept = messages": answer}), tmp_path)
+    assert [(f.strategy, f.path, f.line, f.by) for f in analysis.eviction] == [
+        ("token_window", "memory/copy.py", 4, "model")
+    ]
 
 
 @pytest.mark.parametrize(
-    "data", [None, "text", {}, {"strategy": "magic", "trigger": "always", "quote": "x", "why": ""}]
+    "answer",
+    [
+        verdict("token_window", "while tokens > limit: messages.pop(0)"),
+        verdict("token_window", "kept = messages[-self.count:]", "and this is nowhere"),
+        verdict("token_window", "kept"),
+        verdict("token_window"),
+        verdict("token_window", "kept = messages[-self.count:]", line=99),
+    ],
+    ids=["invented", "one of two invented", "too short", "no quote", "a line that was not shown"],
 )
+def test_an_answer_whose_evidence_is_not_in_the_code_changes_nothing(
+    answer: dict[str, Any], sample: Analysis, tmp_path: Path
+) -> None:
+    analysis = judged(sample, Scripted(**{"kept = messages": answer}), tmp_path)
+    assert [(f.symbol, f.by) for f in analysis.eviction] == [("Copier.apply", "rules")]
+
+
+@pytest.mark.parametrize("data", [None, "text", {}, verdict("magic"), {**verdict("none"), "certainty": 7}])
 def test_an_answer_of_another_form_is_no_verdict(data: object, sample: Analysis) -> None:
-    assert opinion_of(candidates(sample)[0], data) is None
+    assert opinion_of(requests(sample)[0], data) is None
 
 
-def test_a_verdict_is_asked_for_once_per_body(sample: Analysis, tmp_path: Path) -> None:
+def test_a_question_is_asked_once(sample: Analysis, tmp_path: Path) -> None:
     first, second = Scripted(), Scripted()
     judged(sample, first, tmp_path)
     judged(sample, second, tmp_path)
-    assert first.asked == len(candidates(sample)) > 0
-    assert second.asked == 0
+    assert (first.asked, second.asked) == (2, 0)
 
 
-def test_the_pack_holds_the_bodies_a_reader_needs(sample: Analysis, tmp_path: Path) -> None:
-    data = json.loads(write_pack(sample, tmp_path / "out").read_text())
-    window = next(c for c in data["candidates"] if c["symbol"] == "Window.apply")
-    assert window["body"].startswith("    def apply(self, messages):")
-    assert window["rules_say"] == ["fifo_message_count"]
-    assert window["callers"], "who calls it is told"
-    assert len(data["candidates"]) <= MOST_CANDIDATES
+def test_the_cost_counts_only_new_questions(sample: Analysis, tmp_path: Path) -> None:
+    kept = JsonCache(tmp_path)
+    questions = requests(sample)
+    before = cost_of(questions, kept, "scripted")
+    assert (before.requests, before.output_tokens) == (2, 600) and before.input_tokens > 500
+    judged(sample, Scripted(), tmp_path)
+    assert cost_of(questions, kept, "scripted").requests == 0
+
+
+def test_a_prompt_holds_the_body_the_slice_and_the_way(sample: Analysis, tmp_path: Path) -> None:
+    data = json.loads(write_requests(sample, tmp_path / "out").read_text())
+    window = next(r["prompt"] for r in data["requests"] if "Window.apply" in r["prompt"])
+    assert "    3          return messages[-self.keep:]" in window
+    assert "Cut: line 3." in window and "Way to the model: none seen." in window
+    assert "agent.py:L2" in window, "who hands the messages over is told"

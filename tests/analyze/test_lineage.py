@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .reading import analyzed
+from .reading import analyzed, proposed
 
 AGENT = """
 class Agent:
@@ -18,7 +18,7 @@ def told(root: Path, source: str, name: str = "memory/keeper.py", **more: str) -
     """Strategy and symbol of each finding in a checkout with this file and an agent that uses `Keeper.prepare`."""
     agent = f"from memory.keeper import Keeper\n\n{AGENT}" if name.endswith(".py") else ""
     analysis = analyzed(root, {name: source, "agent.py": agent, **more})
-    return [(f.strategy, f.symbol) for f in analysis.eviction]
+    return [(f.strategy, f.symbol) for f in proposed(analysis)]
 
 
 def test_a_tail_with_its_first_message_is_a_window_even_in_a_function_named_for_summaries(tmp_path: Path) -> None:
@@ -37,24 +37,6 @@ class Keeper:
         return [messages[0], *later], True
 """
     assert told(tmp_path, source) == [("fifo_message_count", "Keeper.buffer_summarization")]
-
-
-def test_a_weakly_named_list_counts_when_a_caller_hands_its_tail_to_a_model(tmp_path: Path) -> None:
-    source = """
-class Executor:
-    def step(self, steps):
-        kept = self._shorter(steps)
-        return self.ask(kept)
-
-    def _shorter(self, steps):
-        return steps[-self.most :]
-
-    def ask(self, steps):
-        return self.llm.chat([{"role": "user", "content": str(steps)}])
-"""
-    assert told(
-        tmp_path, source, "run/executor.py", **{"main.py": "from run.executor import Executor\nExecutor().step([])\n"}
-    ) == [("fifo_message_count", "Executor._shorter")]
 
 
 def test_the_same_tail_that_no_model_reads_is_nothing(tmp_path: Path) -> None:
@@ -98,26 +80,6 @@ class Keeper:
         return merged
 """
     assert told(tmp_path, source) == []
-
-
-def test_what_is_newer_than_the_last_read_is_new_and_nothing_is_left_out(tmp_path: Path) -> None:
-    source = """
-class Keeper:
-    def prepare(self, messages):
-        return self.unread(messages, self.read_at)
-
-    def unread(self, messages, read_at):
-        kept = []
-        for message in messages:
-            if message.created_at > read_at:
-                kept.append(message)
-        return kept
-"""
-    assert told(tmp_path, source) == []
-    aged = source.replace("        kept = []\n", "        kept = []\n        oldest = now() - self.max_age\n")
-    assert told(tmp_path, aged.replace("created_at > read_at", "created_at > oldest")) == [
-        ("fifo_message_count", "Keeper.unread")
-    ]
 
 
 def test_the_lists_of_a_models_answer_are_bounded_without_being_a_window(tmp_path: Path) -> None:

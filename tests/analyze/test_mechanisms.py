@@ -238,36 +238,6 @@ export function take(blocks: Block[]) {
 """,
     ),
     Program(
-        "removed messages go to a vector store and come back by search",
-        "vector_swap",
-        "core/e.py",
-        """
-class Archive:
-    def hold(self, message):
-        self.collection.add(documents=[message["content"]], ids=[message["id"]])
-
-    def near(self, text):
-        return self.collection.query(query_texts=[text], n_results=3)
-
-class Chat:
-    def shorten(self):
-        while len(self.messages) > self.limit:
-            gone = self.messages.pop(0)
-            self.archive.hold(gone)
-""",
-        """
-class Log:
-    def hold(self, message):
-        self.rows.append(message)
-
-class Chat:
-    def shorten(self):
-        while len(self.messages) > self.limit:
-            gone = self.messages.pop(0)
-            self.log.hold(gone)
-""",
-    ),
-    Program(
         "removed messages go to a vector store and come back by search, in TypeScript",
         "vector_swap",
         "core/e.ts",
@@ -565,34 +535,6 @@ def fit(output, limit):
 def fit(output, limit):
     lines = output.splitlines()
     return f"{len(lines)} lines, {limit} asked for"
-""",
-    ),
-    Program(
-        "a message marked as the summary of those before it",
-        "summarization",
-        "core/n.ts",
-        """
-export async function shorten(messages: Message[]) {
-  const answer = await generateText({ model, messages });
-  await store.append({ role: "assistant", content: answer.text, summary: true });
-}
-export function read(all: Message[]) {
-  const found: Message[] = [];
-  for (const m of all.toReversed()) {
-    found.push(m);
-    if (m.summary) break;
-  }
-  return found.reverse();
-}
-""",
-        """
-export async function shorten(messages: Message[]) {
-  const answer = await generateText({ model, messages });
-  await store.append({ role: "assistant", content: answer.text, summary: true });
-}
-export function read(all: Message[]) {
-  return all.filter((m) => m.content);
-}
 """,
     ),
 )

@@ -10,6 +10,8 @@ import memorist
 from memorist_analyze import Analysis, analyze
 from memorist_analyze.checks import failures
 
+from .reading import proposed
+
 
 @pytest.fixture(scope="module")
 def own() -> Analysis:
@@ -17,7 +19,7 @@ def own() -> Analysis:
 
 
 def test_every_context_policy_is_found(own: Analysis) -> None:
-    found = {(f.strategy, f.path) for f in own.eviction}
+    found = {(f.strategy, f.path) for f in proposed(own)}
     assert {
         ("fifo_message_count", "context/policies.py"),
         ("token_window", "context/plan.py"),
@@ -41,7 +43,7 @@ def test_the_slots_of_a_context_are_found(own: Analysis) -> None:
 
 
 def test_nothing_in_the_analyser_itself_is_taken_for_eviction(own: Analysis) -> None:
-    assert [f.id for f in own.eviction if f.path.startswith("analyze/")] == []
+    assert [f.id for f in proposed(own) if f.path.startswith("analyze/")] == []
 
 
 def test_nothing_of_ours_tears_a_call_from_its_results(own: Analysis) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .reading import analyzed
+from .reading import analyzed, proposed
 
 
 def told(root: Path, name: str, source: str) -> list[tuple[str, str]]:
     """Strategy and symbol of each finding of a program."""
-    return [(f.strategy, f.symbol) for f in analyzed(root, {name: source}).eviction]
+    return [(f.strategy, f.symbol) for f in proposed(analyzed(root, {name: source}))]
 
 
 def test_a_prefix_taken_off_is_no_shorter_content(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_driver_is_not_named_beside_what_it_drives(tmp_path: Path) -> None:
     assert [t.storage for t in analyzed(tmp_path, {"memory/pg.py": source}).tiers] == [["pgvector"]]
 
 
-def test_the_working_tier_is_the_list_an_agent_holds_and_its_bound(tmp_path: Path) -> None:
+def test_the_working_tier_is_the_list_an_agent_holds_and_its_bound(tmp_path: Path, sure_rules: None) -> None:
     source = """
 class ChatAgent:
     def __init__(self, llm, window_size=40):

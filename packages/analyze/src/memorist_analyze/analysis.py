@@ -7,32 +7,38 @@ from pathlib import Path
 
 from memorist.errors import UsageError
 from memorist_analyze.assembly import Assembly, Place, assembly
+from memorist_analyze.calibration import LISTED_ABOVE, SHOWN_ABOVE
 from memorist_analyze.discover import Checkout, discover
+from memorist_analyze.filemap import FileMap, file_map
 from memorist_analyze.findings import Finding, evictions
 from memorist_analyze.gather import Progress, gather
 from memorist_analyze.tiers import Tier, offered, tiers
 from memorist_analyze.tokens import Tokens, tokens
 from memorist_analyze.world import World
 
+MAX_POSSIBLE = 60
+
 
 @dataclass(slots=True)
 class Analysis:
     """The result for one framework: its eviction mechanisms, prompt assembly, memory tiers and token counting.
 
-    `eviction` holds the mechanisms that code outside tests uses, `unwired` those that it does not, and `denied` those
-    that a model judged wrong (`judge.py`; `judged_by` names that model). `offered` lists storages that can be plugged
-    in.
+    `eviction` holds the mechanisms that are shown: in use outside tests, and probable enough or confirmed by a model.
+    `possible` are less probable ones, `unwired` probable ones that nothing uses, and `denied` those that a model judged
+    wrong (`judge.py`; `judged_by` names that model). `offered` lists storages that can be plugged in.
     """
 
     name: str
     checkout: Checkout
     world: World
     eviction: list[Finding]
+    possible: list[Finding]
     unwired: list[Finding]
     assembly: Assembly
     tiers: list[Tier]
     offered: dict[str, list[Place]]
     tokens: Tokens
+    map: FileMap
     languages: dict[str, int] = field(default_factory=dict)
     denied: list[Finding] = field(default_factory=list)
     judged_by: str = ""
@@ -56,20 +62,25 @@ def analyze(
     checkout = discover(root)
     files = gather(checkout, processes=processes, time_limit=time_limit, progress=progress)
     world = World(files)
-    found = evictions(world)
-    wired = [f for f in found if f.wired]
+    candidates = evictions(world)
+    shown = [f for f in candidates if f.wired and f.probability > SHOWN_ABOVE]
+    possible = [f for f in candidates if f.wired and LISTED_ABOVE <= f.probability <= SHOWN_ABOVE]
+    possible.sort(key=lambda f: (-f.probability, f.id))
     languages: dict[str, int] = {}
     for file in files:
         languages[file.language] = languages.get(file.language, 0) + file.lines
+    order, levels, counted = assembly(world), tiers(world, shown), tokens(world, shown)
     return Analysis(
         name or root.resolve().name,
         checkout,
         world,
-        wired,
-        [f for f in found if not f.wired],
-        assembly(world),
-        tiers(world, wired),
+        shown,
+        possible[:MAX_POSSIBLE],
+        [f for f in candidates if not f.wired and f.probability > SHOWN_ABOVE],
+        order,
+        levels,
         offered(world, checkout),
-        tokens(world, wired),
+        counted,
+        file_map(world, order, shown, levels, counted),
         dict(sorted(languages.items())),
     )

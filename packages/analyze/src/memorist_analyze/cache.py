@@ -1,4 +1,4 @@
-"""On-disk cache between runs: explanations of the last analysis of a folder, and a model's verdicts.
+"""On-disk cache of a model's verdicts between runs.
 
 The cache lies in one folder (`MEMORIST_CACHE`, else the user's cache folder). Deleting it is safe: its contents are
 computed again.
@@ -12,31 +12,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from memorist_analyze.discover import Checkout
-
 
 def cache_folder() -> Path:
     """The folder of the cache; it may not exist yet."""
-    given = os.environ.get("MEMORIST_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    base = Path(given) if given else Path.home() / ".cache"
+    override = os.environ.get("MEMORIST_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    base = Path(override) if override else Path.home() / ".cache"
     return base / "memorist" / "analyze"
-
-
-def fingerprint(checkout: Checkout) -> str:
-    """A hash of the paths, sizes and modification times of the sources and of the analyser's own code.
-
-    It is the cache key of an analysis: editing, adding or removing a source file, or upgrading memorist, changes it.
-    """
-    digest = hashlib.sha256(_own_code())
-    for source in checkout.sources:
-        stat = (checkout.root / source.path).stat()
-        digest.update(f"{source.path}|{stat.st_size}|{stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
-
-
-def _own_code() -> bytes:
-    here = Path(__file__).parent
-    return b"".join(hashlib.sha256(p.read_bytes()).digest() for p in sorted(here.glob("*.py")))
 
 
 class JsonCache:

@@ -1,60 +1,77 @@
-"""The confidence of each rule: its measured precision on labelled frameworks and on first looks at others.
+"""The probability of a candidate: a logistic model over the rule that fired and the evidence around it.
 
-`bench/analyze/run.py --calibrate` makes the counts, also from the verdicts of `unseen-third.json`, `-fourth` and
-`-fifth`. The precision is smoothed with a prior: four pseudo-observations at the mean precision of all
-rules, so that two correct findings give less confidence than twenty.
+`weights.json` holds the coefficients. `bench/analyze/fit.py` computes them from labelled frameworks, with a penalty on
+large weights so that a rule seen twice is trusted less than one seen twenty times.
 """
 
 from __future__ import annotations
 
-_WEIGHT = 4
+import json
+import math
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-# rule: (correct findings, reported findings)
-SEEN: dict[str, tuple[int, int]] = {
-    "dedup.content": (1, 1),
-    "dedup.unseen": (1, 2),
-    "elision.content": (22, 34),
-    "elision.shortened": (32, 56),
-    "fifo.fed": (1, 3),
-    "fifo.forgotten": (2, 2),
-    "fifo.kept": (1, 1),
-    "fifo.newest": (1, 1),
-    "fifo.popped": (1, 2),
-    "fifo.queried": (3, 6),
-    "fifo.shrunk": (0, 2),
-    "fifo.tail": (24, 32),
-    "importance.budgeted": (1, 2),
-    "importance.model-ranked": (1, 1),
-    "importance.ranked-prefix": (1, 1),
-    "importance.recalled": (4, 4),
-    "offload.stored": (14, 20),
-    "provider.asked": (3, 4),
-    "reset.cleared": (3, 14),
-    "summary.flagged": (1, 1),
-    "summary.forgotten": (3, 3),
-    "summary.in-front": (2, 2),
-    "summary.inserted": (3, 3),
-    "summary.kept-aside": (3, 3),
-    "summary.rebuilt": (22, 24),
-    "summary.refilled": (4, 4),
-    "summary.removed": (1, 1),
-    "summary.sized-content": (1, 1),
-    "summary.with-cut": (1, 1),
-    "token-window.cut": (0, 1),
-    "token-window.filled": (2, 4),
-    "token-window.searched": (1, 1),
-    "token-window.trimmed": (6, 6),
-    "vector.handed-on": (1, 1),
-    "vector.indexed": (2, 3),
-    "vector.paged": (1, 1),
-    "vector.popped": (1, 1),
-}
+from memorist_analyze.conditions import CONDITIONS, Case
+from memorist_analyze.rules import Rule
+from memorist_analyze.support import Support
+
+SHOWN_ABOVE = 0.8
+LISTED_ABOVE = 0.08
+_UNREAD_CAP = 0.5  # elision and offload without a reader shown by the code
+_READ_BY_MODEL = ("content_elision", "offload")
+_SINKS = ("replaced", "returned", "stored", "model", "prompt", "read", "passed")
+_MEASURES = ("token_count", "message_count", "char_count", "overflow_error")
+_CONDITIONS = (
+    "message_list", "strong_subject", "for_people", "used_aside", "lists_or_copies", "gives_no_messages", "never_shown",
+    "for_summary", "sized", "sized_there", "handed_on", "of_conversation", "named_for_trimming", "shrinks",
+    "says_it_was_cut", "hides_secrets", "made_by_model_here", "summary_named", "goes_to_context", "memory_place",
+    "remembers", "page_of_many", "some_of_many", "of_results", "leaves_a_note", "keeps_variable_tail",
+)  # fmt: skip
+_MARKS = ("in_loop", "rejoined", "copied", "backwards", "stops", "gathers", "precedes", "summary_value", "model_value",
+          "back_into_itself", "through_helper", "optional", "noted", "says_where", "cut", "const", "fixed")  # fmt: skip
+_FUNCTION_MARKS = ("gives_messages", "takes_messages", "summary_name", "minds_tools", "removes_messages", "dispatched",
+                   "shortens_text", "writes_text", "logging")  # fmt: skip
 
 
-def confidence(rule: str) -> float:
-    """The smoothed precision of a rule, between 0 and 1; a rule that was never measured gets the prior."""
-    right = sum(r for r, _ in SEEN.values())
-    fired = sum(f for _, f in SEEN.values())
-    prior = right / fired if fired else 0.6
-    own_right, own_fired = SEEN.get(rule, (0, 0))
-    return round((own_right + _WEIGHT * prior) / (own_fired + _WEIGHT), 2)
+def features(rule: Rule, case: Case, support: Support) -> list[str]:
+    """The names of what is known about a candidate, as the model of probability knows them."""
+    function, effect = case.function, case.effect
+    family = _FAMILIES[rule.strategy]
+    named = [f"rule:{rule.id}", f"strategy:{rule.strategy}", f"effect:{effect.kind}", f"reader:{support.reader}"]
+    named.append(f"sink:{case.world.summaries.fate(function, effect.flow).partition(':')[0]}")
+    named += [f"measure:{kind}" for kind in _MEASURES if kind in effect.guards]
+    named.append(f"measured:{support.measure is not None}")
+    named += [f"is:{name}" for name in _CONDITIONS if CONDITIONS[name](case)]
+    named += [f"mark:{mark}" for mark in _MARKS if mark in effect.marks]
+    named += [f"function:{mark}" for mark in _FUNCTION_MARKS if mark in function.marks]
+    callers = {f.key for _, f in case.world.callers.get(function.key, [])}
+    named.append(f"callers:{'none' if not callers else 'one' if len(callers) == 1 else 'many'}")
+    depth = case.world.model_depth.get(function.key)
+    named.append(f"model:{depth if depth is not None else 'far'}")
+    if function.key in case.world.summaries.asked_with:
+        named.append("sent")
+    return [*named, *(f"{family}/{name}" for name in named if not name.startswith(("rule:", "strategy:", "effect:")))]
+
+
+_FAMILIES = {
+    "content_elision": "text", "offload": "text", "summarization": "summary", "token_window": "list",
+    "fifo_message_count": "list", "importance_scoring": "list", "dedup": "list", "vector_swap": "other",
+    "reset": "other", "provider_managed": "other",
+}  # fmt: skip
+
+
+def probability(rule: Rule, case: Case, support: Support) -> float:
+    """How likely a reader would call the candidate a mechanism of this strategy, between 0 and 1."""
+    weights = _weights()
+    score = weights["bias"] + sum(weights["features"].get(name, 0.0) for name in features(rule, case, support))
+    likely = 1 / (1 + math.exp(-score))
+    if rule.strategy in _READ_BY_MODEL and not support.reader:
+        likely = min(likely, _UNREAD_CAP)
+    return round(likely, 3)
+
+
+@cache
+def _weights() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(files("memorist_analyze").joinpath("weights.json").read_text("utf-8"))
+    return found

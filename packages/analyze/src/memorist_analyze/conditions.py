@@ -18,7 +18,6 @@ _PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string
 _SUMMING = words.bag("summary summarize summarise summarization")
 _ROUTE = re.compile(r"^\w+\.(get|post|put|patch|delete|route|websocket)\(")
 _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
-_STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
 
 
 @dataclass(slots=True)
@@ -92,24 +91,6 @@ def summary_evidence(case: Case) -> bool:
 def with_summary(case: Case) -> bool:
     """The removal record carries a summary."""
     return "with_summary" in case.effect.marks
-
-
-@condition
-def no_summary_value(case: Case) -> bool:
-    """The removal carries no summary."""
-    return "with_summary" not in case.effect.marks
-
-
-@condition
-def model_here(case: Case) -> bool:
-    """The function itself calls a language model."""
-    return bool(case.function.model_calls)
-
-
-@condition
-def no_model_here(case: Case) -> bool:
-    """The function itself calls no language model."""
-    return not case.function.model_calls
 
 
 @condition
@@ -224,30 +205,6 @@ def named_for_trimming(case: Case) -> bool:
 
 
 @condition
-def trimmer_from_elsewhere(case: Case) -> bool:
-    """The trimming function called is not part of the checkout."""
-    return not any(m.startswith("calls:") and case.world.by_name.get(m[6:]) for m in case.effect.marks)
-
-
-@condition
-def puts_summary(case: Case) -> bool:
-    """The function puts a summary into a message list."""
-    return any(e.kind in ("summary_put", "rebuild") and "summary_value" in e.marks for e in case.function.effects)
-
-
-@condition
-def counts_in_function(case: Case) -> bool:
-    """The function keeps a variable number of the newest, or compares a number of messages with a limit."""
-    return "variable_tail" in case.function.marks or any(kind == "message_count" for kind, _ in case.function.guards)
-
-
-@condition
-def measures_tokens(case: Case) -> bool:
-    """The function counts tokens or compares them with a limit."""
-    return token_guard_in_function(case) or any("tokens" in words.words(c.name) for c in case.function.calls)
-
-
-@condition
 def lists_or_copies(case: Case) -> bool:
     """The function is a listing, a clone, an export, a rendering for people or the answer to a web request."""
     found = words.words(case.function.name)
@@ -281,15 +238,6 @@ def back_into_itself(case: Case) -> bool:
 
 
 @condition
-def cut_by_token_helper(case: Case) -> bool:
-    """The function calls a helper that adds up tokens over messages to find the cut."""
-    return any(
-        any(e.kind == "token_fill" and e.likeness >= 2 for e in target.effects) and "gives_messages" not in target.marks
-        for _, target in case.world.callees.get(case.function.key, [])
-    )
-
-
-@condition
 def token_guarded(case: Case) -> bool:
     """The nearest measurement before the effect is a token count."""
     measured = [g for g in case.effect.guards if g in ("token_count", "message_count", "char_count")]
@@ -300,45 +248,6 @@ def token_guarded(case: Case) -> bool:
 def count_guarded(case: Case) -> bool:
     """The effect depends on a comparison of the number of messages with a limit."""
     return "message_count" in case.effect.guards
-
-
-@condition
-def slices_in_function(case: Case) -> bool:
-    """The function also slices a list by a variable bound."""
-    return "slices" in case.function.marks
-
-
-@condition
-def removed_go_to_vectors(case: Case) -> bool:
-    """What is removed is passed to a store call that ends in a vector store."""
-    kind, _, name = case.effect.flow.partition(":")
-    if kind != "passed":
-        return False
-    if "vector_add" in case.function.marks and _STORE_NAME.match(name):
-        return True
-    called = [f for c, f in case.world.callees.get(case.function.key, []) if c.name == name]
-    targets = called or [f for f in case.world.by_name.get(name, []) if f.owner and _STORE_NAME.match(name)]
-    return any(f.key in case.world.vector_depth for f in targets) and len(targets) <= 24
-
-
-@condition
-def popped_go_to_vectors(case: Case) -> bool:
-    """A popped message is an argument of a save call that reaches a vector store."""
-    names = {m.partition(":")[2] for m in case.effect.marks if m.startswith("into:")}
-    return any(
-        names & set(call.args) and target.key in case.world.vector_depth
-        for call, target in case.world.callees.get(case.function.key, [])
-    )
-
-
-@condition
-def stands_for_messages(case: Case) -> bool:
-    """Another method of the class uses the summary in place of the messages."""
-    return any(
-        f.path == case.function.path and f.owner == case.function.owner and "chooses_summary" in f.marks
-        for f in case.world.functions_of.get(case.function.path, [])
-        if f is not case.function
-    )
 
 
 @condition

@@ -93,8 +93,6 @@ class LoopEffects(EffectBase):
         if node.kind == "while" and self.scope.speaks_of_tokens(node.kids[0]):
             tokens = stops = True
         if not (adds and tokens) or not (stops or gathered):
-            if gathered and stops and self._counts_down(body) and self._is_backwards(node, iterable, body):
-                self._count_fill(gathered[-1], iterable)
             return
         subject = self._loop_subject(iterable, body)
         if subject is None:
@@ -119,30 +117,6 @@ class LoopEffects(EffectBase):
             if all(len(g.kids) > 1 and _is_id(g.kids[-1]) for g in gathered):
                 marks.append("ids_only")
         self._add("token_fill", line, subject, self.scope.likeness(subject), fate, *marks)
-
-    def _counts_down(self, body: Node) -> bool:
-        """Does the loop stop at a number of messages or turns?"""
-        for item in walk(body):
-            if item.kind == "cmp":
-                found = {w for k in walk(item) if k.kind in ("name", "attr") for w in words.words(k.text)}
-                if found & {"turn", "turns", "count", "rounds", "messages"} and found & (
-                    words.LIMITS | {"available", "num", "n", "keep", "size", "count"}
-                ):
-                    return True
-        return False
-
-    def _count_fill(self, gathered: Node, iterable: Node) -> None:
-        walked = any(
-            self.scope.likeness(k) > 1 and (k.kind == "attr" or k.text in self.scope.params)
-            for k in walk(iterable)
-            if k.kind in ("name", "attr")
-        )
-        if not walked:
-            return
-        owner = gathered.kids[0].kids[0] if gathered.kids[0].kind == "attr" else gathered.kids[0]
-        likeness = self.scope.likeness(owner)
-        if likeness > 1:
-            self._add("count_fill", gathered, owner, likeness, self._fate(owner), "in_loop")
 
     def _loop_subject(self, iterable: Node, body: Node) -> Node | None:
         best: Node | None = None

@@ -66,14 +66,6 @@ class SummaryEffects(EffectBase):
             ]
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
 
-    def _summary_flag(self, node: Node, value: Node) -> None:
-        """Note `{ role: "assistant", summary: true }`: a message is marked as the summary of those before it."""
-        if words.SUMMARY.search(node.text) and value.kind == "const" and value.text.lower() == "true":
-            around = self.scope.parent(node)
-            told = {k.text for k in around.kids if k.kind in ("pair", "kw")} if around is not None else set[str]()
-            if told & {"role", "content", "parts", "text"}:
-                self._add("summary_flag", node, Node("name", node.line, node.text), 2, self.scope.flow(node))
-
     def _is_draft(self, target: Node) -> bool:
         """Is a field one of a local object that is only written out, and not of what the function works on?"""
         root = dotted(target).partition(".")[0]
@@ -85,15 +77,6 @@ class SummaryEffects(EffectBase):
             if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == root
         ]
         return begun == ["dict"] and self.scope.fate(root).partition(":")[0] in ("read", "prompt")
-
-    def _condensed_content(self, node: Node, target: Node, value: Node) -> None:
-        """Note `message.content = compressed` in a loop over messages, where the new content is a summary."""
-        if target.kind != "attr" or target.kids[0].kind != "name" or target.kids[0].text not in self.scope.elements:
-            return
-        if {"content", "text", "output", "result"} & set(words.words(target.text)):
-            told = self._tells_summary(value, self.summary_names) or self._from_model(value)
-            if told and value.kind in ("name", "call", "attr"):
-                self._add("condensed", node, target.kids[0], 2, "stored", "summary_value")
 
     def _summary_aside(self) -> None:
         """Note a function that stores a summary in a field and cuts the summarised list in another assignment."""

@@ -24,9 +24,6 @@ _REMOVED = re.compile(
 )
 _NEWEST_ROWS = re.compile(r"order\s+by\s.*\bdesc\b.*\blimit\s*(\?|:|%|\$|$|\{)", re.I | re.S)
 _ROWS_OF = re.compile(r"\b(\w*messages?|\w*history|\w*conversations?|\w*turns|\w*events)\b", re.I)
-_TRIMMER = re.compile(
-    r"^_?a?(trim|truncate|prune|fit)(_?(chat|conversation|llm))?(_?(messages|history|context))?$", re.I
-)
 _VECTOR = bag(
     "vector vectors vectorstore vectordb embedding embeddings collection chroma qdrant pinecone faiss milvus weaviate "
     "lancedb index retriever similarity"
@@ -38,9 +35,7 @@ _VECTOR_ADD = bag(
 _VECTOR_QUERY = bag(
     "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents"
 )
-_OUT = bag("excluded hidden evicted archived forgotten compacted pruned")
 _OVERWRITING = (("set",), ("save",), ("replace",), ("update",), ("write",), ("put",), ("store",), ("overwrite",))
-_ONE = (("message",), ("msg",), ("m",), ("turn",), ("event",))
 
 
 def is_vector_call(callee: str) -> str:
@@ -86,7 +81,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                     self._shortened(node)
                 case "pair" | "kw" if node.kids:
                     self._chosen_content(node.text, node.kids[0])
-                    self._summary_flag(node, node.kids[0])
                 case "dict":
                     self._flagged_cut(node)
                     self._copied_content(node)
@@ -103,11 +97,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         likeness = self.scope.likeness(owner)
         if likeness == 0:
             self._sorted_cut(node, owner)
-            self._ranked_cut(node, owner, high)
-            if node.text != "step" and self._is_list(owner) and self._bounds(owner, low, high, node) == "tail":
-                self._add("tail", node, owner, 0, self.scope.flow(node), *self._given_back(node, owner))
             return
-        self._ranked_cut(node, owner, high)
         if node.text == "step":
             return
         shape = self._bounds(owner, low, high, node)
@@ -128,34 +118,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 marks.append("back_into_itself")
         if self._is_rejoined(node, owner):
             marks.append("rejoined")
-        marks += self._given_back(node, owner)
         self._add("slice", node, owner, likeness, flow, *marks)
-
-    def _is_list(self, owner: Node) -> bool:
-        """Is a local name a list of whatever, by its annotation or because the function goes through its elements?"""
-        if owner.kind != "name":
-            return False
-        if words.LIST_TYPES.search(self.scope.params.get(owner.text, "")):
-            return True
-        return any(
-            (n.kind == "for" and unwrapped(n.kids[1]).text == owner.text)
-            or (n.kind == "comp" and unwrapped(n.kids[2]).text == owner.text)
-            for n in self.scope.nodes
-        )
-
-    def _given_back(self, node: Node, owner: Node) -> list[str]:
-        """`["given_back"]` if the part of a list that the function was given is its answer, not a field of it."""
-        around = self.scope.parent(node)
-        while around is not None and around.kind == "cond":
-            around = self.scope.parent(around)
-        named = around is not None and around.kind == "assign" and around.kids[0].kind == "name"
-        name = around.kids[0].text if around is not None and named else ""
-        answered = around is not None and around.kind == "return"
-        answered = answered or any(
-            n.kind == "return" and n.kids and n.kids[0].kind == "name" and n.kids[0].text == name
-            for n in self.scope.nodes
-        )
-        return ["given_back"] if answered and owner.text in self.scope.params else []
 
     def _is_rejoined(self, node: Node, owner: Node) -> bool:
         """Do the first element of a list and this cut of it go on together: `[messages[0], *messages[cut:]]`?"""
@@ -188,10 +151,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             and spelled(after.kids[1].kids[0]) == spelled(before.kids[2])
             for before in own for after in own
         )  # fmt: skip
-
-    def _ranked_cut(self, node: Node, owner: Node, high: Node) -> None:
-        if {"ranked", "scored", "prioritized", "rated"} & set(words.words(last_name(owner))) and high.kind != "none":
-            self._add("ranked_cut", node, owner, self.scope.likeness(owner), self.scope.flow(node))
 
     def _bounds(self, owner: Node, low: Node, high: Node, node: Node) -> str:
         if low.kind == "none" and high.kind == "none":
@@ -271,8 +230,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 self._query(node)
         elif low in ("sorted", "nlargest", "nsmallest"):
             self._sort(node, node.kids[-1] if low != "sorted" else node.kids[min(1, len(node.kids) - 1)])
-        if low == "deque":
-            self._deque(node)
         keywords = [(k, v) for k, v in arguments(node) if k]
         self._handed_over(node, name)
         self._newest_read(node)
@@ -283,8 +240,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._vector_put(node)
         self._removal(node, keywords)
         self._provider(node, keywords)
-        self._trimmer(node, name)
-        self._marked_out(node, name, keywords)
         if name[:1].isupper() and words.words(name) in (
             ("remove", "message"),
             ("delete", "message"),
@@ -313,26 +268,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         if is_vector_call(dotted(node.kids[0])) == "add":
             likeness = max((self.scope.likeness(k) for a in node.kids[1:] for k in walk(a)), default=0)
             self._add("vector_put", node, node.kids[0], likeness, "stored")
-
-    def _trimmer(self, node: Node, name: str) -> None:
-        """Note `trim(messages, max_tokens=…)`; a rule checks whether the function belongs to the checkout."""
-        if not _TRIMMER.match(name) or len(node.kids) < 3:
-            return
-        values = [v for _, v in arguments(node)]
-        subject = next((v for v in values if self.scope.likeness(v) > 1), None)
-        limited = any("token" in key.lower() for key, _ in arguments(node)) or any(
-            self.scope.speaks_of_tokens(v) for v in values if v is not subject
-        )
-        if subject is not None and limited:
-            self._add("trim_call", node, subject, 2, self.scope.flow(node), f"calls:{name}")
-
-    def _marked_out(self, node: Node, name: str, keywords: list[tuple[str, Node]]) -> None:
-        """Note `set_excluded(message, excluded=True)` in a loop: the message stays stored but leaves the prompt."""
-        out = set(words.words(name)) & _OUT and words.words(name)[:1] in (("set",), ("mark",))
-        told = out or any(key in _OUT and value.text.lower() == "true" for key, value in keywords)
-        one = [v for _, v in arguments(node) if v.kind == "name" and words.words(v.text)[-1:] in _ONE]
-        if told and one and self.guards.loops.get(id(node)) is not None:
-            self._add("marked_out", node, one[0], 2, "stored")
 
     def _carries_summary(self, value: Node) -> bool:
         """Does a value mention a name that holds a summary? Text that asks for a summary does not count."""
@@ -371,19 +306,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 front = front or (target.kind == "index" and target.kids[1].text == "0")
                 self._add("pop_front" if front else "pop_other", node, target.kids[0], likeness, "stored")
 
-    def _deque(self, node: Node) -> None:
-        bound = [v for k, v in arguments(node) if k == "maxlen"]
-        around = self.scope.parent(node)
-        if around is not None and "[" in around.note and words.type_likeness(around.note) == 0:
-            return  # the annotation names another element type
-        told = {w for b in bound for k in walk(b) if k.kind in ("name", "attr") for w in words.words(k.text)}
-        if told & {"loop", "cycle", "repeat", "stuck", "detect", "detection"}:
-            return
-        if bound and bound[0].text != "None" and around is not None and around.kind == "assign":
-            likeness = self.scope.likeness(around.kids[0])
-            if likeness:
-                self._add("bounded_deque", node, around.kids[0], likeness, "stored")
-
     def _removal(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
         removed = [k for k, v in keywords if _REMOVED.match(k) and not _is_nothing(v)]
         if removed:
@@ -400,10 +322,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._said_instead(node, target, value)
         self._put_back(node, target, value)
         self._summary_field(node, target, value)
-        self._condensed_content(node, target, value)
-        field = target.text if target.kind == "attr" else target.kids[1].text if target.kind == "index" else ""
-        if field in _OUT and value.text.lower() == "true" and words.words(dotted(target.kids[0]))[-1:] in _ONE:
-            self._add("marked_out", node, target.kids[0], 2, "stored")
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
             owner = target.kids[0]
             self._add("rebuild", node, owner, 2, self._fate(owner), *self._tells(value))
@@ -541,9 +459,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
     def _indexed(self, node: Node) -> None:
-        """Note comprehensions by index: `[m for i, m in enumerate(messages) if i >= cut]` is a tail slice,
-        `[old[i] for i in search(…, old)]` a retrieval.
-        """
+        """Note `[m for i, m in enumerate(messages) if i >= cut]`, which is a tail slice."""
         inner = unwrapped(node.kids[2])
         if inner is not node.kids[2] and node.kids[1].kind == "list" and node.kids[1].kids:
             index, likeness = node.kids[1].kids[0].text, self.scope.likeness(inner)
@@ -553,12 +469,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             )  # fmt: skip
             if likeness > 1 and later:
                 self._add("slice", node, inner, likeness, self.scope.flow(node), "tail")
-        element = node.kids[0]
-        if element.kind == "index" and inner.kind == "call" and self.scope.likeness(element.kids[0]) > 0:
-            found = set(words.words(last_name(inner.kids[0])))
-            fed = any(dotted(k) == dotted(element.kids[0]) for k in inner.kids[1:])
-            if fed and found & {"search", "similar", "similarity", "retrieve", "nearest", "relevant"}:
-                self._add("recalled", node, element.kids[0], 2, self.scope.flow(node))
 
 
 def _inner(part: Node) -> Node:

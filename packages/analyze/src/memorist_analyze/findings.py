@@ -9,10 +9,11 @@ import re
 from dataclasses import dataclass, field, replace
 
 from memorist_analyze import lineage_conditions, words
-from memorist_analyze.calibration import confidence
+from memorist_analyze.calibration import probability
 from memorist_analyze.conditions import CONDITIONS, Case
 from memorist_analyze.records import Effect, Function
-from memorist_analyze.rules import RULES, Rule
+from memorist_analyze.rules import LOOSE_IDS, RULES, Rule
+from memorist_analyze.support import Support, support_of
 from memorist_analyze.world import World
 
 # When several strategies fire in one function, a strategy on the left suppresses those on the right: they are steps of
@@ -28,14 +29,16 @@ _HELPER_REACH = 3
 _ELIDING = ("content_elision", "offload")
 _ASYNC = re.compile(r"^(_*)(async_|a(?=[a-z_]{3}))|_?async$|Async$")
 assert lineage_conditions  # imported for the conditions it registers
+Hit = tuple[Rule, Function, Effect]
 
 
 @dataclass(slots=True)
 class Finding:
-    """One eviction mechanism.
+    """One eviction mechanism, or a candidate for one.
 
-    `wired` is false when no code outside tests uses it. `default_sure` is false when `default_on` is a guess. `twins`
-    are the locations of copies of the same code. `by` says who made the finding: the rules, a model or both.
+    `probability` is calibrated (`calibration.py`) and `support` is the slice of code behind it. `wired` is false when
+    no code outside tests uses it. `default_sure` is false when `default_on` is a guess. `twins` are the locations of
+    copies of the same code. `by` says who decided: the rules or a model, which also says `why`.
     """
 
     id: str
@@ -48,39 +51,45 @@ class Finding:
     default_on: bool
     default_sure: bool
     wired: bool
-    confidence: float
+    probability: float
     evidence: str
     rule: str
     function: Function
     effect: Effect
+    support: Support
     twins: list[str] = field(default_factory=list)
     by: str = "rules"
+    why: str = ""
 
 
 def evictions(world: World) -> list[Finding]:
-    """All eviction findings of a checkout, in path and line order."""
-    fired: list[tuple[Rule, Function, Effect]] = []
+    """All candidates of a checkout with their probability, in path and line order."""
+    hits: list[Hit] = []
     for function in world.functions:
-        if function.effects:
-            fired.extend(_fire(world, function))
-    fired = _one_mechanism(world, [_lifted(world, *hit) for hit in fired])
-    found = [_finding(world, rule, function, effect) for rule, function, effect in fired]
-    found = _without_backends(world, _without_doubles(world, _without_twins(found)))
-    found.sort(key=lambda f: (f.path, f.line, f.strategy))
-    for finding in found:
+        if function.effects and function.name != "<module>":
+            hits.extend(_propose(world, function))
+    by_rule = [hit for hit in hits if hit[0].id not in LOOSE_IDS]
+    merged = _one_mechanism(world, [_lifted(world, *hit) for hit in by_rule])
+    taken = {(rule.strategy, function.key) for rule, function, _ in merged}
+    loose = [h for h in hits if h[0].id in LOOSE_IDS and (h[0].strategy, h[1].key) not in taken]
+    findings = [_finding(world, rule, function, effect) for rule, function, effect in (*merged, *loose)]
+    findings = _without_backends(world, _without_doubles(world, _without_twins(findings)))
+    findings.sort(key=lambda f: (f.path, f.line, f.strategy))
+    for finding in findings:
         finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
-    return found
+    return findings
 
 
-def _fire(world: World, function: Function) -> list[tuple[Rule, Function, Effect]]:
-    best: dict[str, tuple[Rule, Function, Effect]] = {}
+def _propose(world: World, function: Function) -> list[Hit]:
+    """The best rule for each strategy that the function may use; a loose rule only where no other rule fires."""
+    best: dict[str, Hit] = {}
     for rule in RULES:
         if rule.strategy in best:
             continue
         holding = [e for e in function.effects if e.kind in rule.effects and holds(rule, Case(world, function, e))]
         if holding:
             best[rule.strategy] = (rule, function, min(holding, key=_distance))
-    beaten = {weaker for strategy in best for weaker in BEATS.get(strategy, ())}
+    beaten = {weaker for s, hit in best.items() if hit[0].id not in LOOSE_IDS for weaker in BEATS.get(s, ())}
     return [hit for strategy, hit in best.items() if strategy not in beaten]
 
 
@@ -95,7 +104,7 @@ def holds(rule: Rule, case: Case) -> bool:
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
-def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> tuple[Rule, Function, Effect]:
+def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> Hit:
     """Move a summarization finding from a helper without a model call to the one caller that makes the summary.
 
     Without exactly one such caller in the same file the hit stays where it is.
@@ -111,7 +120,7 @@ def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> tup
     return rule, maker, replace(effect, line=call.line, guards=call.guards or effect.guards)
 
 
-def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> list[tuple[Rule, Function, Effect]]:
+def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
     """Keep one hit per mechanism: drop a function when the same strategy fired in a function it calls.
 
     For `content_elision` it is the other way round: the helper that shortens is dropped when a caller that puts the
@@ -124,7 +133,7 @@ def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> 
         key for rule, function, effect in fired if rule.strategy in _ELIDING for key in _below(world, function, effect)
     }
     shortening = {f.key for rule, f, e in fired if rule.strategy in _ELIDING and "instead" not in e.marks}
-    kept: list[tuple[Rule, Function, Effect]] = []
+    kept: list[Hit] = []
     for rule, function, effect in fired:
         if rule.strategy == "content_elision":
             above = {caller.key for _, caller in world.callers.get(function.key, []) if caller is not function}
@@ -164,6 +173,7 @@ def _calls(world: World, caller: Function, target: Function) -> bool:
 
 
 def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Finding:
+    support = support_of(world, function, effect)
     return Finding(
         "",
         rule.strategy,
@@ -174,11 +184,12 @@ def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Fi
         function.symbol,
         *default_on(world, function),
         world.is_wired(function) and all(world.can_be_given(function, name) for name in _bounds(effect)),
-        confidence(rule.id),
+        probability(rule, Case(world, function, effect), support),
         f"{rule.says}: `{effect.evidence}`",
         rule.id,
         function,
         effect,
+        support,
     )
 
 
@@ -207,9 +218,9 @@ def _without_twins(found: list[Finding]) -> list[Finding]:
 
 
 # Rules that match only a part of a mechanism; dropped when another rule found the same strategy in the file.
-_PARTIAL = frozenset(("summary.kept-aside", "summary.sized-content"))
+_PARTIAL = frozenset(("summary.kept-aside",))
 # Rules that describe a whole class, so that one finding per class is enough.
-_OF_A_CLASS = frozenset(("vector.indexed", "vector.paged"))
+_OF_A_CLASS = frozenset(("vector.indexed",))
 
 
 def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:

@@ -46,9 +46,7 @@ class Scope:
         path: str,
         params: dict[str, str],
         fields: dict[str, str],
-        carriers: frozenset[str] = frozenset(),
     ) -> None:
-        self.carriers = carriers
         self.body = body
         self.path = path
         self.place = words.place_likeness(path)
@@ -58,7 +56,7 @@ class Scope:
             for kid in node.kids:
                 self.parents[id(kid)] = node
         self.fields = fields
-        self.typed: dict[str, int] = {n: self.type_likeness(a) for n, a in params.items()}
+        self.typed: dict[str, int] = {n: words.type_likeness(a) for n, a in params.items()}
         self.params = params
         self.token_names: set[str] = set()
         self.length_names: set[str] = set()
@@ -131,7 +129,7 @@ class Scope:
             return
         name = target.text
         if target.kind == "name":
-            known = max(self.type_likeness(node.note), self._value_likeness(value))
+            known = max(words.type_likeness(node.note), self._value_likeness(value))
             if known and known > self.typed.get(name, 0):
                 self.typed[name] = known
             measured = value.kids[1:] if value.kind == "call" and last_name(value.kids[0]) == "len" else []
@@ -214,7 +212,7 @@ class Scope:
                     return 0
                 return base + (self.place if base == 1 else 0)
             case "attr":
-                base = max(words.name_likeness(node.text), self.type_likeness(self.fields.get(node.text, "")))
+                base = max(words.name_likeness(node.text), words.type_likeness(self.fields.get(node.text, "")))
                 unsaid = self.measurements | self.texts
                 if unsaid and dotted(node) in unsaid:
                     return 0
@@ -240,13 +238,6 @@ class Scope:
                 return words.name_likeness(key.text) if key.kind == "str" else 0
             case _:
                 return 0
-
-    def type_likeness(self, annotation: str) -> int:
-        """How likely an annotation means a list of messages; a list of `carriers` counts as one."""
-        listed = self.carriers and words.LIST_TYPES.search(annotation)
-        if listed and self.carriers & set(_IDENTIFIER.findall(annotation)):
-            return 2
-        return words.type_likeness(annotation)
 
     def _call_likeness(self, node: Node) -> int:
         name = last_name(node.kids[0])

@@ -9,7 +9,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from memorist.errors import UsageError
-from memorist_analyze.carriers import carriers
 from memorist_analyze.discover import Checkout, Source
 from memorist_analyze.parse import parse
 from memorist_analyze.reader import read
@@ -32,8 +31,7 @@ def gather(checkout: Checkout, *, processes: int | None = None, time_limit: floa
     started = time.monotonic()
     files: list[File] = []
     done = 0
-    known = carriers(checkout.root, checkout.sources)
-    for batch, result in zip(batches, _run(checkout.root, batches, processes, known), strict=True):
+    for batch, result in zip(batches, _run(checkout.root, batches, processes), strict=True):
         done += len(batch)
         files.extend(result)
         if progress is not None:
@@ -61,25 +59,25 @@ def _batches(sources: list[Source]) -> Iterator[list[Source]]:
         yield batch
 
 
-def _run(root: Path, batches: list[list[Source]], processes: int | None, known: frozenset[str]) -> Iterator[list[File]]:
+def _run(root: Path, batches: list[list[Source]], processes: int | None) -> Iterator[list[File]]:
     count = processes or min(4, os.cpu_count() or 1)
     if count == 1 or sum(s.size for b in batches for s in b) < _POOL_FROM_BYTES:
         for batch in batches:
-            yield read_batch(root, batch, known)
+            yield read_batch(root, batch)
         return
     with ProcessPoolExecutor(max_workers=count) as pool:
         # `map` yields results in the order of the batches, so the output is deterministic.
-        yield from pool.map(read_batch, [root] * len(batches), batches, [known] * len(batches))
+        yield from pool.map(read_batch, [root] * len(batches), batches)
 
 
-def read_batch(root: Path, batch: list[Source], known: frozenset[str]) -> list[File]:
+def read_batch(root: Path, batch: list[Source]) -> list[File]:
     """Parse the files of one batch; runs in a worker process. An unreadable file has its reason in `broken`."""
-    return [_read_one(root, source, known) for source in batch]
+    return [_read_one(root, source) for source in batch]
 
 
-def _read_one(root: Path, source: Source, known: frozenset[str]) -> File:
+def _read_one(root: Path, source: Source) -> File:
     try:
         data = (root / source.path).read_bytes()
-        return read(parse(source.path, source.language, data), source.package, known)
+        return read(parse(source.path, source.language, data), source.package)
     except (OSError, RecursionError) as error:
         return File(source.path, source.language, 0, source.package, f"{type(error).__name__}")

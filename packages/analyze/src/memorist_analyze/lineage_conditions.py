@@ -5,10 +5,20 @@ The first line of each docstring is printed by `analyze --explain`.
 
 from __future__ import annotations
 
-import re
-
 from memorist_analyze import words
-from memorist_analyze.conditions import Case, condition, goes_to_context, memory_place, message_list, strong_subject
+from memorist_analyze.conditions import (
+    Case,
+    condition,
+    dedup_words,
+    goes_to_context,
+    memory_place,
+    message_list,
+    model_near_or_beside,
+    model_near_or_given,
+    score_words,
+    strong_subject,
+    token_guard_in_function,
+)
 from memorist_analyze.records import Call, Function
 from memorist_analyze.world import World
 
@@ -28,7 +38,6 @@ _FOR_PEOPLE = words.bag(
     "status caption tooltip telemetry trace tracing span slug error errors exception traceback badge diff url"
 )
 _ASIDE = words.bag("summary summarize summarise summarization judge grade critique")
-_LOGGING = re.compile(r"(^|\.|_)(log\w*|console|print|debug|info|warn\w*|span|tracer?|telemetry)\b[\w.]*$", re.I)
 _POSTING = words.bag("post edit notify reply toast alert")
 _UPWARDS = 2
 _RESULTS = words.bag(
@@ -36,9 +45,6 @@ _RESULTS = words.bag(
     "command stdout "
     "stderr response responses history body page file tooloutput execution"
 )
-_PAGING_IN = words.bag("search recall retrieve query find lookup read get load")
-_PAGING_OUT = words.bag("insert store save add write archive append remember put memorize")
-_PAGED = words.bag("memory memories archival conversation history recall knowledge core")
 
 
 @condition
@@ -201,35 +207,9 @@ def remembers(case: Case) -> bool:
 
 
 @condition
-def remembers_or_messages(case: Case) -> bool:
-    """The list is named for messages, or the function is about memory."""
-    return (message_list(case) and strong_subject(case)) or remembers(case)
-
-
-@condition
-def kept_by_number(case: Case) -> bool:
-    """A count decides which elements stay, and they are the newest; the first of a list are a page of it."""
-    marks = case.effect.marks
-    newest = "by_number" in marks and bool(marks & {"backwards", "sorted_time"})
-    return newest or ("by_ids" in marks and "message_count" in case.effect.guards)
-
-
-@condition
-def kept_by_age(case: Case) -> bool:
-    """The age of the elements decides which of them stay."""
-    return bool(case.effect.marks & {"by_age", "sorted_time"})
-
-
-@condition
 def kept_by_score(case: Case) -> bool:
     """The list was ordered by score before it was cut."""
     return "sorted_score" in case.effect.marks
-
-
-@condition
-def not_by_score(case: Case) -> bool:
-    """The list was not ordered by score."""
-    return "sorted_score" not in case.effect.marks
 
 
 @condition
@@ -255,27 +235,6 @@ def finds_no_cut(case: Case) -> bool:
     """The function adds up tokens but neither collects messages nor cuts a list."""
     cut = any(e.kind in ("slice", "pop_front", "pop_other", "filter", "kept_in_loop") for e in case.function.effects)
     return "gathers" not in case.effect.marks and not cut and "removes_messages" not in case.function.marks
-
-
-@condition
-def fed_to_model(case: Case) -> bool:
-    """A part of the list that was given is the answer, and a caller hands it to a model or to what asks one."""
-    if "given_back" not in case.effect.marks:
-        return False
-    world = case.world
-    for call, caller in world.callers.get(case.function.key, []):
-        given = f"call:{call.callee}"
-        near = [c for c, f in world.callees.get(caller.key, []) if world.model_depth.get(f.key, 9) <= 2]
-        if any(given in onward.fed and onward.callee != call.callee for onward in (*caller.model_calls, *near)):
-            return True
-    return False
-
-
-@condition
-def read_back_to(case: Case) -> bool:
-    """Another function stops at the message with this mark when it reads the messages."""
-    told = f"stops_at:{case.effect.subject}"
-    return any(told in f.marks for f in case.world.functions if f is not case.function)
 
 
 @condition
@@ -332,14 +291,6 @@ def searched_beside(case: Case) -> bool:
 
 
 @condition
-def paged_by_the_agent(case: Case) -> bool:
-    """The agent's own tools write to the memory and search in it."""
-    names = [set(words.words(f.name)) for f in _beside(case) if "dispatched" in f.marks]
-    paged = [n for n in names if n & _PAGED]
-    return any(n & _PAGING_IN for n in paged) and any(n & _PAGING_OUT for n in paged)
-
-
-@condition
 def empties_memory(case: Case) -> bool:
     """A method named for it (reset, clear, forget, wipe) empties the memory or conversation, and something calls it."""
     found = words.words(case.function.name)
@@ -347,7 +298,9 @@ def empties_memory(case: Case) -> bool:
     of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
     if set(found) & {"queue", "queues", "queued", "pending", "cache"}:
         return False
-    called = found[0] in ("cmd", "command", "on", "handle") or bool(case.world.callers.get(case.function.key))
+    called = found[:1] in (("cmd",), ("command",), ("on",), ("handle",)) or bool(
+        case.world.callers.get(case.function.key)
+    )
     return bool(verbs & set(found[:2])) and bool(of) and called and not case.function.name.startswith("__")
 
 
@@ -357,6 +310,52 @@ def main_or_stored(case: Case) -> bool:
     if not goes_to_context(case):
         return False
     return case.effect.flow in ("stored", "replaced", "returned") or not _answers_aside(case.function)
+
+
+@condition
+def model_around(case: Case) -> bool:
+    """A model call is reachable, or a caller makes one."""
+    return model_near_or_given(case) or model_near_or_beside(case)
+
+
+@condition
+def of_messages(case: Case) -> bool:
+    """The list may be one of messages, or the function is about memory."""
+    return case.effect.likeness >= 1 or memory_place(case)
+
+
+@condition
+def by_tokens(case: Case) -> bool:
+    """The function compares tokens with a limit, or calls a helper that does."""
+    if token_guard_in_function(case):
+        return True
+    return any(e.kind == "token_fill" for _, f in case.world.callees.get(case.function.key, []) for e in f.effects)
+
+
+@condition
+def by_score(case: Case) -> bool:
+    """A score, rank or priority decides."""
+    return case.effect.kind == "score_sort" or kept_by_score(case) or "by_score" in case.effect.marks or (
+        score_words(case) and case.effect.kind in ("removal", "filter")
+    )  # fmt: skip
+
+
+@condition
+def takes_or_keeps_messages(case: Case) -> bool:
+    """What is put into the vector store may be messages or memories."""
+    return indexes_messages(case) or memory_place(case)
+
+
+@condition
+def may_shrink(case: Case) -> bool:
+    """The content is cut, replaced or made by a helper, and a size, a notice or a loop over messages is near."""
+    return shrinks(case) or sized(case) or says_it_was_cut(case)
+
+
+@condition
+def leaves_doubles_out(case: Case) -> bool:
+    """Repeated or outdated content is left out."""
+    return freed_of_doubles(case) or (case.effect.kind == "content" and dedup_words(case))
 
 
 def _answers_aside(function: Function) -> bool:
@@ -383,7 +382,7 @@ def _only_logs(function: Function, call: Call) -> bool:
     """Does a function give what a call returns to loggers alone?"""
     made = f"call:{call.callee}"
     taking = [c for c in function.calls if made in c.fed and c.callee != call.callee]
-    return made not in function.returned and bool(taking) and all(_LOGGING.search(c.callee) for c in taking)
+    return made not in function.returned and bool(taking) and all(words.LOGGING.search(c.callee) for c in taking)
 
 
 def _sure_calls(case: Case) -> list[Call]:

@@ -6,6 +6,9 @@ from memorist_analyze.analysis import Analysis
 from memorist_analyze.assembly import Place
 from memorist_analyze.checks import verdicts
 from memorist_analyze.findings import Finding
+from memorist_analyze.support import Step
+
+MAX_LISTED = 20
 
 NAMES = {
     "fifo_message_count": "FIFO on message count",
@@ -26,6 +29,8 @@ def as_markdown(analysis: Analysis) -> str:
     parts = [
         f"## Memory Orchestration Analysis: {analysis.name}",
         _scope(analysis),
+        "### Prerequisites",
+        *_prerequisites(analysis),
         "### Context Assembly",
         *_assembly(analysis),
         "### Eviction Policy",
@@ -69,26 +74,68 @@ def _assembly(analysis: Analysis) -> list[str]:
 
 
 def _eviction(analysis: Analysis) -> list[str]:
-    if not analysis.eviction:
-        return ["No mechanism found that makes the context smaller."]
-    table = ["| strategy | trigger | subject | default | confidence | location |", "|---|---|---|---|---|---|"]
-    table += [_row(f) for f in analysis.eviction]
-    notes = [f"- `{f.id}`: {f.evidence}" + (f" (by {f.by})" if f.by != "rules" else "") for f in analysis.eviction]
-    parts = ["\n".join(table), "\n".join(notes)]
+    parts: list[str] = []
+    if analysis.eviction:
+        table = ["| strategy | trigger | subject | default | probability | location |", "|---|---|---|---|---|---|"]
+        parts += ["\n".join([*table, *(_row(f) for f in analysis.eviction)])]
+        parts += ["\n".join(line for f in analysis.eviction for line in slice_lines(f))]
+    else:
+        parts.append("No mechanism that makes the context smaller is probable enough to be shown.")
+    if analysis.possible:
+        parts.append(f"Possible, please look ({len(analysis.possible)} less probable candidates):")
+        parts.append("\n".join(_possible(f) for f in analysis.possible[:MAX_LISTED]))
     if analysis.denied:
-        parts.append(f"Denied by {analysis.judged_by}: {', '.join(f'`{f.id}`' for f in analysis.denied)}.")
+        parts.append(f"Denied by {analysis.judged_by}:")
+        parts.append("\n".join(f"- {_where(f)}: not {f.strategy}. {f.why}" for f in analysis.denied))
     if analysis.unwired:
-        unused = ", ".join(f"`{f.symbol}` ({f.path}:L{f.line})" for f in analysis.unwired)
+        unused = ", ".join(f"{_where(f)}" for f in analysis.unwired)
         parts.append(f"Found but used by nothing outside tests: {unused}.")
     return parts
 
 
+def slice_lines(finding: Finding) -> list[str]:
+    """The evidence slice of a finding as a list: source, cut, measure and the way to the model."""
+    support = finding.support
+    measure = f"{support.measure.note} at {_step(support.measure)}" if support.measure else "none seen"
+    way = "; ".join(f"{s.note} {_step(s)}" for s in support.way[:4]) or "not seen"
+    lines = [f"- **{finding.id}**: {_code(finding.evidence)}" + (f" (by {finding.by})" if finding.why else "")]
+    if finding.why:
+        lines.append(f"- why: {_code(finding.why)}")
+    source = f"{support.source.note} {_step(support.source)}"
+    return [*lines, f"- messages: {_code(source)}; measure: {_code(measure)}; read by the model: {_code(way)}"]
+
+
+def _step(step: Step) -> str:
+    return f"`{step.path}:L{step.line}`"
+
+
+def _where(finding: Finding) -> str:
+    return f"`{finding.path}:L{finding.line}` {finding.symbol}"
+
+
+def _possible(finding: Finding) -> str:
+    name = NAMES.get(finding.strategy, finding.strategy)
+    return f"- {finding.probability:.2f} {name}: {_where(finding)}"
+
+
 def _row(finding: Finding) -> str:
     default = ("on" if finding.default_on else "off") + ("" if finding.default_sure else "?")
-    where = f"`{finding.path}:L{finding.line}` {finding.symbol}"
     name = NAMES.get(finding.strategy, finding.strategy)
     trigger = ", ".join(finding.trigger)
-    return f"| {name} | {trigger} | {finding.subject} | {default} | {finding.confidence:.2f} | {where} |"
+    return f"| {name} | {trigger} | {finding.subject} | {default} | {finding.probability:.2f} | {_where(finding)} |"
+
+
+def _prerequisites(analysis: Analysis) -> list[str]:
+    """The files that matter, and the control loop to start reading from."""
+    found = analysis.map
+    if not found.files:
+        return ["No file of this checkout asks a model or keeps messages."]
+    table = ["| file | what it does |", "|---|---|", *(f"| `{p}` | {', '.join(r)} |" for p, r in found.files.items())]
+    parts = ["\n".join(table)]
+    if found.reading:
+        parts.append("Read in this order, from the control loop on:")
+        parts.append("\n".join(f"- {p.role}: {_link(p)}" for p in found.reading))
+    return parts
 
 
 def _tiers(analysis: Analysis) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
 
 from memorist_analyze import evidence, slots, words
 from memorist_analyze.effects import Reader, is_vector_call
@@ -12,17 +11,16 @@ from memorist_analyze.flow import Scope
 from memorist_analyze.guards import Guards
 from memorist_analyze.origins import Origins, keywords_of
 from memorist_analyze.parts import Sequences
-from memorist_analyze.records import Call, Class, Effect, File, Function
+from memorist_analyze.records import Call, Class, File, Function
 from memorist_analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
-_RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
 
 
-def read(unit: Unit, package: str, carriers: frozenset[str] = frozenset()) -> File:
+def read(unit: Unit, package: str) -> File:
     """The facts of one file; a file with parse errors has only the reason, in `broken`."""
-    file = File(unit.path, unit.language, unit.lines, package, carriers=carriers)
+    file = File(unit.path, unit.language, unit.lines, package)
     if unit.errors:
         file.broken = f"{unit.errors} of {unit.lines} lines unreadable"
         return file
@@ -125,7 +123,7 @@ def _function(
     strings: dict[str, str],
     line: int = 1,
 ) -> None:
-    scope = Scope(body, file.path, {p.name: p.annotation for p in head.params}, fields, file.carriers)
+    scope = Scope(body, file.path, {p.name: p.annotation for p in head.params}, fields)
     guards = Guards(body, scope)
     record = Function(
         file.path, symbol, head.name, owner, line, head.end_line, head.params, head.returns, head.decorators
@@ -136,17 +134,10 @@ def _function(
     record.guards = guards.seen
     marks: set[str] = set()
     for node in scope.nodes:
-        marks.update(f"stops_at:{flag}" for flag in _stops_at(node))
         if node.kind == "call":
             _call(node, record, guards, marks, scope, origins)
         elif node.kind == "handler" and node.text:
             record.exceptions.append(node.text)
-        elif node.kind in ("if", "cond") and _chooses_summary(node, scope):
-            marks.add("chooses_summary")
-        elif node.kind == "slice" and any(k.kind not in ("none", "num") for k in node.kids[1:]):
-            marks.add("slices")
-            if any(k.kind == "un" and k.text == "-" and k.kids[0].kind != "num" for k in node.kids[1:]):
-                marks.add("variable_tail")
         elif (node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope)) or (
             node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1
         ):
@@ -172,40 +163,9 @@ def _function(
         marks.add("writes_text")
     if (file.dispatched and head.name in file.dispatched) or any("tool" in words.words(d) for d in head.decorators):
         marks.add("dispatched")
-        found = set(words.words(head.name))
-        if found & {"memory", "memories", "archival", "conversation"} and found & {
-            "search",
-            "recall",
-            "retrieve",
-            "query",
-        }:
-            record.effects.append(Effect("paging", line, head.name, 1, f"{head.name}(…)", "stored"))
     record.marks = frozenset(marks)
     record.shape = _shape(scope)
     file.functions.append(record)
-
-
-def _chooses_summary(node: Node, scope: Scope) -> bool:
-    """Does a branch choose between summary and messages: `if self.summary: … else: … self.messages …`?"""
-    test = node.kids[0]
-    if test.kind not in ("attr", "name") or not words.SUMMARY.search(test.text):
-        return False
-    return any(scope.likeness(k) > 1 for branch in node.kids[1:] for k in walk(branch) if k.kind in ("attr", "name"))
-
-
-def _stops_at(node: Node) -> Iterator[str]:
-    """The flags of messages at which a loop stops, or which a search from the end looks for."""
-    tests: list[Node] = []
-    if node.kind in ("for", "while"):
-        tests = [
-            n.kids[0] for n in walk(node.kids[-1])
-            if n.kind == "if" and n.kids[1].kids and n.kids[1].kids[-1].kind in ("jump", "return")
-            and n.kids[1].kids[-1].text != "continue"
-        ]  # fmt: skip
-    elif node.kind == "call" and last_name(node.kids[0]).lower() in ("findlast", "findlastindex"):
-        tests = node.kids[1:]
-    for test in tests:
-        yield from (k.text for k in walk(test) if k.kind == "attr" and words.SUMMARY.search(k.text))
 
 
 def _is_of_messages(callee: Node, scope: Scope) -> bool:
@@ -228,7 +188,7 @@ def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: 
         k.text for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr") and k.text not in ("self", "len")
     )[:12]
     fed = frozenset(o for a in node.kids[1:] for o in origins.of(a))
-    call = Call(callee, node.line, args, keywords_of(node), guards.of.get(id(node), ()), fed)
+    call = Call(callee, node.line, args, keywords_of(node), guards.of.get(id(node), ()), fed, id(node) in guards.loops)
     record.calls.append(call)
     if words.is_model_call(callee) and not callee.endswith(".create.bind"):
         record.model_calls.append(call)
@@ -249,8 +209,6 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
         marks.add("summary_name")
     identifiers = 0
     ranks = False
-    prompt_ranks = False
-    halving = False
     for node in scope.nodes:
         if node.kind in ("name", "attr", "kw"):
             if words.SUMMARY.search(node.text):
@@ -259,28 +217,16 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
                 marks.add("dedup_words")
             if {"ranked", "ranking", "rank", "importance", "priority"} & set(words.words(node.text)):
                 ranks = True
-        elif node.kind in ("str", "fstr"):
-            if words.SUMMARY.search(node.text):
-                identifiers += 1
-            if _RANKING.search(node.text):
-                prompt_ranks = True
+        elif node.kind in ("str", "fstr") and words.SUMMARY.search(node.text):
+            identifiers += 1
         if node.kind in ("name", "attr", "str", "pair", "kw") and _PAIRED.search(node.text[:60]):
             marks.add("minds_tools")
-        elif node.kind == "bin" and node.text in ("//", ">>", "/") and node.kids[1].text in ("2", "1"):
-            around = [n for n in walk(node.kids[0]) if n.kind == "bin" and n.text == "+"]
-            halving = halving or bool(around)
     if identifiers:
         marks.add("summary_words")
     if ranks or name_words & words.SCORE:
         marks.add("score_words")
-    if prompt_ranks:
-        marks.add("prompt_ranks")
-    if halving and any(k == "token_count" for k, _ in record.guards):
-        marks.add("binary_search")
     if any(scope.likeness(Node("name", 1, p.name)) > 1 for p in record.params):
         marks.add("takes_messages")
-    if any(scope.carriers & set(_IDENTIFIER.findall(p.annotation)) for p in record.params):
-        marks.add("minds_tools")  # elements that hold several messages keep a call and its results together
     if {"logger", "log", "telemetry"} & name_words:
         marks.add("logging")
 

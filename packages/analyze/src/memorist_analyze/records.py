@@ -36,6 +36,7 @@ class Call:
     keywords: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
     fed: frozenset[str] = frozenset()
+    in_loop: bool = False
 
     @property
     def name(self) -> str:
@@ -139,5 +140,4 @@ class File:
     storage: list[Evidence] = field(default_factory=list)
     budget: list[Evidence] = field(default_factory=list)
     constants: dict[str, tuple[str, int]] = field(default_factory=dict)
-    carriers: frozenset[str] = frozenset()
     dispatched: frozenset[str] = frozenset()  # methods in a dispatch table

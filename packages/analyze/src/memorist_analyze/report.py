@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from memorist_analyze.analysis import Analysis, analyze
 from memorist_analyze.assembly import Place
 from memorist_analyze.checks import verdicts
 from memorist_analyze.findings import Finding
+from memorist_analyze.support import Support
 
-FORMAT = 1
+FORMAT = 2
 
 
 def report_on(path: Path, *, name: str, time_limit: float) -> dict[str, Any]:
@@ -41,7 +43,10 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
             "slots": {slot: [_place(p) for p in places] for slot, places in sorted(analysis.assembly.slots.items())},
             "locations": [_place(p) for p in analysis.assembly.locations],
         },
+        "map": analysis.map.files,
+        "reading": [_place(p) for p in analysis.map.reading],
         "eviction": [finding_dict(f) for f in analysis.eviction],
+        "possible": [finding_dict(f) for f in analysis.possible],
         "unwired": [finding_dict(f) for f in analysis.unwired],
         **(
             {"judged_by": analysis.judged_by, "denied": [finding_dict(f) for f in analysis.denied]}
@@ -85,11 +90,24 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
         "default_on": finding.default_on,
         "default_sure": finding.default_sure,
         "wired": finding.wired,
-        "confidence": finding.confidence,
+        "probability": finding.probability,
         "evidence": finding.evidence,
         "rule": finding.rule,
         "twins": finding.twins,
         "by": finding.by,
+        "why": finding.why,
+        "slice": support_dict(finding.support),
+    }
+
+
+def support_dict(support: Support) -> dict[str, Any]:
+    """The evidence slice of a finding as plain data."""
+    return {
+        "messages": asdict(support.source),
+        "cut": asdict(support.cut),
+        "measure": asdict(support.measure) if support.measure else None,
+        "reader": support.reader,
+        "way": [asdict(step) for step in support.way],
     }
 
 

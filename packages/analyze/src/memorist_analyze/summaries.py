@@ -106,8 +106,6 @@ class Summaries:
         """Add offload effects where a helper saves a text that is too large, and what it answers goes into a note."""
         for function in self.world.functions:
             if function.name != "<module>":
-                self._derive_digest(function)
-                self._derive_digested(function)
                 self._derive_taken(function)
             if function.name == "<module>" or any(e.kind == "offload" for e in function.effects):
                 continue
@@ -125,29 +123,6 @@ class Summaries:
                 said = f"{kept.callee}(…)"
                 effect = Effect("offload", kept.line, kept.callee, 1, said, "stored", kept.guards, marks, kept.fed)
                 function.effects.append(effect)
-
-    def _derive_digest(self, function: Function) -> None:
-        """A text too long is given back cut, together with what a model says of the whole."""
-        if {"gives_messages", "takes_messages"} & function.marks:
-            return  # a conversation, not a text
-        given = [(c, t) for c, t in self.world.callees[function.key] if f"call:{c.callee}" in function.returned]
-        told = [c for c, t in given if t.key in self.model_text and _TOO_LARGE & set(c.guards)]
-        said = {f"call:{c.callee}" for c in told}
-        if any(t.key in self.shortens and t.key not in self.model_text and said & c.fed for c, t in given):
-            asked = told[0]
-            shown = f"{asked.callee}(…)"
-            effect = Effect("digest", asked.line, asked.callee, 1, shown, "returned", asked.guards, fed=asked.fed)
-            function.effects.append(effect)
-
-    def _derive_digested(self, function: Function) -> None:
-        """A helper that removes messages is told which by what a model made of them."""
-        for call, target in self.world.callees[function.key]:
-            removes = "removes_messages" in target.marks and target.key not in self.model_text
-            if removes and self.from_any(function, call.fed, self.model_text):
-                said, marks = f"{call.callee}(…)", frozenset(("summary_value",))
-                effect = Effect("digested", call.line, call.callee, 2, said, "stored", call.guards, marks, call.fed)
-                function.effects.append(effect)
-                return
 
     def targets(self, function: Function, callee: str) -> list[Function]:
         """The definitions that a callee may refer to in a function (the edges of the call graph)."""

@@ -126,6 +126,7 @@ def place_likeness(path: str) -> int:
     return 1 if found & PLACES else 0
 
 
+LOGGING = re.compile(r"(^|\.|_)(log\w*|console|print|debug|info|warn\w*|span|tracer?|telemetry)\b[\w.]*$", re.I)
 _SCREENS = bag(
     "react react-dom preact vue svelte ink solid-js @angular/core lit tkinter textual streamlit gradio curses npyscreen"
 )

@@ -1,0 +1,84 @@
+"""The prerequisites of a reading: which files matter and for what, and the control loop to start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memorist_analyze import words
+from memorist_analyze.assembly import Assembly, Place
+from memorist_analyze.findings import Finding
+from memorist_analyze.records import Function
+from memorist_analyze.tiers import Tier
+from memorist_analyze.tokens import Tokens
+from memorist_analyze.world import World
+
+_MAX_FILES = 24
+_MAX_LOOPS = 3
+_LOOP_REACH = 2
+
+
+@dataclass(slots=True)
+class FileMap:
+    """The files that matter with their roles, and the steps of a reading from the control loop on."""
+
+    files: dict[str, list[str]] = field(default_factory=dict)
+    reading: list[Place] = field(default_factory=list)
+
+
+def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: list[Tier], tokens: Tokens) -> FileMap:
+    """Collect the files behind a report, those with most roles first, and the order in which to read them."""
+    loops = control_loops(world)
+    roles: dict[str, list[str]] = {}
+    for place in loops:
+        _note(roles, place.path, "control loop")
+    for place in assembly.locations:
+        _note(roles, place.path, "assembles the context")
+    for finding in evictions:
+        _note(roles, finding.path, "evicts")
+    for tier in tiers:
+        for place in tier.locations:
+            _note(roles, place.path, f"{tier.tier} memory")
+    for place in tokens.locations:
+        _note(roles, place.path, "counts tokens" if place.role == "count" else f"tokens: {place.role}")
+    for function in world.functions:
+        if function.model_calls and not words.draws_ui(function.path):
+            _note(roles, function.path, "asks the model")
+    ranked = sorted(roles, key=lambda path: (-len(roles[path]), path))[:_MAX_FILES]
+    steps = [
+        *loops[:1],
+        *(Place(p.path, p.line, p.symbol, "assembly", p.why) for p in assembly.locations[:2]),
+        *(Place(f.path, f.line, f.symbol, "eviction", f.strategy) for f in evictions[:4]),
+        *(Place(p.path, p.line, p.symbol, "storage", p.why) for t in tiers for p in t.locations[:1]),
+    ]
+    return FileMap({path: roles[path] for path in ranked}, steps)
+
+
+def control_loops(world: World) -> list[Place]:
+    """Loops that ask a model and carry out calls: where a reading of the agent starts."""
+    found = [(f, line) for f in world.functions if (line := _asks_in_loop(world, f))]
+    found.sort(key=lambda pair: (-_weight(world, pair[0]), pair[0].path, pair[1]))
+    return [Place(f.path, line, f.symbol, "control loop", "asks the model in a loop") for f, line in found[:_MAX_LOOPS]]
+
+
+def _asks_in_loop(world: World, function: Function) -> int:
+    """The line of a call inside a loop that reaches a model, or 0."""
+    direct = next((c.line for c in function.model_calls if c.in_loop), 0)
+    if direct:
+        return direct
+    near = [c for c, f in world.callees.get(function.key, []) if world.model_depth.get(f.key, 9) <= _LOOP_REACH]
+    return next((c.line for c in near if c.in_loop), 0)
+
+
+def _weight(world: World, function: Function) -> int:
+    """How much a function looks like an agent's loop: it handles tools, is named for running, and is not a retry."""
+    named = set(words.words(function.symbol))
+    handles = any({"tool", "tools"} & set(words.words(c.name)) for c in function.calls)
+    runs = bool(named & {"run", "loop", "agent", "step", "turn", "execute", "chat", "stream", "main"})
+    aside = bool(named & {"retry", "test", "batch", "eval", "evaluate", "embed"}) or function.path in world.screens
+    return 3 * handles + 2 * runs + ("minds_tools" in function.marks) - 4 * aside
+
+
+def _note(roles: dict[str, list[str]], path: str, role: str) -> None:
+    own = roles.setdefault(path, [])
+    if role not in own:
+        own.append(role)
