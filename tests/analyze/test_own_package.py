@@ -18,17 +18,6 @@ def own() -> Analysis:
     return analyze(Path(memorist.__file__).parent, name="memorist", processes=1)
 
 
-def test_every_context_policy_is_found(own: Analysis) -> None:
-    found = {(f.strategy, f.path) for f in proposed(own)}
-    assert {
-        ("fifo_message_count", "context/policies.py"),
-        ("token_window", "context/plan.py"),
-        ("summarization", "context/policies.py"),
-        ("vector_swap", "context/policies.py"),
-        ("importance_scoring", "context/policies.py"),
-    } <= found
-
-
 def test_the_stores_are_found(own: Analysis) -> None:
     storage = {s for t in own.tiers if t.tier == "persistent" for s in t.storage}
     assert {"sqlite", "postgres", "redis"} <= storage

@@ -14,6 +14,7 @@ from ..errors import Conflict, TooLarge
 from ..protocol.operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 from . import replay
 from .answers import JSON, Unsuited, WrongMethod
+from .api.analyses import installed_analyzer
 from .api.asked import Asked
 from .auth import ApiKey
 from .calls import Call, read_call, written
@@ -34,7 +35,7 @@ class Dispatch:
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self._app = app
         self._paths: dict[str, dict[str, tuple[str, Endpoint]]] = {}
-        for operation in OPERATIONS:
+        for operation in served_operations():
             methods = self._paths.setdefault(operation.path, {})
             methods[operation.method] = (operation.name, _endpoint(server, operation))
 
@@ -49,6 +50,12 @@ class Dispatch:
         scope["memorist.operation"], answer = methods[method]
         response = await answer(Request(scope, receive))
         await response(scope, receive, send)
+
+
+def served_operations() -> list[Operation]:
+    """The operations that this installation answers: those of the analyser only where its package is installed."""
+    has_analyzer = installed_analyzer() is not None
+    return [operation for operation in OPERATIONS if operation.noun != "analyses" or has_analyzer]
 
 
 def _path(scope: Scope) -> str:

@@ -17,7 +17,7 @@ from memorist_analyze.rules import Rule
 from memorist_analyze.support import Support
 
 SHOWN_ABOVE = 0.8
-LISTED_ABOVE = 0.08
+LISTED_ABOVE = 0.06
 _UNREAD_CAP = 0.5  # elision and offload without a reader shown by the code
 _READ_BY_MODEL = ("content_elision", "offload")
 _SINKS = ("replaced", "returned", "stored", "model", "prompt", "read", "passed")

@@ -21,7 +21,8 @@ _STYLE = """
 *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
 main{max-width:1020px;margin:0 auto;padding:32px 24px 96px}h1{font-size:26px;margin:0 0 4px}
 h2{font-size:22px;margin:56px 0 4px;padding-top:16px;border-top:2px solid var(--line)}
-h3{font-size:17px;margin:36px 0 10px}a{color:var(--accent);text-decoration:none}a:hover,a:focus{text-decoration:underline}
+h3{font-size:17px;margin:36px 0 10px}
+a{color:var(--accent);text-decoration:none}a:hover,a:focus{text-decoration:underline}
 nav{display:flex;flex-wrap:wrap;gap:6px 16px}.wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:14px}
 th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1px solid var(--line)}

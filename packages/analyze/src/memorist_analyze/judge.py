@@ -23,7 +23,7 @@ from memorist_analyze.support import Step
 # Calls a model with (prompt, system prompt, JSON Schema of the answer) and returns the parsed answer.
 Ask = Callable[[str, str, dict[str, Any]], Any]
 VERSION = 2
-MAX_REQUESTS = 40
+MAX_REQUESTS = 20
 ANSWER_TOKENS = 300
 _CHARACTERS_PER_TOKEN = 3.5
 _HEAD_LINES = 3
@@ -33,7 +33,7 @@ _MAX_LINE_CHARACTERS = 130
 _MAX_EXCERPTS = 2
 _MAX_STEPS = 3
 _MIN_QUOTE_CHARACTERS = 6
-_CERTAIN_ENOUGH = 0.5
+_CERTAIN_ENOUGH = 0.7
 
 KINDS = (
     "fifo_message_count", "token_window", "summarization", "vector_swap", "importance_scoring", "content_elision",

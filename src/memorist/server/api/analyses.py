@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,9 @@ from .asked import ServerNoun
 LIMIT_SECONDS = 120.0
 
 
-def _installed_analyzer() -> Callable[..., dict[str, Any]]:
-    """The function that analyses a folder; the package `memorist-analyze` brings one."""
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group="memorist.analyzers"):
-        analyzer: Callable[..., dict[str, Any]] = point.load()
-        return analyzer
-    raise Unsupported("the analyser is not installed; run in a checkout of Memorist: pip install ./packages/analyze")
+def installed_analyzer() -> EntryPoint | None:
+    """The entry point of the function that analyses a folder, if the package `memorist-analyze` is installed."""
+    return next(iter(entry_points(group="memorist.analyzers")), None)
 
 
 class Checkout(msgspec.Struct, frozen=True):
@@ -41,7 +37,12 @@ class Analyses(ServerNoun):
         path = self._folders.get(name)
         if path is None:
             raise NotFound("the server was not given this folder; start it with `memorist serve --analyze DIR`")
-        report_on = _installed_analyzer()
+        point = installed_analyzer()
+        if point is None:
+            raise Unsupported(
+                "the analyser is not installed; run in a checkout of Memorist: pip install ./packages/analyze"
+            )
+        report_on: Callable[..., dict[str, Any]] = point.load()
         report = await self._core.runtime.offload(lambda: report_on(path, name=name, time_limit=LIMIT_SECONDS))
         await self._memory.records.put("global", ("analysis", name), report)
         return dict(report)

@@ -40,7 +40,7 @@ export const login = (key) => sent('POST', 'login', { key });
 export const logout = () => sent('POST', 'logout', {});
 
 // Where things stand is read before any page: what changes after that is news to all of them.
-export async function who() { const found = await get('me'); pulse.value = { ...(await view('pulse')), changed: [], ok: true }; me.value = found; return found; }
+export async function who() { const found = await get('me'); pulse.value = { ...(await view('pulse')), changed: [], ok: true }; me.value = { ...found, analyser: pulse.value.analyser }; return found; }
 export const may = (role) => !!me.value && (me.value.roles.includes(role) || me.value.roles.includes('admin'));
 
 // One view for one page: the old answer stays until the new one is there; `reload` asks again.

@@ -37,7 +37,7 @@ function Nav() {
   return html`<nav class=${drawer.value ? 'nav open' : 'nav'} aria-label="Pages" id="nav" onClick=${(e) => e.target.closest('a') && (drawer.value = false)}>
     <a class="brand" href="#/overview" aria-label="Memorist"><${Logo} /><span>Memorist</span></a>
     <button class="findbox" onClick=${() => { finding.value = true; drawer.value = false; }} aria-label="Find"><${Icon} name="search" /><span>Find</span><kbd>/</kbd></button>
-    ${NAV.map(([head, pages]) => html`${head && html`<h2>${head}</h2>`}<ul>${pages.map(([id, name]) => html`<li><a href=${`#/${id}`} aria-current=${id === here ? 'page' : null} title=${name}><${Icon} name=${id} /><span class="t">${name}</span>${count(id)}</a></li>`)}</ul>`)}
+    ${NAV.map(([head, pages]) => html`${head && html`<h2>${head}</h2>`}<ul>${pages.filter(([id]) => id !== 'analyser' || me.value?.analyser !== false).map(([id, name]) => html`<li><a href=${`#/${id}`} aria-current=${id === here ? 'page' : null} title=${name}><${Icon} name=${id} /><span class="t">${name}</span>${count(id)}</a></li>`)}</ul>`)}
     <div class="foot">${me.value && html`<span class="small">${me.value.org}${me.value.user ? ` · ${me.value.user}` : ''}</span><span class="small">${me.value.roles.includes('admin') ? 'admin' : me.value.roles.includes('operator') ? 'operator' : me.value.roles.join(', ')} key</span>`}
       <button onClick=${() => { helping.value = true; }} aria-label="Keyboard"><kbd>?</kbd><span>keyboard</span></button><br />
       <button onClick=${turn} aria-label=${`Colours: ${theme.value}`}><span>colours: ${theme.value}</span></button></div>

@@ -8,6 +8,7 @@ import msgspec
 
 from ...engine.facts.corrections import replaced_corrections
 from ...records import AuditEvent, Job, Thread
+from ..api.analyses import installed_analyzer
 from .shared import event_row
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
 
 
 async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
-    """A fingerprint (`mark`) that changes when the memory does, and the number of dead letters."""
+    """A fingerprint (`mark`) that changes when the memory does, the number of dead letters, and what is installed."""
     core = handle._core
     events = await handle.audit.list(limit=1, reverse=True)
     threads = await core.scan(Thread, reverse=True, limit=20)
@@ -85,7 +86,8 @@ async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
     if core.scope.user is None:
         found = [await core.scan(Job, queue, limit=500) for queue in ("index", "derive", "reread")]
         dead = sum(_letters(job) for jobs in found for job in jobs if job.status == "dead")
-    return {"mark": f"{events[0].id if events else ''}/{newest}/{len(threads)}", "dead": dead}
+    mark = f"{events[0].id if events else ''}/{newest}/{len(threads)}"
+    return {"mark": mark, "dead": dead, "analyser": installed_analyzer() is not None}
 
 
 def _letters(job: Job) -> int:
