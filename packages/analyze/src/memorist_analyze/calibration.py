@@ -20,7 +20,6 @@ SHOWN_ABOVE = 0.8
 LISTED_ABOVE = 0.06
 _UNREAD_CAP = 0.5  # elision and offload without a reader shown by the code
 _READ_BY_MODEL = ("content_elision", "offload")
-_SINKS = ("replaced", "returned", "stored", "model", "prompt", "read", "passed")
 _MEASURES = ("token_count", "message_count", "char_count", "overflow_error")
 _CONDITIONS = (
     "message_list", "strong_subject", "for_people", "used_aside", "lists_or_copies", "gives_no_messages", "never_shown",

@@ -40,13 +40,7 @@ _CHAINING = bag("filter map flatMap reverse toReversed sort toSorted concat")
 class Scope:
     """The nodes of one function with their parents, and the inferred types of its names."""
 
-    def __init__(
-        self,
-        body: Node,
-        path: str,
-        params: dict[str, str],
-        fields: dict[str, str],
-    ) -> None:
+    def __init__(self, body: Node, path: str, params: dict[str, str], fields: dict[str, str]) -> None:
         self.body = body
         self.path = path
         self.place = words.place_likeness(path)
