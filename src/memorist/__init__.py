@@ -23,6 +23,7 @@ _HOMES = {
     "engine.sessions.inject": ("Remember",),
     "engine.sessions.session": ("AsyncSession",),
     "engine.memories": ("Remembered",),
+    "extract.extraction": ("Extraction",),
     "engine.processors": (
         "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Archiver",
         "Deduplicator",
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from .errors import UnknownOutcome as UnknownOutcome
     from .errors import Unsupported as Unsupported
     from .errors import UsageError as UsageError
+    from .extract.extraction import Extraction as Extraction
     from .memory import AsyncMemory as AsyncMemory
     from .messages.message import Message as Message
     from .messages.message import ToolCall as ToolCall

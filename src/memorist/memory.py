@@ -30,6 +30,7 @@ from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
 from .engine.records import Records
+from .engine.review import Review
 from .engine.sessions.assembling import Assembling, Recall
 from .engine.sessions.inject import AsyncTask, Injection, Remember
 from .engine.sessions.session import AsyncSession, Ended, Turn
@@ -37,6 +38,7 @@ from .engine.state import State
 from .engine.tasks.tasks import Tasks
 from .engine.threads.receipts import MessageReceipt
 from .engine.threads.threads import Threads
+from .engine.tidying import AsyncPlan, Plans
 from .engine.watching import AsyncWatch
 from .engine.working import Working, WorkingMemory
 from .filters import Where
@@ -65,6 +67,8 @@ class AsyncMemory(Listens):
     events: Events
     learnings: Learnings
     memories: Memories
+    review: Review
+    plans: Plans
     profile: Profile
     working: WorkingMemory[Working]
     entities: Entities
@@ -117,6 +121,8 @@ class AsyncMemory(Listens):
         self.events = core.part(Events)
         self.learnings = core.part(Learnings)
         self.memories = core.part(Memories)
+        self.review = core.part(Review)
+        self.plans = core.part(Plans)
         self.profile = core.part(Profile)
         self.working = core.part(WorkingMemory)
         self.entities = core.part(Entities)
@@ -384,6 +390,22 @@ class AsyncMemory(Listens):
             '1.2'
         """
         return AsyncBatch(self)
+
+    async def tidy(self, *, user: str | None = None, dry_run: bool = True) -> AsyncPlan:
+        """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.
+
+        The plan merges duplicates. With a model it also ends what is no longer true, rewords what is long, and states
+        habits that several memories show. `plan.undo()` puts everything back.
+
+        Examples:
+            >>> memory.tidy(user="ada").lines
+            []
+        """
+        ns = None if user is None else f"user:{user}"
+        plan = AsyncPlan(self.plans, await self.plans.make(ns=ns))
+        if not dry_run:
+            await plan.apply()
+        return plan
 
     async def forget(
         self,

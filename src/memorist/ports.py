@@ -142,6 +142,8 @@ class Usage(msgspec.Struct, frozen=True):
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of the input tokens the provider's prompt cache served."""
 
 
 class Completion(msgspec.Struct, frozen=True):

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 from .lazy import load
 
 _HOMES = {
+    "engine.tidying": ("Plan", "PlanLine", "AsyncPlan"),
+    "blocking.plans": ("TidyPlan",),
+    "extract.extraction": ("Proposal",),
     "memory": ("AsyncBatch",),
     "blocking.memory": ("Batch",),
     "ports": ("Embedder", "Reranker", "Model", "Completion", "Usage", "TokenCounter", "Clock"),
     "stores.base": ("Store", "Scrubbed"),
-    "records": ("Summary", "Chunk", "StateEntry", "AuditEvent", "Task", "Job"),
+    "records": ("Candidate", "Summary", "Chunk", "StateEntry", "AuditEvent", "Task", "Job"),
     "engine.threads.receipts": ("MessageReceipt",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
     "engine.sessions.session": ("SessionState", "Turn", "Ended"),
@@ -61,6 +64,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from .blocking.export import Export as Export
     from .blocking.memory import Batch as Batch
+    from .blocking.plans import TidyPlan as TidyPlan
     from .blocking.tasks import TaskRun as TaskRun
     from .blocking.watch import Watch as Watch
     from .context.fates import InputFate as InputFate
@@ -91,12 +95,16 @@ if TYPE_CHECKING:
     from .engine.sessions.session import Turn as Turn
     from .engine.tasks.run import AsyncTaskRun as AsyncTaskRun
     from .engine.threads.receipts import MessageReceipt as MessageReceipt
+    from .engine.tidying import AsyncPlan as AsyncPlan
+    from .engine.tidying import Plan as Plan
+    from .engine.tidying import PlanLine as PlanLine
     from .engine.watching import AsyncWatch as AsyncWatch
     from .engine.watching import Notice as Notice
     from .engine.working import Action as Action
     from .engine.working import Page as Page
     from .engine.working import PlanStep as PlanStep
     from .engine.working import WorkingUser as WorkingUser
+    from .extract.extraction import Proposal as Proposal
     from .importing.items import Problem as Problem
     from .importing.report import ImportReport as ImportReport
     from .importing.report import Sample as Sample
@@ -110,6 +118,7 @@ if TYPE_CHECKING:
     from .ports import Usage as Usage
     from .recall.hit import Reason as Reason
     from .records import AuditEvent as AuditEvent
+    from .records import Candidate as Candidate
     from .records import Chunk as Chunk
     from .records import Job as Job
     from .records import StateEntry as StateEntry

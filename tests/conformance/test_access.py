@@ -14,6 +14,7 @@ import pytest
 
 from memorist import Conflict, Forbidden, InvalidValue, MemoristError, Memory, NotFound
 from memorist.engine.events import event_key
+from memorist.engine.tidying import Plan
 from memorist.ports import as_datetime
 from memorist.protocol.access import ACCESS
 from memorist.protocol.surface import Operation, operations
@@ -65,7 +66,8 @@ def _arguments(name: str, ns: str) -> dict[str, Any]:
         "input": "bicycle", "thread": f"t-{name}", "older_than": 1, "item": f"t-{name}#1", "action": "look",
         "receipts": [], "version": 1,
         "user": name, "event": "message", "hook": print, "load": lambda id: 1, "path": "nowhere.jsonl",
-        "data": b"new", "fact": (ns, "secret"), "namespaces": [ns], "messages": [{"role": "user", "content": "x"}],
+        "data": b"new", "fact": (ns, "secret"),
+        "plan": Plan(id="p", ns=ns), "namespaces": [ns], "messages": [{"role": "user", "content": "x"}],
     }  # fmt: skip
     return known
 

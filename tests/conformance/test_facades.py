@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 DUNDERS = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 # Where a user's own JSON passes through: its type is the user's.
 JSON = {
-    "facts.set value", "facts.update value", "memories.update value",
+    "facts.set value", "facts.update value", "memories.update value", "review.edit value",
     "facts.correct value", "profile.set_preference value", "state.get default", "state.get return",
     "state.get_many default", "state.set value", "entities.get return", "working.update fields", "tasks.run state",
     "context scratchpad", "records.put data",

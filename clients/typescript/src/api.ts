@@ -180,6 +180,52 @@ export type Remembered = {
   version: number;
 };
 
+/**
+ * A memory that waits for a person's approval; never recalled and never sent to a model.
+ *
+ *     `proposal` holds the arguments of the operation that approval carries out; `reason` says why it waits.
+ */
+export type Candidate = {
+  org: string;
+  ns: string;
+  id: string;
+  kind: string;
+  operation: string;
+  target: string | null;
+  text: string;
+  proposal: Record<string, unknown>;
+  quote: string | null;
+  reason: string | null;
+  confidence: number;
+  sources: string[];
+  actor: string;
+  trust: string;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/** A tidy-up of one namespace. */
+export type Plan = {
+  id: string;
+  ns: string;
+  lines?: PlanLine[];
+  refused?: string[];
+  versions?: Record<string, number>;
+  applied?: boolean;
+};
+
+/** One proposal of a plan: what happens to which memories, and why. */
+export type PlanLine = {
+  op: string;
+  ids: string[];
+  before: string[];
+  text?: string | null;
+  reason?: string;
+  sources?: string[];
+};
+
 /** What is known of one user; `preferences` are facts under keys that begin with `preference.`. */
 export type UserProfile = {
   user: string;
@@ -1491,6 +1537,111 @@ export class MemoriesNoun {
   }
 }
 
+/** Lists, approves, edits and rejects candidates of the handle's user, or of the namespace named. */
+export class ReviewNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Return what waits for approval, by id; the next page is `after` the last id.
+   *
+   * Role: `reader`.
+   */
+  list(args: { limit?: number | null; after?: string | null; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Candidate>> {
+    return this.#http.call({"method": "GET", "path": "/v1/review", "query": ["after", "ns"], "json": ["limit"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Candidate>>;
+  }
+
+  /**
+   * Return a candidate by its id; None if there is none.
+   *
+   * Role: `reader`.
+   */
+  get(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Candidate | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/review/candidate", "query": ["id", "ns"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Candidate | null>;
+  }
+
+  /**
+   * Change what a candidate proposes and return it; it still waits.
+   *
+   * Raises:
+   *     NotFound: There is no such candidate.
+   *
+   * Role: `writer`.
+   */
+  edit(args: { id: string; ns?: string | null; text?: string | null; value?: unknown; key?: string | null; subject?: string | null }, options: CallOptions = {}): Promise<Candidate> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/review/candidate", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Candidate>;
+  }
+
+  /**
+   * Carry out what a candidate proposes and return the memory; None if it only ended or confirmed one.
+   *
+   * Raises:
+   *     NotFound: There is no such candidate.
+   *     Conflict: The memory that it would change was changed since.
+   *
+   * Role: `writer`.
+   */
+  approve(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Remembered | null> {
+    return this.#http.call({"method": "POST", "path": "/v1/review/approve", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Remembered | null>;
+  }
+
+  /**
+   * Remove a candidate, so that the same value is not proposed again from the same message.
+   *
+   * Returns whether there was one.
+   *
+   * Role: `writer`.
+   */
+  reject(args: { id: string; ns?: string | null; reason?: string | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "POST", "path": "/v1/review/reject", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+}
+
+/** Makes, applies and undoes plans of a tidy-up. */
+export class PlansNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Look for what can be tidied up in a namespace, and return a plan; nothing changes.
+   *
+   * Role: `writer`.
+   */
+  make(args: { ns?: string | null } = {}, options: CallOptions = {}): Promise<Plan> {
+    return this.#http.call({"method": "POST", "path": "/v1/tidy", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Plan>;
+  }
+
+  /**
+   * Carry out a plan in one transaction and return it as applied.
+   *
+   * Raises:
+   *     Conflict: A memory that the plan touches was changed since it was made.
+   *
+   * Role: `writer`.
+   */
+  apply(args: { plan: Plan }, options: CallOptions = {}): Promise<Plan> {
+    return this.#http.call({"method": "POST", "path": "/v1/tidy/apply", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Plan>;
+  }
+
+  /**
+   * Put everything back that an applied plan changed, in one transaction; returns how many memories.
+   *
+   * Raises:
+   *     NotFound: No plan of this id was applied in the namespace.
+   *
+   * Role: `writer`.
+   */
+  undo(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/tidy/undo", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+}
+
 /** Reads profiles and sets preferences. */
 export class ProfileNoun {
   readonly #http: Http;
@@ -2407,6 +2558,8 @@ export class Memorist {
   readonly learnings: LearningsNoun;
   readonly events: EventsNoun;
   readonly memories: MemoriesNoun;
+  readonly review: ReviewNoun;
+  readonly plans: PlansNoun;
   readonly profile: ProfileNoun;
   readonly working: WorkingNoun;
   readonly state: StateNoun;
@@ -2435,6 +2588,8 @@ export class Memorist {
     this.learnings = new LearningsNoun(this.#http);
     this.events = new EventsNoun(this.#http);
     this.memories = new MemoriesNoun(this.#http);
+    this.review = new ReviewNoun(this.#http);
+    this.plans = new PlansNoun(this.#http);
     this.profile = new ProfileNoun(this.#http);
     this.working = new WorkingNoun(this.#http);
     this.state = new StateNoun(this.#http);

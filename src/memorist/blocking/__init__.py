@@ -13,8 +13,10 @@ from .jobs import Jobs
 from .learnings import Learnings
 from .memories import Memories
 from .memory import Batch, Memory
+from .plans import Plans, TidyPlan
 from .profile import Profile
 from .records import Records
+from .review import Review
 from .session import Session
 from .state import State
 from .tasks import TaskRun, Tasks
@@ -34,13 +36,16 @@ __all__ = [
     "Learnings",
     "Memories",
     "Memory",
+    "Plans",
     "Profile",
     "Records",
+    "Review",
     "Session",
     "State",
     "TaskRun",
     "Tasks",
     "Threads",
+    "TidyPlan",
     "Watch",
     "WorkingMemory",
 ]

@@ -42,8 +42,10 @@ from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
 from .memories import Memories
+from .plans import Plans, TidyPlan
 from .profile import Profile
 from .records import Records
+from .review import Review
 from .session import Session
 from .state import State
 from .tasks import Tasks
@@ -68,6 +70,8 @@ class Memory(Listens):
     events: Events
     learnings: Learnings
     memories: Memories
+    review: Review
+    plans: Plans
     profile: Profile
     working: WorkingMemory[Working]
     entities: Entities
@@ -140,6 +144,8 @@ class Memory(Listens):
         self.events = Events(self._engine.events)
         self.learnings = Learnings(self._engine.learnings)
         self.memories = Memories(self._engine.memories)
+        self.review = Review(self._engine.review)
+        self.plans = Plans(self._engine.plans)
         self.profile = Profile(self._engine.profile)
         self.working = WorkingMemory(self._engine.working)
         self.entities = Entities(self._engine.entities)
@@ -423,6 +429,18 @@ class Memory(Listens):
             '1.2'
         """
         return Batch(self._engine.batch())
+
+    def tidy(self, *, user: str | None = None, dry_run: bool = True) -> TidyPlan:
+        """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.
+
+        The plan merges duplicates. With a model it also ends what is no longer true, rewords what is long, and states
+        habits that several memories show. `plan.undo()` puts everything back.
+
+        Examples:
+            >>> memory.tidy(user="ada").lines
+            []
+        """
+        return TidyPlan(run_blocking(self._engine.tidy(user=user, dry_run=dry_run)))
 
     def forget(
         self,

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
     "memory": ("facts", "The same facts, by namespace: memory list NS."),
+    "memories": ("memories", "Everything remembered, in one list: list, search, show, delete."),
+    "events": ("memories", "What happened or is planned: list, add, cancel."),
+    "review": ("memories", "Memories that wait for approval: list, approve, reject."),
+    "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),
     "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
     "learnings": ("people", "What was learned about a user: list, add, delete."),
     "profile": ("people", "Everything known about one user: profile show USER."),

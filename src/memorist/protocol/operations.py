@@ -191,6 +191,20 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "memory/history", "history"),
     ),
     *_noun(
+        "review",
+        ("GET", "review", "list", _LIST_ID),
+        ("GET", "review/candidate", "get", _FOUND),
+        ("PATCH", "review/candidate", "edit", *_w("id", "ns")),
+        ("POST", "review/approve", "approve", *_w("id", "ns")),
+        ("POST", "review/reject", "reject", *_w("id", "ns")),
+    ),
+    *_noun(
+        "plans",
+        ("POST", "tidy", "make", *_w(), ("heavy", True)),
+        ("POST", "tidy/apply", "apply", *_w()),
+        ("POST", "tidy/undo", "undo", *_w()),
+    ),
+    *_noun(
         "profile",
         ("GET", "profile", "get"),
         ("POST", "profile/get", "get_many"),

@@ -57,6 +57,7 @@ def _is_noun(value: Any) -> bool:
 
 def _awaitable(method: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*args: Any, **options: Any) -> Any:
-        return method(*args, **options)
+        result = method(*args, **options)
+        return Awaited(result, result._engine) if _is_noun(result) else result
 
     return call

@@ -205,3 +205,40 @@ class MemoryViewTests:
         erased = await memory.forget(user="ada")
         assert erased.complete
         assert await memory.events.history(event.id, ns="user:ada") == []
+
+    async def test_a_plan_merges_duplicates_and_can_be_undone(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.learnings.add("Prefers short answers, please")
+        await ada.learnings.add("Prefers short answers please.")
+        await ada.learnings.add("Prefers long answers please.")
+        before = [item.text for item in await ada.memories.list()]
+        plan = await memory.tidy(user="ada")
+        assert [(line.op, len(line.ids)) for line in plan.lines] == [("merge", 2)]
+        assert [item.text for item in await ada.memories.list()] == before
+        await plan.apply()
+        assert plan.applied and len(await ada.memories.list()) == 2
+        assert await plan.undo() == 2
+        assert sorted(item.text for item in await ada.memories.list()) == sorted(before)
+
+    async def test_a_plan_touches_nothing_that_changed_since(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        first = await ada.learnings.add("Prefers short answers, please")
+        await ada.learnings.add("Prefers short answers please.")
+        plan = await memory.tidy(user="ada")
+        await ada.learnings.update(first.id, content="Prefers long answers")
+        with pytest.raises(Conflict):
+            await plan.apply()
+        assert len(await ada.memories.list()) == 2
+
+    async def test_memories_with_other_numbers_or_names_are_no_duplicates(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        for text in ("Has 2 meetings with Acme", "Has 3 meetings with Acme", "Has 2 meetings with Globex"):
+            await ada.learnings.add(text, type="pattern")
+        assert (await memory.tidy(user="ada")).lines == []
+
+    async def test_nothing_waits_for_approval_at_first(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        assert await ada.review.list() == [] and await ada.review.get("nothing") is None
+        assert await ada.review.reject("nothing") is False
+        with pytest.raises(NotFound):
+            await ada.review.approve("nothing")

@@ -1,0 +1,1 @@
+"""Judges the memory writer on real conversations with recorded answers of a strong model."""

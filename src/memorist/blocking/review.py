@@ -1,0 +1,74 @@
+"""Blocking review.
+
+Made by scripts/generate-blocking from engine/review.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from ..engine.memories import Remembered
+from ..engine.review import Review as EngineReview
+from ..records import Candidate
+from ..runtime import run_blocking
+from ..scope import Ns
+from ..values import Json
+
+
+class Review:
+    """Lists, approves, edits and rejects candidates of the handle's user, or of the namespace named."""
+
+    def __init__(self, engine: EngineReview) -> None:
+        self._engine = engine
+
+    def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
+        """Return a candidate by its id; None if there is none."""
+        return run_blocking(self._engine.get(id, ns=ns))
+
+    def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
+        """Carry out what a candidate proposes and return the memory; None if it only ended or confirmed one.
+
+        Raises:
+            NotFound: There is no such candidate.
+            Conflict: The memory that it would change was changed since.
+        """
+        return run_blocking(self._engine.approve(id, ns=ns))
+
+    def edit(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        value: Json = None,
+        key: str | None = None,
+        subject: str | None = None,
+        ns: Ns | None = None,
+    ) -> Candidate:
+        """Change what a candidate proposes and return it; it still waits.
+
+        Raises:
+            NotFound: There is no such candidate.
+        """
+        return run_blocking(self._engine.edit(id, text=text, value=value, key=key, subject=subject, ns=ns))
+
+    def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
+        """Remove a candidate, so that the same value is not proposed again from the same message.
+
+        Returns whether there was one.
+
+        Examples:
+            >>> memory.review.reject("nothing", ns="user:ada")
+            False
+        """
+        return run_blocking(self._engine.reject(id, reason=reason, ns=ns))
+
+    def list(
+        self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
+    ) -> builtins.list[Candidate]:
+        """Return what waits for approval, by id; the next page is `after` the last id.
+
+        Examples:
+            >>> memory.review.list(ns="user:ada")
+            []
+        """
+        return run_blocking(self._engine.list(limit=limit, after=after, ns=ns))

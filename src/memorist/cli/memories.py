@@ -1,0 +1,205 @@
+"""`memorist memories`, `events`, `review` and `tidy`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from .display import echo
+from .grouping import group
+from .session import Session, session_of
+
+if TYPE_CHECKING:
+    from ..blocking.memory import Memory
+
+_NS = click.option("--ns", "--namespace", "ns", help="The namespace; by default the user's own (memorist --user NAME).")
+
+
+@group()
+def memories() -> None:
+    """Everything that is remembered: facts, events and learnings in one list."""
+
+
+@memories.command("list")
+@_NS
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(["fact", "event", "learning"]), help="Only this kind."
+)
+@click.option("--subject", help="Only about this person or thing.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most this many.")
+@session_of
+def list_memories(session: Session, ns: str | None, kinds: tuple[Any, ...], subject: str | None, limit: int) -> None:
+    """List what is remembered."""
+    with session.memory(settle=True) as memory:
+        items = memory.memories.list(
+            ns=_space(memory, ns), kinds=kinds or ("fact", "event", "learning"), subject=subject, limit=limit
+        )
+        session.show(items, ("id", "text", "subject", "valid_from", "confidence"), empty="nothing remembered yet")
+
+
+@memories.command("search")
+@click.argument("query")
+@_NS
+@click.option("--limit", type=int, default=10, show_default=True, help="At most this many.")
+@session_of
+def search_memories(session: Session, query: str, ns: str | None, limit: int) -> None:
+    """Find memories by words and meaning."""
+    with session.memory(settle=True) as memory:
+        items = memory.memories.search(query, ns=_space(memory, ns), top_k=limit)
+        session.show(items, ("id", "text", "score"), empty="nothing found")
+
+
+@memories.command("show")
+@click.argument("id")
+@_NS
+@session_of
+def show_memory(session: Session, id: str, ns: str | None) -> None:
+    """Show every version of a memory."""
+    with session.memory(settle=True) as memory:
+        versions = memory.memories.history(id, ns=_space(memory, ns))
+        session.show(versions, ("version", "text", "status", "reason", "updated_at"), empty=f"no memory {id!r}")
+
+
+@memories.command("delete")
+@click.argument("id")
+@_NS
+@session_of
+def delete_memory(session: Session, id: str, ns: str | None) -> None:
+    """Delete a memory."""
+    with session.memory() as memory:
+        deleted = memory.memories.delete(id, ns=_space(memory, ns))
+    session.gone(deleted, id, missing=f"no memory {id!r}")
+
+
+@group()
+def events() -> None:
+    """What happened or is planned."""
+
+
+@events.command("list")
+@_NS
+@click.option("--status", type=click.Choice(["planned", "done", "cancelled"]), help="Only with this status.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most this many.")
+@session_of
+def list_events(session: Session, ns: str | None, status: Any, limit: int) -> None:
+    """List events by the time they begin."""
+    with session.memory(settle=True) as memory:
+        rows = memory.events.list(ns=_space(memory, ns), status=status, limit=limit)
+        session.show(rows, ("id", "starts_at", "text", "people", "location", "status"), empty="no events yet")
+
+
+@events.command("add")
+@click.argument("text")
+@_NS
+@click.option("--at", "starts_at", help="When it begins, as an ISO time; now if omitted.")
+@click.option("--until", "ends_at", help="When it ends.")
+@click.option("--with", "people", multiple=True, help="Who takes part. Repeatable.")
+@click.option("--where", "location", help="Where it takes place.")
+@session_of
+def add_event(
+    session: Session,
+    text: str,
+    ns: str | None,
+    starts_at: str | None,
+    ends_at: str | None,
+    people: tuple[str, ...],
+    location: str | None,
+) -> None:
+    """Store an event."""
+    with session.memory(create=True) as memory:
+        event = memory.events.add(
+            text, starts_at=starts_at, ends_at=ends_at, people=people, location=location, ns=_space(memory, ns)
+        )
+        session.done({"id": event.id, "status": event.status}, f"{event.id} {event.status}")
+
+
+@events.command("cancel")
+@click.argument("id")
+@_NS
+@click.option("--reason", help="Why.")
+@session_of
+def cancel_event(session: Session, id: str, ns: str | None, reason: str | None) -> None:
+    """Mark an event as cancelled."""
+    with session.memory() as memory:
+        event = memory.events.cancel(id, reason=reason, ns=_space(memory, ns))
+        session.done({"id": event.id, "status": event.status}, f"{event.id} {event.status}")
+
+
+@group()
+def review() -> None:
+    """Memories that wait for your approval."""
+
+
+@review.command("list")
+@_NS
+@session_of
+def list_candidates(session: Session, ns: str | None) -> None:
+    """List what waits."""
+    with session.memory(settle=True) as memory:
+        rows = memory.review.list(ns=_space(memory, ns))
+        session.show(rows, ("id", "operation", "text", "reason", "quote"), empty="nothing waits for approval")
+
+
+@review.command("approve")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@_NS
+@session_of
+def approve_candidates(session: Session, ids: tuple[str, ...], ns: str | None) -> None:
+    """Carry out what candidates propose."""
+    with session.memory() as memory:
+        for id in ids:
+            memory.review.approve(id, ns=_space(memory, ns))
+        session.done({"approved": list(ids)}, f"approved {len(ids)}")
+
+
+@review.command("reject")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@_NS
+@click.option("--reason", help="Why.")
+@session_of
+def reject_candidates(session: Session, ids: tuple[str, ...], ns: str | None, reason: str | None) -> None:
+    """Remove candidates; the same is not proposed again from the same message."""
+    with session.memory() as memory:
+        rejected = [id for id in ids if memory.review.reject(id, reason=reason, ns=_space(memory, ns))]
+        session.done({"rejected": rejected}, f"rejected {len(rejected)}")
+
+
+@click.command()
+@click.option("--user", "of", help="Whose memory to tidy up.")
+@click.option("--apply", "apply_", is_flag=True, help="Carry out the plan; without this it is only shown.")
+@click.option("--undo", metavar="PLAN", help="Put back what an applied plan changed.")
+@session_of
+def tidy(session: Session, of: str | None, apply_: bool, undo: str | None) -> None:
+    """Merge duplicates and end what is no longer true: shows a plan first."""
+    with session.memory(settle=True) as memory:
+        user = of or memory.user
+        if user is None:
+            raise UsageError("whose memory? pass --user NAME")
+        if undo is not None:
+            count = memory.plans.undo(undo, ns=f"user:{user}")
+            session.done({"restored": count}, f"put back {count} memories")
+            return
+        plan = memory.tidy(user=user, dry_run=not apply_)
+        if session.as_json:
+            session.print_json(plan.plan)
+            return
+        for line in plan.lines:
+            echo(f"{line.op}: {line.reason}")
+            for text in line.before:
+                echo(f"  - {text}")
+            if line.text is not None:
+                echo(f"  + {line.text}")
+        if not plan.lines:
+            echo("nothing to tidy up")
+        elif plan.applied:
+            echo(f"applied; undo with: memorist tidy --user {user} --undo {plan.plan.id}")
+        else:
+            echo(f"{len(plan.lines)} proposals; apply with --apply")
+
+
+def _space(memory: Memory, ns: str | None) -> str | None:
+    if ns is None and memory.user is None:
+        raise UsageError("whose memory? pass --ns NAMESPACE, or memorist --user NAME …")
+    return ns

@@ -1,0 +1,278 @@
+"""Carries out accepted notes: each becomes a fact, an event or a learning, a new version of one, or its end.
+
+The writer, the review queue and the tidy-up all come through here. The time of a statement, not its arrival, decides
+which version is the newest: an older statement becomes an earlier version. Doing the same note twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ...extract.keys import slug
+from ...extract.writer.answer import Refused
+from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
+from ...ids import digest
+from ...records import Candidate, Event, Fact, FactVersion, Learning
+from ...scope import Scope
+from ...stores.base import Change, Expect, Put
+from ...values import fingerprint_json
+from ..audit import audit
+from ..core import Core
+from ..events import Events, event_key
+from ..facts.facts import Facts, key_about
+from ..facts.timeline import spliced
+from ..learnings import Learnings, learning_id
+from ..memories import Remembered, remembered
+
+MAX_SOURCES = 8
+"""A memory keeps this many of its newest sources."""
+CONFIRMED_SHARE = 0.3
+"""How much of the remaining doubt is removed when the same thing is said again."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a note comes from: the message, when it was said, and how far it is trusted."""
+
+    message: str
+    said: datetime
+    trust: str = "user"
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What became of some notes."""
+
+    stored: list[Remembered] = []
+    ended: list[Remembered] = []
+    confirmed: list[str] = []
+    """Ids of memories that were said again."""
+    waiting: list[Candidate] = []
+    refused: list[Refused] = []
+
+
+class Noting:
+    """Writes notes into a namespace, in one batch whose changes the caller commits."""
+
+    def __init__(self, core: Core, ns: str) -> None:
+        user = ns.removeprefix("user:") if ns.startswith("user:") else None
+        # A batch shows its own writes, so a note sees what the notes before it did.
+        self._core = Core(core.shared, Scope(core.org, user, "processor", write=() if user else (ns,))).batched()
+        self._ns, self._user = ns, user
+        self.outcome = Outcome()
+
+    @property
+    def changes(self) -> list[Change]:
+        """What the notes so far change."""
+        return [] if self._core.batch is None else list(self._core.batch.changes)
+
+    async def note(self, note: Note, source: Source) -> None:
+        """Carry out one note."""
+        if note.kind == "event":
+            await self._event(note, source)
+        elif note.kind == "learning":
+            await self._learning(note, source)
+        else:
+            await self._fact(note, source)
+
+    async def propose(self, note: Note, source: Source, reason: str) -> None:
+        """Put a note into the review queue instead."""
+        at = self._core.at()
+        proposal: dict[str, Any] = msgspec.to_builtins(note)
+        candidate = Candidate(
+            org=self._core.org, ns=self._ns, id=digest(f"{note.op}\0{note.text}\0{source.message}".encode(), 8),
+            kind=note.kind, operation="end" if note.op == "end" else "update" if note.target else "add",
+            target=note.target.id if note.target else None, text=note.text, proposal=proposal, quote=note.quote,
+            reason=reason, confidence=note.confidence, sources=(source.message,), trust=source.trust,
+            created_at=source.said, updated_at=at,
+        )  # fmt: skip
+        if await self._core.get(Candidate, self._ns, candidate.id) is None:
+            await self._core.apply(
+                Put(candidate), audit(self._core, "propose", "candidate", f"{self._ns}/{candidate.id}", source.message)
+            )
+            self.outcome.waiting.append(candidate)
+
+    # -- facts
+
+    async def _fact(self, note: Note, source: Source) -> None:
+        facts, core = Facts(self._core), self._core
+        key = (
+            note.target.id.removeprefix("fact:") if note.target is not None else key_about(note.key or "", note.subject)
+        )
+        current = await core.get(Fact, self._ns, key)
+        if note.op == "end":
+            await self._end_fact(note, source, current)
+            return
+        if note.op == "confirm":
+            await self._confirm_fact(note, source, current)
+            return
+        if note.op == "add" and current is not None and not _same(current.value, note.value) and not _exclusive(note):
+            # Two things that can both be true: each has a key of its own, and neither replaces the other.
+            key = key_about(f"{note.key}.{slug(str(note.value)) or digest(str(note.value).encode(), 4)}", note.subject)
+            current = await core.get(Fact, self._ns, key)
+        if current is not None and _same(current.value, note.value):
+            await self._confirm_fact(note, source, current)
+            return
+        fact = msgspec.structs.replace(
+            facts._new(self._ns, key, note.value, None, note.confidence, source.message),
+            text=note.text, subject=note.subject, valid_from=note.start, valid_until=note.end, scope=note.scope,
+            inferred=note.inferred, trust=source.trust, reason=note.reason, created_at=source.said,
+            updated_at=source.said, metadata={"quote": note.quote},
+        )  # fmt: skip
+        if await facts._refused(fact) is not None:
+            self._refuse(note, "was rejected before, from the same message")
+            return
+        if await self._is_old_news(key, current, source):
+            history = await spliced(core, current, [fact], self._ns, key, before=True)
+            if history:
+                await core.apply(*history, *facts._changes(fact, "derive")[2:])
+            return
+        results = await core.apply(
+            Expect(Fact, fact.row_key, 0 if current is None else current.version), *facts._changes(fact, "derive")
+        )
+        stored = msgspec.structs.replace(fact, version=results[1].version)
+        self.outcome.stored.append(remembered(stored, core.at()))
+
+    async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:
+        """Whether something newer was said under this key: then the note is an earlier version."""
+        if current is not None:
+            return current.updated_at > source.said
+        last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
+        return bool(last) and last[0].status != "active" and last[0].updated_at > source.said
+
+    async def _end_fact(self, note: Note, source: Source, current: Fact | None) -> None:
+        if current is None or current.updated_at > source.said:
+            self._refuse(note, "something newer was said")
+            return
+        facts = Facts(self._core)
+        ended, changes = facts._ending(
+            current, "ended", note.reason, source.message, source.said, until=note.end or source.said
+        )
+        await self._core.apply(Expect(Fact, current.row_key, current.version), *changes)
+        self.outcome.ended.append(remembered(ended, self._core.at(), status="ended"))
+
+    async def _confirm_fact(self, note: Note, source: Source, current: Fact | None) -> None:
+        if current is None:
+            self._refuse(note, "names a memory that is gone")
+            return
+        self.outcome.confirmed.append(f"fact:{current.key}")
+        if source.message in current.sources:
+            return  # reading a message again is no new evidence
+        fact = msgspec.structs.replace(
+            current,
+            sources=(*current.sources, source.message)[-MAX_SOURCES:],
+            confidence=_surer(current.confidence, note.confidence),
+            text=current.text or note.text,
+        )
+        await self._core.apply(
+            Expect(Fact, fact.row_key, current.version), *Facts(self._core)._changes(fact, "confirm")
+        )
+
+    # -- events
+
+    async def _event(self, note: Note, source: Source) -> None:
+        events, core = Events(self._core), self._core
+        id = note.target.id.removeprefix("event:") if note.target is not None else None
+        old = None if id is None else await core.get(Event, self._ns, id)
+        if id is not None and old is None:
+            self._refuse(note, "names a memory that is gone")
+        elif old is not None and note.op == "confirm":
+            self.outcome.confirmed.append(f"event:{old.id}")
+        elif old is not None and note.op == "end":
+            cancelled = msgspec.structs.replace(old, status="cancelled", reason=note.reason)
+            stored = await events._replace(old, _with_source(cancelled, source), "cancel")
+            self.outcome.ended.append(remembered(stored, core.at()))
+        elif old is not None:
+            changed = msgspec.structs.replace(
+                old, text=note.text, starts_at=note.start or old.starts_at, ends_at=note.end or old.ends_at,
+                status=note.status or old.status, people=note.people or old.people, location=note.place or old.location,
+                reason=note.reason, confidence=note.confidence,
+            )  # fmt: skip
+            stored = await events._replace(old, _with_source(changed, source), "update")
+            self.outcome.stored.append(remembered(stored, core.at()))
+        else:
+            starts = note.start or source.said
+            event = Event(
+                org=core.org, ns=self._ns, id=event_key(note.text, starts), text=note.text, starts_at=starts,
+                ends_at=note.end, status=note.status or ("planned" if starts > source.said else "done"),
+                subject=note.subject, people=note.people, location=note.place, inferred=note.inferred,
+                confidence=note.confidence, sources=(source.message,), actor="processor", trust=source.trust,
+                metadata={"quote": note.quote}, created_at=source.said, updated_at=source.said,
+            )  # fmt: skip
+            before = await core.get(Event, self._ns, event.id)
+            stored = await events._write(event)
+            (self.outcome.confirmed.append(f"event:{stored.id}") if before is not None
+             else self.outcome.stored.append(remembered(stored, core.at())))  # fmt: skip
+
+    # -- learnings
+
+    async def _learning(self, note: Note, source: Source) -> None:
+        if self._user is None and self._ns != "global":
+            self._refuse(note, "preferences are kept for users")
+            return
+        learnings, core = Learnings(self._core), self._core
+        id = note.target.id.removeprefix("learning:") if note.target is not None else learning_id(note.text)
+        old = await core.get(Learning, self._ns, id)
+        if note.op != "add" and old is None:
+            self._refuse(note, "names a memory that is gone")
+        elif old is not None and note.op == "end":
+            ended = remembered(old, core.at(), status="ended")
+            await learnings.delete(id, user=self._user)
+            self.outcome.ended.append(ended)
+        elif old is not None and (note.op == "confirm" or (note.op == "add" and source.message in old.sources)):
+            self.outcome.confirmed.append(f"learning:{id}")
+            if source.message not in old.sources:
+                await learnings.add(old.content, type=_type(old.type), source=source.message, user=self._user)
+        elif old is not None and note.op == "update":
+            stored = await learnings.update(
+                id, content=note.text, confidence=note.confidence, reason=note.reason, user=self._user
+            )
+            self.outcome.stored.append(remembered(stored, core.at()))
+        else:
+            stored = await learnings.add(
+                note.text, type=_type(note.type), confidence=note.confidence, source=source.message, user=self._user,
+                metadata={"quote": note.quote},
+            )  # fmt: skip
+            if stored.status == "rejected":
+                self._refuse(note, "was rejected before, from the same message")
+            else:
+                self.outcome.stored.append(remembered(stored, core.at()))
+
+    def _refuse(self, note: Note, reason: str) -> None:
+        self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
+
+
+def _exclusive(note: Note) -> bool:
+    """Whether a person has one such fact at a time, or a schema of the application has one such field."""
+    key = note.key or ""
+    return key in EXCLUSIVE_KEYS or "." in key
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; texts without regard to case and space."""
+    if isinstance(one, str) and isinstance(other, str):
+        return " ".join(one.casefold().split()) == " ".join(other.casefold().split())
+    return fingerprint_json(one) == fingerprint_json(other)
+
+
+def _surer(old: float, new: float) -> float:
+    surest = max(old, new)
+    return round(surest + CONFIRMED_SHARE * (1 - surest), 4)
+
+
+def _with_source(event: Event, source: Source) -> Event:
+    return msgspec.structs.replace(event, sources=tuple(dict.fromkeys((*event.sources, source.message)))[-MAX_SOURCES:])
+
+
+def _type(type: str) -> Any:
+    return type if type in ("preference", "pattern", "correction") else "preference"
+
+
+async def carry_out(core: Core, ns: str, notes: Sequence[tuple[Note, Source]]) -> tuple[list[Change], Outcome]:
+    """The changes that notes make, and what became of each."""
+    noting = Noting(core, ns)
+    for note, source in notes:
+        await noting.note(note, source)
+    return noting.changes, noting.outcome

@@ -1,0 +1,262 @@
+"""The memory writer: shows a model the new messages and what is known, and carries out what it may note.
+
+One call reads several messages. It also shows the turns before them, both roles, as context, and the memories that may
+be meant: those that share words or a subject with the messages, and who the user is. Each item of the answer is
+accepted, put into the review queue or refused on its own, with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ...errors import InvalidValue, ModelError
+from ...extract.extraction import Extraction
+from ...extract.writer.answer import MAX_OPERATIONS, Operation, Refused, answer_schema, decode_operations
+from ...extract.writer.checks import EXCLUSIVE_KEYS, SENSITIVE_KEYS, Note, check_operations
+from ...extract.writer.request import (
+    MAX_CONTEXT_TURNS,
+    MAX_KNOWN,
+    MAX_MESSAGES,
+    MAX_NEW_CHARACTERS,
+    Known,
+    Request,
+    Turn,
+    make_request,
+)
+from ...extract.writer.schemas import convert_value
+from ...messages.message import Message
+from ...ports import Completion, Model
+from ...records import Event, Fact, Learning, Thread
+from ...stores.base import Change
+from ..core import Core
+from ..memories import Remembered, remembered
+from .noting import Noting, Outcome, Source
+
+MAX_CONSIDERED = 400
+"""How many memories of each kind are compared with the messages."""
+TOKENS_PER_MESSAGE = 250
+BASE_TOKENS = 600
+QUIET_WORDS = 3
+"""A stretch in which nobody says more than this many words is not sent, unless it answers a question."""
+NOT_JSON = 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.'
+INSTRUCTIONS_KEY = "memory_instructions"
+"""The key of the facts, in `global` and in a user's or agent's namespace, that hold instructions for the writer."""
+
+
+class Cost(msgspec.Struct, kw_only=True):
+    """What the writer has used: calls, messages, tokens, and how many items were accepted and refused."""
+
+    calls: int = 0
+    messages: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    accepted: int = 0
+    refused: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
+
+def messages_together(texts: Sequence[str]) -> int:
+    """How many of the next messages go into one call."""
+    size = 0
+    for count, text in enumerate(texts):
+        size += len(text)
+        if count and (count >= MAX_MESSAGES or size > MAX_NEW_CHARACTERS):
+            return count
+    return len(texts)
+
+
+class Writer:
+    """Reads messages of a thread through a model."""
+
+    def __init__(self, core: Core, model: Model, extraction: Extraction, *, timeout: float | None = None) -> None:
+        self._core, self._model, self._extraction, self._timeout = core, model, extraction, timeout
+        self.cost = Cost()
+
+    async def read(
+        self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]
+    ) -> tuple[list[Change], Outcome]:
+        """Read messages, given as the model sees them in `turns`; returns the changes to commit and what became of
+        each item. Raises ModelError if the model fails, or answers unusably twice."""
+        if not _worth_reading(turns, await self._context(thread, messages)):
+            return [], Outcome()
+        request = await self._request(thread, ns, messages, turns)
+        operations, malformed = await self._ask(request)
+        notes, refused = check_operations(operations, request)
+        noting = Noting(self._core, ns)
+        for note in notes:
+            message = messages[note.turn]
+            source = Source(message.id, _said_at(message, self._core.at()), _trust(message))
+            await self._admit(noting, note, source)
+        outcome = noting.outcome
+        outcome.refused = [*malformed, *refused, *outcome.refused]
+        self.cost += Cost(
+            accepted=len(outcome.stored) + len(outcome.ended) + len(outcome.confirmed), refused=len(outcome.refused)
+        )
+        return noting.changes, outcome
+
+    async def _admit(self, noting: Noting, note: Note, source: Source) -> None:
+        typed = self._typed(note)
+        if isinstance(typed, str):
+            noting.outcome.refused.append(Refused(reason=typed, text=note.text, message=note.turn + 1))
+            return
+        verdict = self._extraction.verdict(typed, source.trust)
+        if verdict == "refuse":
+            noting.outcome.refused.append(
+                Refused(reason="not admitted by the application's rules", text=note.text, message=note.turn + 1)
+            )
+        elif verdict == "review" and note.op != "confirm":
+            await noting.propose(typed, source, note.review or "the application asks for review")
+        else:
+            await noting.note(typed, source)
+
+    def _typed(self, note: Note) -> Note | str:
+        """The note with its value converted to its field's type, where its key is of a schema; or what is wrong."""
+        if note.kind != "fact" or note.key is None:
+            return note
+        for schema in self._extraction.schemas:
+            if not note.key.startswith(schema.prefix):
+                continue
+            field = schema.field(note.key)
+            if field is None:
+                return f"{schema.name} has no such field"
+            try:
+                return msgspec.structs.replace(note, value=convert_value(field, note.value))
+            except InvalidValue as problem:
+                return str(problem)
+        return note
+
+    async def _ask(self, request: Request) -> tuple[list[Operation], list[Refused]]:
+        """The operations of the model's answer; an answer that is not JSON is asked for once more."""
+        conversation: list[dict[str, Any]] = [{"role": "user", "content": request.content}]
+        self.cost += Cost(messages=len(request.turns))
+        for _ in range(2):
+            answer = await self._model.complete(
+                conversation, system=request.system, max_tokens=self._most_tokens(request),
+                schema=answer_schema(len(request.turns)), timeout=self._timeout,
+            )  # fmt: skip
+            self._count(answer)
+            decoded = decode_operations(answer.data)
+            if decoded is not None:
+                return decoded
+            conversation = [
+                *conversation[:1],
+                {"role": "assistant", "content": answer.text[:4_000] or "(nothing)"},
+                {
+                    "role": "user",
+                    "content": 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.',
+                },
+            ]
+        problem = f"the model {self._model.name!r} gave no list of operations, asked twice"
+        raise ModelError(problem, reason="invalid: no operations", retryable=False, status=None, model=self._model.name)
+
+    def _most_tokens(self, request: Request) -> int:
+        return BASE_TOKENS + TOKENS_PER_MESSAGE * min(MAX_OPERATIONS, 2 * len(request.turns))
+
+    def _count(self, answer: Completion) -> None:
+        used = answer.usage
+        self.cost += Cost(
+            calls=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_tokens
+        )
+
+    # -- what the model is shown
+
+    async def _request(self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]) -> Request:
+        context = await self._context(thread, messages)
+        known = await self._known(ns, [turn.text for turn in turns])
+        others = sorted({turn.speaker for turn in (*context, *turns)} - {"user", "assistant", "tool"})
+        name = next((item.value for item in known if item.key == "name" and item.subject is None), None)
+        owner = (
+            f"user ({name}, the owner of this memory)" if isinstance(name, str) else "user (the owner of this memory)"
+        )
+        more = await self._instructions(thread, ns)
+        return make_request(
+            turns, context=context, known=[_as_known(item) for item in known], people=[owner, *others],
+            instructions=self._extraction.instructions_with(*more), schemas=self._extraction.schemas_shown,
+        )  # fmt: skip
+
+    async def _context(self, thread: Thread, messages: Sequence[Message]) -> list[Turn]:
+        before = await self._core.scan(
+            Message, thread.id, before=(messages[0].seq,), reverse=True, limit=MAX_CONTEXT_TURNS
+        )
+        at = self._core.at()
+        return [
+            Turn(
+                text=message.text,
+                role=message.role,
+                at=message.created_at or at,
+                speaker=_speaker(message),
+                citable=False,
+            )
+            for message in reversed(before)
+            if message.text.strip()
+        ]
+
+    async def _instructions(self, thread: Thread, ns: str) -> list[str]:
+        """Instructions for the writer: of the org, of the user or agent, and of the thread."""
+        spaces = list(dict.fromkeys(("global", ns)))
+        facts = await self._core.get_many(Fact, [(space, INSTRUCTIONS_KEY) for space in spaces])
+        values = [fact.value for fact in facts if fact is not None] + [thread.metadata.get(INSTRUCTIONS_KEY)]
+        return [value for value in values if isinstance(value, str)]
+
+    async def _known(self, ns: str, texts: Sequence[str]) -> list[Remembered]:
+        """The memories that the messages may be about, the most related first: at most `MAX_KNOWN`."""
+        from ...recall.analyze import tokens
+
+        at = self._core.at()
+        rows: list[Fact | Event | Learning] = []
+        rows += await self._core.scan(Fact, ns, limit=MAX_CONSIDERED)
+        rows += await self._core.scan(Event, ns, index="by_start", reverse=True, limit=MAX_CONSIDERED)
+        rows += await self._core.scan(Learning, ns, limit=MAX_CONSIDERED)
+        items = [remembered(row, at) for row in rows]
+        items = [item for item in items if item.status == "active" and item.key != INSTRUCTIONS_KEY]
+        said = frozenset(token for text in texts for token in tokens(text))
+        ranked = sorted(items, key=lambda item: (-_relation(item, said, tokens), -item.updated_at.timestamp(), item.id))
+        return ranked[:MAX_KNOWN]
+
+
+def _relation(item: Remembered, said: frozenset[str], tokens: Callable[[str], Iterable[str]]) -> float:
+    """How likely the messages are about a memory: shared words, and a little for who the user is."""
+    own = frozenset(tokens(f"{item.text} {item.subject or ''} {(item.key or '').replace('_', ' ')}"))
+    shared = len(own & said) / (1 + len(own) ** 0.5)
+    root = (item.key or "").split(".")[0]
+    return float(shared) + (0.3 if root in EXCLUSIVE_KEYS | SENSITIVE_KEYS else 0.0)
+
+
+def _as_known(item: Remembered) -> Known:
+    root = (item.key or "").split(".")[0].split("@")[0]
+    return Known(
+        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
+        since=item.valid_from, said=item.updated_at, status=item.type if item.kind == "event" else None,
+        sensitive=root in SENSITIVE_KEYS,
+    )  # fmt: skip
+
+
+def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
+    """Whether somebody said more than a greeting: some words, or a short answer to a question."""
+    asked = any(turn.role == "assistant" and "?" in turn.text[-300:] for turn in (*context[-1:], *turns))
+    for turn in turns:
+        words = len(turn.text.split())
+        # Scripts without spaces count by characters.
+        if turn.citable and (words > QUIET_WORDS or (words and len(turn.text) > 12 * words) or (asked and words)):
+            return True
+    return False
+
+
+def _speaker(message: Message) -> str:
+    return message.role if message.role != "user" or message.name is None else message.name
+
+
+def _said_at(message: Message, now: datetime) -> datetime:
+    """When a message was said: its own time, which for imported messages is not the time of the import."""
+    return now if message.created_at is None else min(message.created_at, now)
+
+
+def _trust(message: Message) -> str:
+    return str(message.trust_level)

@@ -1,0 +1,164 @@
+"""The review queue: memories that wait for a person's approval before they are used."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound
+from ..records import Candidate, Fact, Tombstone
+from ..scope import Ns
+from ..stores.base import Change, Delete, Expect, Put
+from ..values import Json, check_name, check_text
+from .audit import audit
+from .core import Core
+from .facts.facts import check_reason, checked_limit
+from .forgetting.fingerprints import value_fingerprint
+from .memories import Remembered
+
+MAX_TEXT_BYTES = 10_000
+EDITABLE = ("text", "value", "key", "subject", "scope", "confidence")
+
+
+class Review:
+    """Lists, approves, edits and rejects candidates of the handle's user, or of the namespace named."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
+        """Return a candidate by its id; None if there is none."""
+        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        return await self._core.get(Candidate, space, check_name(id, "candidate id"))
+
+    async def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
+        """Carry out what a candidate proposes and return the memory; None if it only ended or confirmed one.
+
+        Raises:
+            NotFound: There is no such candidate.
+            Conflict: The memory that it would change was changed since.
+        """
+        from .derive.noting import Source, carry_out
+
+        candidate = await self._existing(id, ns)
+        note = _note_of(candidate)
+        source = Source(candidate.sources[-1] if candidate.sources else "", candidate.created_at, candidate.trust)
+        changes, outcome = await carry_out(self._core, candidate.ns, [(note, source)])
+        if outcome.refused:
+            raise InvalidValue(f"it can no longer be carried out: {outcome.refused[0].reason}")
+        await self._core.apply(*self._closing(candidate, "approve"), *changes)
+        return next(iter((*outcome.stored, *outcome.ended)), None)
+
+    async def edit(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        value: Json = None,
+        key: str | None = None,
+        subject: str | None = None,
+        ns: Ns | None = None,
+    ) -> Candidate:
+        """Change what a candidate proposes and return it; it still waits.
+
+        Raises:
+            NotFound: There is no such candidate.
+        """
+        candidate = await self._existing(id, ns)
+        fields = {
+            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            "value": value,
+            "key": None if key is None else check_name(key, "fact key"),
+            "subject": None if subject is None else check_name(subject, "subject"),
+        }
+        changed = {name: field for name, field in fields.items() if field is not None}
+        edited = msgspec.structs.replace(
+            candidate, text=changed.get("text", candidate.text), proposal={**candidate.proposal, **changed},
+            updated_at=self._core.at(),
+        )  # fmt: skip
+        _note_of(edited)
+        results = await self._core.apply(
+            Expect(Candidate, candidate.row_key, candidate.version),
+            Put(edited),
+            audit(self._core, "edit", "candidate", f"{candidate.ns}/{candidate.id}"),
+        )
+        return msgspec.structs.replace(edited, version=results[1].version)
+
+    async def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
+        """Remove a candidate, so that the same value is not proposed again from the same message.
+
+        Returns whether there was one.
+
+        Examples:
+            >>> memory.review.reject("nothing", ns="user:ada")
+            False
+        """
+        check_reason(reason)
+        candidate = await self.get(id, ns=ns)
+        if candidate is None:
+            return False
+        self._core.scope.writable(candidate.ns)
+        await self._core.apply(*self._closing(candidate, "reject"), *self._tombstones(candidate))
+        return True
+
+    # -- parts
+
+    def _closing(self, candidate: Candidate, action: str) -> builtins.list[Change]:
+        return [
+            Expect(Candidate, candidate.row_key, candidate.version),
+            Delete(Candidate, candidate.row_key),
+            audit(
+                self._core, action, "candidate", f"{candidate.ns}/{candidate.id}", (candidate.sources or (None,))[-1]
+            ),
+        ]
+
+    def _tombstones(self, candidate: Candidate) -> builtins.list[Change]:
+        """What keeps a rejected fact from being proposed again from the same message."""
+        key, value = candidate.proposal.get("key"), candidate.proposal.get("value")
+        if candidate.kind != "fact" or candidate.operation == "end" or key is None:
+            return []
+        at = self._core.at()
+        fact = Fact(org=candidate.org, ns=candidate.ns, key=key, value=value, created_at=at, updated_at=at)
+        actor = self._core.scope.actor
+        marks = [
+            Tombstone(
+                org=fact.org, kind="fact", fingerprint=value_fingerprint(fact, source), actor=actor, created_at=at
+            )
+            for source in candidate.sources
+        ]
+        return [Put(mark) for mark in marks]
+
+    async def _existing(self, id: str, ns: Ns | None) -> Candidate:
+        candidate = await self.get(id, ns=ns)
+        if candidate is None:
+            raise NotFound("no such candidate in this namespace", candidate=id)
+        self._core.scope.writable(candidate.ns)
+        return candidate
+
+    # Last, because the name hides the builtin for the annotations below it.
+    async def list(
+        self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
+    ) -> builtins.list[Candidate]:
+        """Return what waits for approval, by id; the next page is `after` the last id.
+
+        Examples:
+            >>> memory.review.list(ns="user:ada")
+            []
+        """
+        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        bounds: dict[str, Any] = {"limit": checked_limit(limit)}
+        if after is not None:
+            bounds["after"] = (check_name(after, "after"),)
+        return await self._core.listed(Candidate, space, **bounds)
+
+
+def _note_of(candidate: Candidate) -> Any:
+    """The note that a candidate proposes; raises InvalidValue if an edit made it unusable."""
+    from ..extract.writer.checks import Note
+
+    try:
+        return msgspec.convert(candidate.proposal, Note)
+    except msgspec.ValidationError as problem:
+        raise InvalidValue("the edited candidate is not a memory") from problem

@@ -1,0 +1,318 @@
+"""Tidying up: a plan of merges, endings and rewordings that a person can read, apply in one step, and undo.
+
+Without a model the plan merges exact and near-exact duplicates only. With one, it also ends what is no longer true,
+rewords what is long and states habits that several memories show. Nothing changes until the plan is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import Conflict, NotFound, UsageError
+from ..ids import new_id
+from ..records import Event, Fact, Learning
+from ..scope import Ns
+from .core import Core
+from .events import Events
+from .facts.facts import Facts
+from .learnings import Learnings
+from .memories import Memories, Remembered
+from .records import Records
+
+if TYPE_CHECKING:
+    from ..extract.writer.request import Known
+    from ..extract.writer.tidying import Proposal
+    from ..ports import Model
+
+PLANS = "tidy"
+"""The first element of the keys under which applied plans are kept, for undoing them."""
+MAX_TOKENS = 4_000
+
+
+class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One proposal of a plan: what happens to which memories, and why."""
+
+    op: str
+    """`merge`, `end`, `reword` or `learn`."""
+    ids: list[str]
+    before: list[str]
+    """The sentences of these memories as they are."""
+    text: str | None = None
+    """The sentence afterwards."""
+    reason: str = ""
+    sources: list[str] = []
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A tidy-up of one namespace."""
+
+    id: str
+    ns: str
+    lines: list[PlanLine] = []
+    refused: list[str] = []
+    """Why proposals of the model were left out."""
+    versions: dict[str, int] = {}
+    """The versions of the memories that the plan was made from; one that changed since is not touched."""
+    applied: bool = False
+
+
+class Plans:
+    """Makes, applies and undoes plans of a tidy-up."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def make(self, *, ns: Ns | None = None) -> Plan:
+        """Look for what can be tidied up in a namespace, and return a plan; nothing changes.
+
+        Examples:
+            >>> memory.plans.make(ns="user:ada").lines
+            []
+        """
+        core = self._core
+        space = core.scope.writable(core.scope.own() if ns is None else ns)
+        return await self._made(space, core.shared.model)
+
+    async def _made(self, ns: str, model: Model | None) -> Plan:
+        # Imported here: the languages that the checks read take longer to load than everything else.
+        from ..extract.writer.tidying import find_duplicates
+
+        items = await Memories(self._core).list(ns=ns)
+        active = [item for item in items if item.status == "active"]
+        known = {item.id: _as_known(item) for item in active}
+        proposals = find_duplicates(list(known.values()))
+        refused: list[str] = []
+        if model is not None:
+            taken = {id for proposal in proposals for id in proposal.ids}
+            more, refused = await _ask(model, [item for item in known.values() if item.id not in taken], known)
+            proposals += more
+        by_id = {item.id: item for item in active}
+        return Plan(
+            id=new_id(), ns=ns, lines=[_line(proposal, by_id) for proposal in proposals], refused=refused,
+            versions={item.id: item.version for item in active},
+        )  # fmt: skip
+
+    async def apply(self, plan: Plan) -> Plan:
+        """Carry out a plan in one transaction and return it as applied.
+
+        Raises:
+            Conflict: A memory that the plan touches was changed since it was made.
+        """
+        self._core.scope.writable(plan.ns)
+        if plan.applied:
+            raise UsageError("this plan was applied already")
+        batch = self._batch(plan.ns)
+        undo: list[dict[str, Any]] = []
+        for line in plan.lines:
+            undo += await self._carry_out(batch, plan, line)
+        done = msgspec.structs.replace(plan, applied=True)
+        await Records(batch).put(plan.ns, (PLANS, plan.id), {"plan": msgspec.to_builtins(done), "undo": undo})
+        await self._core.commit(batch)
+        return done
+
+    async def undo(self, id: str, *, ns: Ns | None = None) -> int:
+        """Put everything back that an applied plan changed, in one transaction; returns how many memories.
+
+        Raises:
+            NotFound: No plan of this id was applied in the namespace.
+        """
+        core = self._core
+        ns = core.scope.writable(core.scope.own() if ns is None else ns)
+        row = await Records(core).get(ns, (PLANS, id))
+        if row is None:
+            raise NotFound("no applied plan of this id in the namespace", plan=id)
+        batch = self._batch(ns)
+        steps: list[dict[str, Any]] = list(row.data["undo"]) if isinstance(row.data, dict) else []
+        for step in reversed(steps):
+            await self._put_back(batch, ns, step)
+        await Records(batch).delete(ns, (PLANS, id))
+        await self._core.commit(batch)
+        return len(steps)
+
+    # -- parts
+
+    def _batch(self, ns: str) -> Core:
+        return Core(self._core.shared, self._core.scope).batched()
+
+    async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> list[dict[str, Any]]:
+        """Do one line; returns the steps that undo it."""
+        rows = [await _row(batch, plan.ns, id) for id in line.ids]
+        for id, row in zip(line.ids, rows, strict=True):
+            if row is None or row.version != plan.versions.get(id):
+                raise Conflict("a memory of this plan was changed since; make a new plan", memory=id, final=True)
+        present = [row for row in rows if row is not None]
+        if line.op == "learn":
+            learning = await Learnings(batch).add(
+                line.text or "", type="pattern", source=line.sources[-1] if line.sources else None, user=_user(plan.ns)
+            )
+            return [{"op": "delete", "id": f"learning:{learning.id}"}]
+        keep = max(present, key=lambda row: (row.updated_at, row.row_key)) if line.op != "end" else None
+        undo: list[dict[str, Any]] = []
+        for row in present:
+            undo.append({"op": "put", "kind": type(row).__name__, "row": msgspec.to_builtins(row)})
+            if row is not keep:
+                await _remove(batch, row, line.reason or line.op)
+        if keep is not None and line.text is not None:
+            await _reword(batch, keep, line.text, line.sources, line.reason)
+        return undo
+
+    async def _put_back(self, batch: Core, ns: str, step: dict[str, Any]) -> None:
+        if step["op"] == "delete":
+            await Memories(batch).delete(step["id"], ns=ns)
+            return
+        kinds: dict[str, type[Fact] | type[Event] | type[Learning]] = {
+            "Fact": Fact,
+            "Event": Event,
+            "Learning": Learning,
+        }
+        row = msgspec.convert(step["row"], kinds[step["kind"]])
+        if isinstance(row, Fact):
+            await Facts(batch).set(
+                ns, row.key, row.value, confidence=row.confidence, source=row.source, text=row.text,
+                valid_from=row.valid_from, valid_until=row.valid_until, tags=row.tags, metadata=row.metadata,
+            )  # fmt: skip
+        elif isinstance(row, Event):
+            await Events(batch).update(
+                row.id, text=row.text, starts_at=row.starts_at, ends_at=row.ends_at, status=_status(row.status),
+                people=row.people, location=row.location, tags=row.tags, metadata=row.metadata, ns=ns,
+            )  # fmt: skip
+        elif await batch.get(Learning, ns, row.id) is not None:
+            await Learnings(batch).update(row.id, content=row.content, confidence=row.confidence, user=_user(ns))
+        else:
+            await Learnings(batch).add(
+                row.content, type=_type(row.type), confidence=row.confidence, tags=row.tags, metadata=row.metadata,
+                source=row.sources[-1] if row.sources else None, user=_user(ns),
+            )  # fmt: skip
+
+
+class AsyncPlan:
+    """A plan with what can be done with it; `memory.tidy` returns one."""
+
+    plan: Plan
+    """The plan as data."""
+
+    def __init__(self, plans: Plans, plan: Plan) -> None:
+        self._plans = plans
+        self.plan = plan
+
+    @property
+    def lines(self) -> list[PlanLine]:
+        """What the plan would change, line by line."""
+        return self.plan.lines
+
+    @property
+    def applied(self) -> bool:
+        """Whether it was carried out."""
+        return self.plan.applied
+
+    async def apply(self) -> Plan:
+        """Carry out the plan in one transaction.
+
+        Raises:
+            Conflict: A memory that the plan touches was changed since it was made.
+        """
+        self.plan = await self._plans.apply(self.plan)
+        return self.plan
+
+    async def undo(self) -> int:
+        """Put everything back that the plan changed; returns how many memories.
+
+        Raises:
+            NotFound: The plan was not applied.
+        """
+        return await self._plans.undo(self.plan.id, ns=self.plan.ns)
+
+
+async def _ask(model: Model, shown: Sequence[Known], known: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
+    """What a model proposes, checked one by one."""
+    from ..extract.writer.tidying import MAX_MEMORIES, Proposal, check_proposal, rules, tidy_request, tidy_schema
+
+    answer = await model.complete(
+        [{"role": "user", "content": tidy_request(shown)}], system=rules(), max_tokens=MAX_TOKENS, schema=tidy_schema()
+    )
+    items = answer.data.get("proposals") if isinstance(answer.data, dict) else None
+    proposals: list[Proposal] = []
+    refused: list[str] = [] if isinstance(items, list) else ["the model gave no list of proposals"]
+    taken: set[str] = set()
+    names = {f"k{number}": item.id for number, item in enumerate(shown[:MAX_MEMORIES], start=1)}
+    for item in items if isinstance(items, list) else []:
+        try:
+            raw = msgspec.convert(item, Proposal, strict=False)
+        except msgspec.ValidationError:
+            refused.append("malformed")
+            continue
+        proposal = msgspec.structs.replace(
+            raw, ids=[names.get(id, id) for id in raw.ids], because=names.get(raw.because or "", raw.because)
+        )
+        problem = check_proposal(proposal, known)
+        if problem is None and proposal.op != "learn" and taken & set(proposal.ids):
+            problem = "a second proposal for the same memory"
+        if problem is not None:
+            refused.append(problem)
+            continue
+        taken |= set(proposal.ids)
+        proposals.append(proposal)
+    return proposals, refused
+
+
+def _line(proposal: Proposal, items: dict[str, Remembered]) -> PlanLine:
+    members = [items[id] for id in proposal.ids]
+    sources = list(dict.fromkeys(source for member in members for source in member.sources))
+    return PlanLine(
+        op=proposal.op, ids=list(proposal.ids), before=[member.text for member in members], text=proposal.text,
+        reason=proposal.reason, sources=sources,
+    )  # fmt: skip
+
+
+def _as_known(item: Remembered) -> Known:
+    from ..extract.writer.checks import SENSITIVE_KEYS
+    from ..extract.writer.request import Known
+
+    root = (item.key or "").split(".")[0].split("@")[0]
+    return Known(
+        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
+        since=item.valid_from, said=item.updated_at, status=item.type if item.kind == "event" else None,
+        sensitive=root in SENSITIVE_KEYS,
+    )  # fmt: skip
+
+
+async def _row(core: Core, ns: str, id: str) -> Fact | Event | Learning | None:
+    kind, _, key = id.partition(":")
+    if kind == "fact":
+        return await core.get(Fact, ns, key)
+    if kind == "event":
+        return await core.get(Event, ns, key)
+    return await core.get(Learning, ns, key)
+
+
+async def _remove(batch: Core, row: Fact | Event | Learning, reason: str) -> None:
+    if isinstance(row, Fact):
+        await Facts(batch).end(row.ns, row.key, reason=reason)
+    elif isinstance(row, Event):
+        await Events(batch).cancel(row.id, reason=reason, ns=row.ns)
+    else:
+        await Learnings(batch).delete(row.id, user=_user(row.ns))
+
+
+async def _reword(batch: Core, row: Fact | Event | Learning, text: str, sources: Sequence[str], reason: str) -> None:
+    if isinstance(row, Fact):
+        await Facts(batch).update(row.ns, row.key, text=text, reason=reason)
+    elif isinstance(row, Event):
+        await Events(batch).update(row.id, text=text, reason=reason, ns=row.ns)
+    else:
+        await Learnings(batch).update(row.id, content=text, reason=reason, user=_user(row.ns))
+
+
+def _user(ns: str) -> str | None:
+    return ns.removeprefix("user:") if ns.startswith("user:") else None
+
+
+def _type(type: str) -> Any:
+    return type
+
+
+def _status(status: str) -> Any:
+    return status

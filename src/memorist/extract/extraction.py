@@ -1,0 +1,118 @@
+"""How memory is taken from messages: the application's own schemas, instructions and rules of admission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from ..errors import UsageError
+from .writer.checks import Note
+from .writer.schemas import Schema, SchemaSpec, read_schema
+
+Verdict = Literal["active", "review", "refuse"]
+VERDICTS: tuple[Verdict, ...] = ("active", "review", "refuse")
+Admit = Callable[["Proposal"], Verdict] | Mapping[str, Verdict] | Verdict
+"""Who decides what becomes active: a function, verdicts by kind or key, or one verdict for everything."""
+BeyondLimit = Literal["rules", "wait"]
+MAX_INSTRUCTIONS_CHARACTERS = 8_000
+
+
+class Proposal:
+    """A memory that is about to be stored, for `admit=` to decide on."""
+
+    def __init__(self, note: Note, trust: str) -> None:
+        self.kind = note.kind
+        self.operation = note.op
+        self.subject = note.subject
+        self.key = note.key
+        self.value = note.value
+        self.text = note.text
+        self.quote = note.quote
+        self.confidence = note.confidence
+        self.inferred = note.inferred
+        self.trust = trust
+        self.concern = note.review
+        """Why the writer itself would ask a person; None if nothing speaks against it."""
+
+
+class Extraction:
+    """What to remember, and how: pass it as `Memory(extract=Extraction(…))`.
+
+    Args:
+        schemas: Types to fill in: msgspec structs, dataclasses, TypedDicts, Pydantic models or JSON Schemas.
+        instructions: What to pay attention to, in your own words; they go to the model.
+        only: Topics to note, and no others ("diet", "travel plans").
+        never: Topics or keys that are never noted ("politics", "salary").
+        admit: What becomes active at once, waits for review, or is refused: a function of a `Proposal`, verdicts by
+            kind or key (`{"allergy": "review", "event": "active"}`), or one verdict for everything. By default a
+            memory is active unless it would end or replace something that must not be missed.
+        read_from: Whose words facts may be taken from: `user`, and where you trust them `assistant` and `tool`.
+        daily_tokens: How many tokens of the model one org may use in a day; None for no limit.
+        beyond_limit: What happens beyond it: the local `rules` read the messages, or they `wait` for the next day.
+    """
+
+    def __init__(
+        self,
+        *,
+        schemas: Sequence[SchemaSpec] = (),
+        instructions: str = "",
+        only: Sequence[str] = (),
+        never: Sequence[str] = (),
+        admit: Admit | None = None,
+        read_from: Sequence[str] = ("user",),
+        daily_tokens: int | None = None,
+        beyond_limit: BeyondLimit = "rules",
+    ) -> None:
+        if len(instructions) > MAX_INSTRUCTIONS_CHARACTERS:
+            raise UsageError(f"instructions have at most {MAX_INSTRUCTIONS_CHARACTERS} characters")
+        if unknown := set(read_from) - {"user", "assistant", "tool"}:
+            raise UsageError(f"read_from= takes user, assistant and tool, not {sorted(unknown)[0]!r}")
+        if beyond_limit not in ("rules", "wait"):
+            raise UsageError("beyond_limit= is 'rules' or 'wait'")
+        if daily_tokens is not None and (not isinstance(daily_tokens, int) or daily_tokens < 0):
+            raise UsageError("daily_tokens= is a whole number from 0 up, or None")
+        verdicts = admit.values() if isinstance(admit, Mapping) else [admit] if isinstance(admit, str) else []
+        if any(verdict not in VERDICTS for verdict in verdicts) or not (
+            admit is None or callable(admit) or isinstance(admit, Mapping | str)
+        ):
+            raise UsageError(f"admit= is a function, or verdicts: {', '.join(VERDICTS)}")
+        self.schemas: tuple[Schema, ...] = tuple(read_schema(spec) for spec in schemas)
+        self.instructions = instructions
+        self.only, self.never = tuple(only), tuple(never)
+        self.admit = admit
+        self.read_from = tuple(read_from)
+        self.daily_tokens = daily_tokens
+        self.beyond_limit = beyond_limit
+
+    @cached_property
+    def schemas_shown(self) -> str:
+        """The schemas as the prompt shows them."""
+        return "\n\n".join(schema.shown() for schema in self.schemas)
+
+    def instructions_with(self, *more: str) -> str:
+        """The instructions as the prompt shows them, with those of the org, the user and the thread."""
+        lines = [self.instructions, *more]
+        if self.only:
+            lines.append(f"Note only what is about: {', '.join(self.only)}.")
+        if self.never:
+            lines.append(f"Never note anything about: {', '.join(self.never)}.")
+        return "\n".join(line.strip() for line in lines if line.strip())
+
+    def verdict(self, note: Note, trust: str) -> Verdict:
+        """What becomes of a note."""
+        root = (note.key or "").split(".")[0]
+        if note.op in ("add", "update") and {root, note.key} & set(self.never):
+            return "refuse"
+        if callable(self.admit):
+            verdict: Any = self.admit(Proposal(note, trust))
+            if verdict not in VERDICTS:
+                raise UsageError(f"admit= answered {verdict!r}; it answers {', '.join(VERDICTS)}")
+            return verdict  # type: ignore[no-any-return]  # checked above
+        if isinstance(self.admit, str):
+            return self.admit
+        if isinstance(self.admit, Mapping):
+            for name in (note.key, root, note.kind, note.op):
+                if name is not None and name in self.admit:
+                    return self.admit[name]
+        return "active" if note.review is None else "review"

@@ -1,0 +1,127 @@
+"""What the model answers: operations on memory, decoded one by one, so that a bad item never costs its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+MAX_OPERATIONS = 24
+"""Operations in one answer."""
+MAX_TEXT_CHARACTERS = 400
+MAX_QUOTE_CHARACTERS = 300
+MAX_KEY_CHARACTERS = 60
+MAX_LIST_ITEMS = 12
+
+Kind = Literal["fact", "event", "preference", "pattern"]
+Value = str | int | float | bool | list[str] | None
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation as the model wrote it; `checks.py` decides whether it is accepted."""
+
+    op: Literal["add", "update", "end", "confirm"]
+    id: str | None = None
+    m: str | int
+    quote: str
+    question: str | None = None
+    kind: Kind = "fact"
+    subject: str = "user"
+    key: str | None = None
+    value: Value = None
+    text: str = ""
+    start: str | None = None
+    end: str | None = None
+    status: Literal["planned", "done", "cancelled"] | None = None
+    people: list[str] = []
+    place: str | None = None
+    scope: Literal["standing", "conversation", "task"] = "standing"
+    inferred: bool = False
+    confidence: float = 0.8
+    reason: Literal["changed", "corrected", "stopped", "finished", "withdrawn"] | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the message it cites; 0 if that is none."""
+        digits = str(self.m).lstrip("mM")
+        return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 0
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation that was not carried out, and why; `text` is what the model wrote."""
+
+    reason: str
+    text: str = ""
+    message: int = 0
+    """The number of the message it cites; 0 if unknown."""
+
+
+def decode_operations(data: Any) -> tuple[list[Operation], list[Refused]] | None:
+    """The operations of an answer, and the items that are not one; None if the answer as a whole is unusable."""
+    items = data.get("operations") if isinstance(data, dict) else data if isinstance(data, list) else None
+    if not isinstance(items, list):
+        return None
+    operations: list[Operation] = []
+    refused: list[Refused] = []
+    for item in items[:MAX_OPERATIONS]:
+        try:
+            operations.append(msgspec.convert(item, Operation, strict=False))
+        except (msgspec.ValidationError, RecursionError) as error:
+            # Only the path of the fault is repeated: the rest of the message may hold what the model made up.
+            path = str(error).rpartition(" - at ")[2].strip("`$.") or "item"
+            refused.append(Refused(reason=f"malformed: {path[:60]}"))
+    if len(items) > MAX_OPERATIONS:
+        refused.append(Refused(reason=f"more than {MAX_OPERATIONS} operations; {len(items) - MAX_OPERATIONS} left out"))
+    return operations, refused
+
+
+def _nullable(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [kind, {"type": "null"}]}
+
+
+def _text(limit: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": limit}
+
+
+def answer_schema(messages: int) -> dict[str, Any]:
+    """The JSON Schema of an answer, in the subset that providers enforce: closed objects, every field required.
+
+    The order of the fields is the order in which a model should think: evidence first, then what follows from it.
+    """
+    properties: dict[str, Any] = {
+        "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},
+        "m": {"type": "string", "enum": [f"m{number}" for number in range(1, messages + 1)]},
+        "quote": _text(MAX_QUOTE_CHARACTERS),
+        "question": _nullable(_text(MAX_QUOTE_CHARACTERS)),
+        "kind": {"type": "string", "enum": ["fact", "event", "preference", "pattern"]},
+        "subject": _text(80),
+        "id": _nullable(_text(8)),
+        "key": _nullable(_text(MAX_KEY_CHARACTERS)),
+        "value": {
+            "anyOf": [
+                _text(MAX_QUOTE_CHARACTERS), {"type": "number"}, {"type": "boolean"},
+                {"type": "array", "items": _text(120), "maxItems": MAX_LIST_ITEMS}, {"type": "null"},
+            ]
+        },
+        "text": _text(MAX_TEXT_CHARACTERS),
+        "start": _nullable(_text(32)),
+        "end": _nullable(_text(32)),
+        "status": _nullable({"type": "string", "enum": ["planned", "done", "cancelled"]}),
+        "people": {"type": "array", "items": _text(80), "maxItems": MAX_LIST_ITEMS},
+        "place": _nullable(_text(120)),
+        "scope": {"type": "string", "enum": ["standing", "conversation", "task"]},
+        "inferred": {"type": "boolean"},
+        "confidence": {"type": "number"},
+        "reason": _nullable(
+            {"type": "string", "enum": ["changed", "corrected", "stopped", "finished", "withdrawn"]}
+        ),
+    }  # fmt: skip
+    item = {
+        "type": "object", "additionalProperties": False, "required": [*properties], "properties": properties,
+    }  # fmt: skip
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["operations"],
+        "properties": {"operations": {"type": "array", "items": item, "maxItems": MAX_OPERATIONS}},
+    }

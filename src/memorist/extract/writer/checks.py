@@ -1,0 +1,334 @@
+"""Checks each operation of an answer on its own: accepted, to be reviewed, or refused with a reason.
+
+A model may only say what its evidence says. The quote must be in the message it cites, in words that the user wrote;
+names and numbers must come from the quote, the conversation or what is known; the value must fit its subject and key;
+and a change of something known needs a target, a newer statement and a reason.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ...dates import number
+from ...gate.secrets import has_secret
+from .answer import MAX_KEY_CHARACTERS, MAX_TEXT_CHARACTERS, Operation, Refused
+from .request import Known, Request, Turn
+
+USER = "user"
+MAX_CONFIDENCE = 0.95
+"""What a model extracted is less certain than what a user set."""
+MAX_INFERRED_CONFIDENCE = 0.6
+MIN_CONFIDENCE = 0.4
+"""Items below this are refused: a model that doubts is mostly wrong."""
+EXCLUSIVE_KEYS = frozenset(
+    "name nickname age birthday location hometown employer job relationship_status partner gender nationality".split()
+)
+"""Facts of which a person has one at a time: another value replaces the old one."""
+SENSITIVE_KEYS = frozenset("allergy medical_condition medication diet disability health blood_type pregnancy".split())
+"""Facts that must not be missed: ending or replacing one waits for a person's approval."""
+OWN_STATEMENT_KEYS = frozenset("name nickname age birthday location hometown job employer".split())
+"""Facts that say who the user is: the words right before the value must not make it somebody else's."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+){0,2}")
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?)?)?")
+_SOMEONE = re.compile(
+    r"\b(?:my|our|his|her|their|your|mein\w{0,2}|unser\w{0,2}|sein\w{0,2}|ihr\w{0,2}|mon|ma|mes|notre|son|sa|mi|mis|nuestr[oa]s?"
+    r"|su|mio|mia|miei|nostr[oaei]|suo|sua|meu|minha|nosso|nossa|seu|mijn|onze|ons|zijn|haar)\s+"
+    r"(?!name\b|nickname\b|full\b|first\b|last\b|nombre\b|nom\b|nome\b|naam\b|job\b|birthday\b|home\b|age\b|employer\b|title\b|role\b"
+    r"|hometown\b|city\b|work\b|beruf\b|alter\b|geburtstag\b|heimat\w*\b)"
+    r"[^\W\d_][\w'’-]*(?:\s+[\w'’-]+){0,3}\s*"
+    r"(?:,|is|called|named|namens|heißt|s'appelle|se llama|si chiama|se chama|heet)?\s*$",
+    re.IGNORECASE,
+)
+"""A phrase such as "my sister" right before a name: the name is the sister's."""
+_INSTRUCTION = re.compile(
+    r"\b(?:ignore|disregard|override|bypass)\b.{0,40}\b(?:previous|prior|above|all|safety|system|earlier)\b.{0,40}"
+    r"\b(?:instruction|rule|prompt|polic|guard|memor)|\bsystem prompt\b|\bjailbreak|\bdeveloper mode\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted operation, with everything resolved."""
+
+    op: str
+    kind: str
+    """`fact`, `event` or `learning`."""
+    turn: int
+    """The index of the cited turn among the new ones."""
+    quote: str
+    question: str | None = None
+    target: Known | None = None
+    subject: str | None = None
+    """None for the owner of the memory."""
+    key: str | None = None
+    value: Any = None
+    text: str
+    type: str = "preference"
+    """The type of a learning."""
+    start: datetime | None = None
+    end: datetime | None = None
+    status: str | None = None
+    people: tuple[str, ...] = ()
+    place: str | None = None
+    scope: str = "standing"
+    inferred: bool = False
+    confidence: float = 0.8
+    reason: str | None = None
+    review: str | None = None
+    """Why a person should approve it first; None if nothing speaks against it."""
+
+
+def check_operations(operations: Sequence[Operation], request: Request) -> tuple[list[Note], list[Refused]]:
+    """Check operations one by one, in their order; the second one on the same target is refused."""
+    notes: list[Note] = []
+    refused: list[Refused] = []
+    targets: set[str] = set()
+    for operation in operations:
+        verdict = _check(operation, request)
+        target = verdict.target if isinstance(verdict, Note) else None
+        if target is not None and target.id in targets:
+            verdict = "a second operation on the same memory"
+        elif target is not None:
+            targets.add(target.id)
+        if isinstance(verdict, str):
+            shown = operation.text or operation.quote
+            refused.append(Refused(reason=verdict, text=shown[:MAX_TEXT_CHARACTERS], message=operation.number))
+        else:
+            notes.append(verdict)
+    return notes, refused
+
+
+def _check(operation: Operation, request: Request) -> Note | str:
+    """The note that an operation becomes, or why it is refused."""
+    if not 1 <= operation.number <= len(request.turns):
+        return "cites a message that is not there"
+    turn = request.turns[operation.number - 1]
+    problem = _evidence_problem(operation, turn, request)
+    if problem is not None:
+        return problem
+    target = request.target(operation.id)
+    if operation.op != "add" and target is None:
+        return "names no known memory"
+    if operation.op == "confirm":
+        assert target is not None
+        return _confirmed(operation, target)
+    kind = "learning" if operation.kind in ("preference", "pattern") else operation.kind
+    subject = _subject(operation, request)
+    if subject is None and turn.speaker != USER:
+        return "is about the user, but somebody else said it"
+    if operation.op == "end":
+        assert target is not None
+        return _ended(operation, target, subject, turn)
+    return _stated(operation, request, turn, target, kind, subject)
+
+
+def _evidence_problem(operation: Operation, turn: Turn, request: Request) -> str | None:
+    quote = fold(operation.quote)
+    if not turn.citable:
+        return "cites a message that the user did not write"
+    if not quote or quote not in fold(turn.text):
+        return "quotes words that are not in the message"
+    if quote not in fold(turn.own if turn.own is not None else turn.text):
+        return "quotes pasted or quoted text"
+    if operation.question is not None and operation.question.strip():
+        said = " ".join(fold(before.text) for before in _before(operation.number, request))
+        if fold(operation.question) not in said:
+            return "quotes a question that nobody asked"
+    if operation.op != "end" and _INSTRUCTION.search(f"{operation.text} {operation.quote}"):
+        return "is an instruction to ignore rules"
+    if operation.op != "end" and has_secret(f"{operation.quote} {operation.text} {operation.value}"):
+        return "holds a secret"
+    if operation.confidence < MIN_CONFIDENCE:
+        return "the model doubts it"
+    return None
+
+
+def _before(number: int, request: Request) -> Iterator[Turn]:
+    yield from request.context
+    yield from request.turns[: number - 1]
+
+
+def _confirmed(operation: Operation, target: Known) -> Note:
+    return Note(
+        op="confirm", kind=target.kind, turn=operation.number - 1, quote=operation.quote, target=target,
+        subject=target.subject, key=target.key, value=target.value, text=target.text,
+        confidence=min(max(operation.confidence, 0.0), MAX_CONFIDENCE),
+    )  # fmt: skip
+
+
+def _ended(operation: Operation, target: Known, subject: str | None, turn: Turn) -> Note | str:
+    if not _same_subject(target.subject, subject):
+        return "ends a memory about somebody else"
+    if operation.reason is None:
+        return "ends a memory without a reason"
+    if target.said is not None and target.said > turn.at:
+        return "is older than the memory it would end"
+    since = read_date(operation.end or operation.start, turn.at)
+    review = "ends something that must not be missed" if target.sensitive and operation.reason != "withdrawn" else None
+    return Note(
+        op="end", kind=target.kind, turn=operation.number - 1, quote=operation.quote, question=operation.question,
+        target=target, subject=target.subject, key=target.key, value=target.value, text=target.text,
+        end=since or turn.at, confidence=min(operation.confidence, MAX_CONFIDENCE), reason=operation.reason,
+        review=review,
+    )  # fmt: skip
+
+
+def _stated(
+    operation: Operation, request: Request, turn: Turn, target: Known | None, kind: str, subject: str | None
+) -> Note | str:
+    """The checks of `add` and `update`."""
+    text = " ".join(operation.text.split())
+    if not text or len(text) > MAX_TEXT_CHARACTERS:
+        return "has no sentence" if not text else "its sentence is too long"
+    key, value = operation.key, operation.value
+    if target is not None:
+        if not _same_subject(target.subject, subject):
+            return "updates a memory about somebody else"
+        if operation.reason is None:
+            return "updates a memory without a reason"
+        kind, key = target.kind, target.key if target.kind == "fact" else None
+    if kind == "fact":
+        problem = _fact_problem(operation, key, value, subject, turn)
+        if problem is not None:
+            return problem
+    unsaid = _unsaid(text, value if kind == "fact" else None, operation, request, turn, target)
+    if unsaid is not None:
+        return unsaid
+    start, end = read_date(operation.start, turn.at), read_date(operation.end, turn.at)
+    if start is not None and end is not None and end < start:
+        end = None
+    sensitive = target is not None and target.sensitive
+    inferred = operation.inferred
+    cap = MAX_INFERRED_CONFIDENCE if inferred else MAX_CONFIDENCE
+    return Note(
+        op=operation.op, kind=kind, turn=operation.number - 1, quote=operation.quote, question=operation.question,
+        target=target, subject=subject, key=key, value=value if kind == "fact" else None, text=text,
+        type="pattern" if operation.kind == "pattern" else "preference", start=start, end=end,
+        status=operation.status if kind == "event" else None,
+        people=tuple(name.strip() for name in operation.people if name.strip()) if kind == "event" else (),
+        place=operation.place if kind == "event" else None, scope=operation.scope, inferred=inferred,
+        confidence=min(operation.confidence, cap), reason=operation.reason,
+        review="replaces something that must not be missed" if sensitive and operation.reason == "changed" else None,
+    )  # fmt: skip
+
+
+def _fact_problem(operation: Operation, key: str | None, value: Any, subject: str | None, turn: Turn) -> str | None:
+    if key is None or len(key) > MAX_KEY_CHARACTERS or not _KEY.fullmatch(key):
+        return "has no key, or one that is not in snake_case"
+    if value is None or (isinstance(value, str) and not value.strip()) or value == []:
+        return "has no value"
+    root = key.split(".")[0]
+    if subject is None and root in OWN_STATEMENT_KEYS and isinstance(value, str):
+        sentence = turn.text
+        at = sentence.casefold().find(value.casefold())
+        if at >= 0 and _SOMEONE.search(sentence[:at]):
+            return "the value is somebody else's"
+        if root == "name" and not value[:1].isupper() and value[:1].isalpha() and value.isascii():
+            return "a name is written with a capital"
+    return None
+
+
+def _unsaid(
+    text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
+) -> str | None:
+    """The first name or number of a memory that nobody said; None if there is none."""
+    known = [f"{item.text} {item.subject or ''} {item.value}" for item in request.known]
+    heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
+    speakers = [other.speaker for other in (*request.context, *request.turns)]
+    source = fold(" ".join([*heard, *known, *request.people, *speakers, operation.subject]))
+    words = set(_WORD.findall(source))
+    numbers = set(_numbers(source)) | _date_numbers(operation, turn)
+    values = value if isinstance(value, list) else [] if value is None or isinstance(value, bool) else [value]
+    for part in (text, *map(str, values)):
+        for digits in _numbers(fold(part)):
+            if digits not in numbers and not _spelled(digits, source):
+                return "has a number that nobody said"
+    for part in values:
+        if isinstance(part, str):
+            for name in _capitalised(part):
+                if name not in words and name not in source:
+                    return "has a name that nobody said"
+    for name in _capitalised(text, inside=True):
+        if name not in words and name not in source and not _is_common(name):
+            return "has a name that nobody said"
+    return None
+
+
+_COMMON = frozenset(
+    "the user january february march april may june july august september october november december monday tuesday"
+    " wednesday thursday friday saturday sunday english german french spanish italian portuguese dutch chinese japanese"
+    " russian i christmas easter".split()
+)
+
+
+def _is_common(name: str) -> bool:
+    return name in _COMMON or name.removesuffix("'s") in _COMMON
+
+
+def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
+    """The folded words with a capital; with `inside` not those that begin a sentence."""
+    for match in _WORD.finditer(text):
+        if not match[0][0].isupper():
+            continue
+        before = text[: match.start()].rstrip()
+        if inside and (not before or before[-1] in ".!?:"):
+            continue
+        yield fold(match[0])
+
+
+def _numbers(text: str) -> list[str]:
+    """The digits in a text, dates and decimals taken apart, without leading zeros."""
+    return [str(int(part)) for match in _NUMBER.findall(text) for part in re.split(r"[.,:]", match) if part]
+
+
+def _date_numbers(operation: Operation, turn: Turn) -> set[str]:
+    """Numbers that a resolved date may bring: those of the dates in the answer and of the message's own time."""
+    dates = " ".join(filter(None, (operation.start, operation.end, turn.at.date().isoformat())))
+    years = {str(turn.at.year + offset) for offset in (-1, 0, 1)}
+    return {str(int(part)) for part in re.findall(r"\d+", dates)} | years
+
+
+def _spelled(digits: str, source: str) -> bool:
+    """Whether a number was said in words ("two cats")."""
+    value = int(digits)
+    return value <= 1000 and any(number(word, "en") == value for word in _WORD.findall(source))
+
+
+def _subject(operation: Operation, request: Request) -> str | None:
+    """Whom an operation is about; None for the owner of the memory."""
+    subject = " ".join(operation.subject.split())
+    owners = {fold(USER), "the user", "me", "i"}
+    owners |= {fold(person.partition(" (")[0]) for person in request.people if "owner" in person}
+    return None if not subject or fold(subject) in owners else subject
+
+
+def _same_subject(one: str | None, other: str | None) -> bool:
+    return (one is None and other is None) or (one is not None and other is not None and fold(one) == fold(other))
+
+
+def read_date(text: str | None, at: datetime) -> datetime | None:
+    """A date as the model wrote it, as an aware datetime; None if it is none, or more than a century away."""
+    match = _DATE.fullmatch((text or "").strip())
+    if match is None:
+        return None
+    year, month, day, clock = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{year}-{month or '01'}-{day or '01'}T{clock or '00:00'}:00")
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if abs(moment.year - at.year) <= 100 else None
+
+
+def fold(text: str) -> str:
+    """A text without case, typographic quotes and extra space, for comparing."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = plain.translate({ord(sign): "'" for sign in "’‘`´"} | {ord(sign): '"' for sign in "“”„«»"})
+    return " ".join(plain.replace("\u200b", "").split()).strip(" .,;!")

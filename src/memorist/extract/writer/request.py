@@ -1,0 +1,149 @@
+"""The request to the model: fixed rules first, byte for byte the same for everyone, then what is known and what is new.
+
+The order is for the provider's prompt cache: rules, then the application's instructions and schemas, then people, known
+memories, context and the new messages. Nothing dated comes before the tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...ids import digest
+
+MAX_MESSAGES = 10
+"""New messages in one call."""
+MAX_NEW_CHARACTERS = 8_000
+MAX_CONTEXT_TURNS = 6
+MAX_CONTEXT_CHARACTERS = 600
+"""Characters of one context turn."""
+MAX_MESSAGE_CHARACTERS = 6_000
+"""Longer messages are cut in the middle: a pasted blob is no conversation."""
+MAX_KNOWN = 30
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as the model sees it."""
+
+    text: str
+    role: str
+    at: datetime
+    speaker: str
+    """`user` for the owner of the memory, `assistant`, or the name of another person."""
+    citable: bool = True
+    """Whether memories may be taken from it."""
+    own: str | None = None
+    """Its text without what is quoted or pasted; None if all of it is the speaker's own."""
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory that exists already."""
+
+    id: str
+    """Its id in the memory (`fact:city`)."""
+    kind: str
+    text: str
+    subject: str | None = None
+    key: str | None = None
+    value: Any = None
+    since: datetime | None = None
+    said: datetime | None = None
+    status: str | None = None
+    sensitive: bool = False
+    """Whether ending or weakening it needs a person's approval."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes to the model, and what its answer is checked against."""
+
+    system: str
+    content: str
+    turns: tuple[Turn, ...]
+    context: tuple[Turn, ...] = ()
+    known: tuple[Known, ...] = ()
+    people: tuple[str, ...] = ()
+
+    def target(self, id: str | None) -> Known | None:
+        """The known memory that the model calls k1, k2, …"""
+        digits = (id or "").lstrip("kK")
+        number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 5 else 0
+        return self.known[number - 1] if 1 <= number <= len(self.known) else None
+
+
+@cache
+def rules() -> str:
+    """The fixed part of the prompt."""
+    return (Path(__file__).parent / "prompt.md").read_text("utf-8").strip()
+
+
+def make_request(
+    turns: Sequence[Turn],
+    *,
+    context: Sequence[Turn] = (),
+    known: Sequence[Known] = (),
+    people: Sequence[str] = (),
+    instructions: str = "",
+    schemas: str = "",
+) -> Request:
+    """Put a request together."""
+    tail = [
+        f"# INSTRUCTIONS\n{instructions.strip()}" if instructions.strip() else "",
+        f"# SCHEMAS\n{schemas.strip()}" if schemas.strip() else "",
+    ]
+    system = "\n\n".join([rules(), *filter(None, tail)])
+    context = context[-MAX_CONTEXT_TURNS:]
+    known = known[:MAX_KNOWN]
+    # A marker made of the content itself cannot be written by anyone into the content.
+    marker = digest("\0".join(turn.text for turn in (*context, *turns)).encode("utf-8", "replace"), 6)
+    parts = ["# PEOPLE", *(people or ("user",))]
+    parts += ["", "# KNOWN", *(known_line(number, item) for number, item in enumerate(known, start=1))]
+    if not known:
+        parts.append("(nothing yet)")
+    if context:
+        parts += ["", "# CONTEXT", f"<<{marker}"]
+        parts += [_turn_line(turn, "", MAX_CONTEXT_CHARACTERS) for turn in context]
+        parts.append(f"{marker}>>")
+    parts += ["", "# NEW", f"<<{marker}"]
+    parts += [_turn_line(turn, f"m{number} ", MAX_MESSAGE_CHARACTERS) for number, turn in enumerate(turns, start=1)]
+    parts += [f"{marker}>>", "", "Answer with the operations on memory for NEW, as JSON."]
+    return Request(
+        system=system, content="\n".join(parts), turns=tuple(turns), context=tuple(context), known=tuple(known),
+        people=tuple(people),
+    )  # fmt: skip
+
+
+def known_line(number: int, item: Known) -> str:
+    """A known memory as the model sees it."""
+    notes = [
+        item.subject or "user",
+        *([f"{item.key} = {_shown(item.value)}"] if item.key else []),
+        *([item.status] if item.status else []),
+        *([f"since {item.since.date().isoformat()}"] if item.since else []),
+        *([f"said {item.said.date().isoformat()}"] if item.said else []),
+    ]
+    return f"k{number} [{item.kind}; {'; '.join(notes)}] {_one_line(item.text, 300)}"
+
+
+def _turn_line(turn: Turn, label: str, limit: int) -> str:
+    at = turn.at.astimezone(UTC)
+    return f"{label}({at:%A %Y-%m-%d %H:%M} UTC) {turn.speaker}: {shorten(turn.text, limit)}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _one_line(text: str, limit: int) -> str:
+    return shorten(" ".join(text.split()), limit)
+
+
+def shorten(text: str, limit: int) -> str:
+    """A text of at most `limit` characters: its beginning and its end."""
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit * 2 // 3]} […] {text[-limit // 3 + 5 :]}"

@@ -1,0 +1,141 @@
+"""Schemas of the application: typed facts that the model fills in field by field, and that come back as that type.
+
+A schema is a msgspec struct, a dataclass, a TypedDict, a Pydantic model or a JSON Schema. The field `tier` of
+`Customer` is the fact `customer.tier`; its values are converted to the field's type, or refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...errors import InvalidValue, UsageError
+
+SchemaSpec = type | Mapping[str, Any]
+"""What `Extraction(schemas=[…])` takes: a type, or a JSON Schema with a title."""
+_JSON_TYPES: dict[str, Any] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field of a schema."""
+
+    name: str
+    type: Any
+    """The Python type that values are converted to."""
+    shape: Mapping[str, Any]
+    """Its JSON Schema."""
+    required: bool
+    description: str = ""
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """A schema in the form that the writer uses."""
+
+    name: str
+    fields: tuple[Field, ...]
+    spec: Any
+    description: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of its facts begin with."""
+        return f"{snake_case(self.name)}."
+
+    def field(self, key: str) -> Field | None:
+        """The field that a fact's key names; None if the key is not of this schema."""
+        name = key.removeprefix(self.prefix) if key.startswith(self.prefix) else None
+        return next((field for field in self.fields if field.name == name), None)
+
+    def build(self, values: Mapping[str, Any]) -> Any:
+        """An instance with these values; raises InvalidValue if a required one is missing."""
+        missing = [field.name for field in self.fields if field.required and field.name not in values]
+        if missing:
+            raise InvalidValue(f"{self.name} lacks {', '.join(missing)}")
+        if isinstance(self.spec, Mapping):
+            return dict(values)
+        if hasattr(self.spec, "model_validate"):
+            return self.spec.model_validate(dict(values))
+        return msgspec.convert(dict(values), self.spec, strict=False)
+
+    def shown(self) -> str:
+        """The schema as the prompt shows it."""
+        lines = [f"{self.name}: {self.description}".rstrip(": ").strip()]
+        for field in self.fields:
+            meaning = f" ({field.description})" if field.description else ""
+            lines.append(f"- key `{self.prefix}{field.name}`: {_shape_words(field.shape)}{meaning}")
+        return "\n".join(lines)
+
+
+def read_schema(spec: SchemaSpec) -> Schema:
+    """A schema from any of the forms users write it in; raises UsageError for anything else."""
+    if isinstance(spec, Mapping):
+        return _from_json_schema(spec)
+    model: Any = spec
+    if hasattr(model, "model_json_schema") and hasattr(model, "model_validate"):  # Pydantic's, without importing it
+        types = {name: field.annotation for name, field in model.model_fields.items()}
+        return _from_document(model.__name__, model.model_json_schema(), types, model)
+    known = isinstance(spec, type) and (
+        issubclass(spec, msgspec.Struct) or dataclasses.is_dataclass(spec) or typing.is_typeddict(spec)
+    )
+    if not known:
+        raise UsageError(
+            "a schema is a msgspec.Struct, a dataclass, a TypedDict, a Pydantic model or a JSON Schema with a title"
+        )
+    (reference,), components = msgspec.json.schema_components([spec], ref_template="{name}")
+    document: Mapping[str, Any] = components[reference["$ref"]] if "$ref" in reference else reference
+    return _from_document(spec.__name__, document, typing.get_type_hints(spec), spec)
+
+
+def _from_json_schema(spec: Mapping[str, Any]) -> Schema:
+    name = spec.get("title")
+    if not isinstance(name, str) or not isinstance(spec.get("properties"), Mapping):
+        raise UsageError("a JSON Schema needs a title and properties")
+    types = {field: _JSON_TYPES.get(str(shape.get("type")), Any) for field, shape in spec["properties"].items()}
+    return _from_document(name, spec, types, dict(spec))
+
+
+def _from_document(name: str, document: Mapping[str, Any], types: Mapping[str, Any], spec: Any) -> Schema:
+    required = set(document.get("required", ()))
+    fields = tuple(
+        Field(field, types.get(field, Any), shape, field in required, str(shape.get("description", "")))
+        for field, shape in document["properties"].items()
+    )
+    return Schema(name, fields, spec, str(document.get("description", "")))
+
+
+def convert_value(field: Field, value: Any) -> Any:
+    """A value as JSON that fits its field; raises InvalidValue if it does not."""
+    if field.type is not Any:
+        try:
+            converted = msgspec.convert(value, field.type, strict=False)
+        except (msgspec.ValidationError, TypeError) as cause:
+            raise InvalidValue(f"not a value of the field {field.name}") from cause
+        value = msgspec.to_builtins(converted)
+    allowed = field.shape.get("enum")
+    if allowed is not None and value not in allowed:
+        raise InvalidValue(f"not a value of the field {field.name}")
+    return value
+
+
+def snake_case(name: str) -> str:
+    """`CustomerAccount` as `customer_account`."""
+    return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
+
+
+def _shape_words(shape: Mapping[str, Any]) -> str:
+    """The type of a field in words a model understands."""
+    if "enum" in shape:
+        return "one of " + ", ".join(map(str, shape["enum"]))
+    choices: Sequence[Mapping[str, Any]] = shape.get("anyOf", ())
+    if choices:
+        return " or ".join(dict.fromkeys(_shape_words(choice) for choice in choices if choice.get("type") != "null"))
+    if shape.get("type") == "array":
+        return f"a list of {_shape_words(shape.get('items', {}))}"
+    return str(shape.get("format") or shape.get("type") or "any value")

@@ -1,0 +1,137 @@
+"""Plans a tidy-up: duplicates found by the program, and what a model proposes, checked so that no detail is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from .checks import fold
+from .request import Known, known_line
+
+MAX_PROPOSALS = 40
+MAX_MEMORIES = 120
+"""Memories shown to the model in one call."""
+NEAR = 0.9
+"""The share of words that two sentences must have in common to be the same sentence."""
+_WORD = re.compile(r"\w+")
+_DIGITS = re.compile(r"\d+")
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a plan, as the model wrote it or the program found it."""
+
+    op: Literal["merge", "end", "reword", "learn"]
+    ids: list[str]
+    because: str | None = None
+    text: str | None = None
+    reason: str = ""
+
+
+@cache
+def rules() -> str:
+    """The fixed part of the prompt."""
+    return (Path(__file__).parent / "tidy.md").read_text("utf-8").strip()
+
+
+def tidy_request(known: Sequence[Known]) -> str:
+    """The memories as the model sees them."""
+    lines = [known_line(number, item) for number, item in enumerate(known[:MAX_MEMORIES], start=1)]
+    return "\n".join(["# MEMORIES", *lines, "", "Answer with your proposals, as JSON."])
+
+
+def tidy_schema() -> dict[str, Any]:
+    """The JSON Schema of the answer."""
+    text = {"type": "string", "maxLength": 400}
+    properties = {
+        "op": {"type": "string", "enum": ["merge", "end", "reword", "learn"]},
+        "ids": {"type": "array", "items": {"type": "string", "maxLength": 8}, "maxItems": 20},
+        "because": {"anyOf": [{"type": "string", "maxLength": 8}, {"type": "null"}]},
+        "text": {"anyOf": [text, {"type": "null"}]},
+        "reason": {"type": "string", "maxLength": 120},
+    }
+    item = {"type": "object", "additionalProperties": False, "required": [*properties], "properties": properties}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["proposals"],
+        "properties": {"proposals": {"type": "array", "items": item, "maxItems": MAX_PROPOSALS}},
+    }
+
+
+def find_duplicates(known: Sequence[Known]) -> list[Proposal]:
+    """Memories of one kind and subject whose sentences are equal, or nearly so with the same numbers."""
+    proposals: list[Proposal] = []
+    taken: set[str] = set()
+    for index, item in enumerate(known):
+        if item.id in taken:
+            continue
+        group = [item, *(other for other in known[index + 1 :] if other.id not in taken and _is_twin(item, other))]
+        if len(group) > 1:
+            taken |= {member.id for member in group}
+            longest = max(group, key=lambda member: len(member.text))
+            ids = [member.id for member in group]
+            proposals.append(Proposal(op="merge", ids=ids, text=longest.text, reason="the same sentence"))
+    return proposals
+
+
+def _is_twin(one: Known, other: Known) -> bool:
+    if (one.kind, one.subject, one.status) != (other.kind, other.subject, other.status):
+        return False
+    if one.kind == "event" and one.since != other.since:
+        return False
+    if _details(one.text) != _details(other.text):
+        return False
+    first, second = set(_WORD.findall(fold(one.text))), set(_WORD.findall(fold(other.text)))
+    return bool(first) and len(first & second) >= NEAR * len(first | second)
+
+
+def check_proposal(proposal: Proposal, known: dict[str, Known]) -> str | None:
+    """Why a proposal is refused: it names what is not there, or would lose or change a detail; None if it is sound."""
+    members = [known[id] for id in proposal.ids if id in known]
+    if not members or len(members) != len(set(proposal.ids)):
+        return "names a memory that is not there"
+    text = " ".join((proposal.text or "").split())
+    if proposal.op != "end" and not text:
+        return "has no sentence"
+    if proposal.op == "end":
+        if len(members) != 1:
+            return "ends several memories at once"
+        newer = known.get(proposal.because or "")
+        if newer is None or newer.id == members[0].id:
+            return "names no newer memory"
+        if newer.subject != members[0].subject:
+            return "the newer memory is about somebody else"
+        if newer.said is not None and members[0].said is not None and newer.said < members[0].said:
+            return "the other memory is older"
+        return "must not be missed" if members[0].sensitive else None
+    if proposal.op == "learn":
+        return None if len(members) >= 3 else "needs three memories"
+    if proposal.op == "merge" and (len(members) < 2 or len({(m.kind, m.subject, m.status) for m in members}) > 1):
+        return "merges different kinds or subjects"
+    if proposal.op == "reword" and len(members) != 1:
+        return "rewords several memories at once"
+    before = set().union(*(_details(member.text) for member in members))
+    after = _details(text)
+    if any(_DIGITS.findall(member.text) != _DIGITS.findall(members[0].text) for member in members):
+        return "merges different numbers"
+    if before - after:
+        return "loses a name, a number or a negation"
+    return "adds a name, a number or a negation" if after - before else None
+
+
+_NEGATIONS = frozenset(
+    "not no never without nobody nothing cannot can't don't doesn't isn't nicht kein keine nie pas jamais".split()
+)
+
+
+def _details(text: str) -> set[str]:
+    """The names, numbers and negations of a sentence: what a change of words must keep."""
+    numbers = set(_DIGITS.findall(text))
+    names = {fold(match[0]) for match in re.finditer(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]+", text)}
+    negations = {word for word in re.findall(r"[\w']+", fold(text)) if word in _NEGATIONS}
+    return numbers | names | negations

@@ -1,0 +1,99 @@
+"""Finds and masks secrets: keys, tokens, passwords, private keys, card numbers, IBANs and one-time codes.
+
+The patterns are data (`secrets.toml`). Numbers count only if their checksum is right, so that order numbers and
+telephone numbers stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+MAX_CHARACTERS = 200_000
+"""Longer texts are searched in pieces that overlap, so that the time grows with the length."""
+OVERLAP_CHARACTERS = 8_200
+CARD_DIGITS = range(13, 20)
+
+
+class Secret(NamedTuple):
+    """A secret in a text: its kind, and where it stands."""
+
+    kind: str
+    start: int
+    stop: int
+
+
+class _Pattern(NamedTuple):
+    kind: str
+    expression: re.Pattern[str]
+    check: Callable[[str], bool] | None
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """The secrets in a text, in order, without overlaps."""
+    secrets: list[Secret] = []
+    for offset in range(0, max(1, len(text)), MAX_CHARACTERS):
+        piece = text[offset : offset + MAX_CHARACTERS + OVERLAP_CHARACTERS]
+        for pattern in _patterns():
+            for match in pattern.expression.finditer(piece):
+                group = 1 if match.re.groups and match[1] is not None else 0
+                if pattern.check is None or pattern.check(match[group]):
+                    secrets.append(Secret(pattern.kind, offset + match.start(group), offset + match.end(group)))
+    secrets.sort(key=lambda secret: (secret.start, -secret.stop))
+    apart: list[Secret] = []
+    for secret in secrets:
+        if not apart or secret.start >= apart[-1].stop:
+            apart.append(secret)
+    return apart
+
+
+def has_secret(text: str) -> bool:
+    """Whether there is a secret in a text."""
+    return bool(find_secrets(text))
+
+
+def mask_secrets(text: str) -> tuple[str, list[str]]:
+    """The text with each secret replaced (`sk-…9f2a`), and the kinds of the secrets that were masked."""
+    secrets = find_secrets(text)
+    for secret in reversed(secrets):
+        text = text[: secret.start] + mask(text[secret.start : secret.stop]) + text[secret.stop :]
+    return text, [secret.kind for secret in secrets]
+
+
+def mask(secret: str) -> str:
+    """A secret that its owner can recognise and nobody can use: at most a quarter of it stays."""
+    visible = min(4, len(secret) // 8)
+    beginning = secret[: min(3, visible)]
+    return f"{beginning}…{secret[len(secret) - visible :]}" if visible else "…"
+
+
+@cache
+def _patterns() -> tuple[_Pattern, ...]:
+    data = tomllib.loads((Path(__file__).parent / "secrets.toml").read_text("utf-8"))
+    checks = {"luhn": is_card_number, "iban": is_iban}
+    return tuple(
+        _Pattern(kind, re.compile(entry["pattern"]), checks[entry["check"]] if "check" in entry else None)
+        for kind, entry in data.items()
+    )
+
+
+def is_card_number(text: str) -> bool:
+    """Whether the digits of a text have the length and the check digit of a payment card (Luhn)."""
+    digits = [int(sign) for sign in text if sign.isdecimal()]
+    if len(digits) not in CARD_DIGITS or len(set(digits)) < 2 or digits[0] not in (2, 3, 4, 5, 6):
+        return False
+    doubled = [digit if index % 2 == 0 else digit * 2 - 9 * (digit > 4) for index, digit in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0
+
+
+def is_iban(text: str) -> bool:
+    """Whether a text has the check digits of an IBAN (ISO 13616)."""
+    plain = re.sub(r"\s", "", text).upper()
+    if not 15 <= len(plain) <= 34:
+        return False
+    digits = "".join(str(int(sign, 36)) for sign in plain[4:] + plain[:4])
+    return int(digits) % 97 == 1

@@ -1,0 +1,103 @@
+"""Notes are carried out once, by the time they were said; what needs a person waits in the review queue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from memorist import NotFound
+from memorist.engine.derive.noting import Noting, Source, carry_out
+from memorist.extract.writer.checks import Note
+from memorist.extract.writer.request import Known
+from tests.orchestration.conftest import do
+
+SAID = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def note(**fields: Any) -> Note:
+    base = {"op": "add", "kind": "fact", "turn": 0, "quote": "words", "text": "A sentence."}
+    return Note(**{**base, **fields})
+
+
+def lives_in(city: str) -> Note:
+    return note(key="location", value=city, text=f"The user lives in {city}.")
+
+
+async def carry(memory: Any, *notes: tuple[Note, Source]) -> Any:
+    changes, outcome = await carry_out(memory._core, "user:ada", notes)
+    if changes:
+        await memory._core.apply(*changes)
+    return outcome
+
+
+async def test_the_same_note_twice_changes_nothing(memory: Any) -> None:
+    source = Source("talk#1", SAID)
+    await carry(memory, (lives_in("Porto"), source))
+    again = await carry(memory, (lives_in("Porto"), source))
+    assert (again.stored, again.confirmed) == ([], ["fact:location"])
+    assert len(await do(memory.facts.history("user:ada", "location"))) == 1
+
+
+async def test_the_time_of_a_statement_decides_which_version_is_the_newest(memory: Any) -> None:
+    await carry(memory, (lives_in("Porto"), Source("talk#9", SAID)))
+    await carry(memory, (lives_in("Rome"), Source("old#1", SAID - timedelta(days=90))))
+    versions = await do(memory.facts.history("user:ada", "location"))
+    assert [version.value for version in versions] == ["Rome", "Porto"]
+
+
+async def test_two_things_that_can_both_be_true_stay_apart(memory: Any) -> None:
+    cat = note(key="pet", value="cat", text="The user has a cat.")
+    dog = note(key="pet", value="dog", text="The user has a dog.")
+    mia = note(key="location", value="Rome", subject="Mia", text="Mia lives in Rome.")
+    source = Source("talk#1", SAID)
+    await carry(memory, (cat, source), (dog, source), (lives_in("Porto"), source), (mia, source))
+    facts = {fact.key: fact.value for fact in await do(memory.facts.list("user:ada"))}
+    assert facts == {"pet": "cat", "pet.dog": "dog", "location": "Porto", "location@Mia": "Rome"}
+
+
+async def test_a_candidate_is_used_only_once_it_is_approved(memory: Any) -> None:
+    ada = memory.scope(user="ada")
+    await carry(
+        memory,
+        (note(key="allergy", value="peanuts", text="The user is allergic to peanuts."), Source("t#1", SAID)),
+    )
+    known = Known(id="fact:allergy", kind="fact", text="x", key="allergy", value="peanuts", said=SAID)
+    noting = Noting(memory._core, "user:ada")
+    ending = note(op="end", target=known, reason="changed", text="The user is allergic to peanuts.")
+    await noting.propose(ending, Source("t#2", SAID + timedelta(days=1)), "must not be missed")
+    await memory._core.apply(*noting.changes)
+    [candidate] = await do(ada.review.list())
+    assert (candidate.operation, candidate.reason) == ("end", "must not be missed")
+    assert (await do(ada.facts.get("user:ada", "allergy"))).value == "peanuts"
+    ended = await do(ada.review.approve(candidate.id))
+    assert ended is not None and ended.status == "ended"
+    assert await do(ada.facts.get("user:ada", "allergy")) is None and await do(ada.review.list()) == []
+    with pytest.raises(NotFound):
+        await do(ada.review.approve(candidate.id))
+
+
+async def test_a_rejected_candidate_is_not_proposed_again_from_the_same_message(memory: Any) -> None:
+    ada = memory.scope(user="ada")
+    source = Source("t#1", SAID)
+    noting = Noting(memory._core, "user:ada")
+    await noting.propose(lives_in("Mars"), source, "unlikely")
+    await memory._core.apply(*noting.changes)
+    [candidate] = await do(ada.review.list())
+    assert await do(ada.review.reject(candidate.id, reason="no")) is True
+    outcome = await carry(memory, (lives_in("Mars"), source))
+    assert outcome.stored == [] and outcome.refused[0].reason.startswith("was rejected")
+    told_anew = await carry(memory, (lives_in("Mars"), Source("t#2", SAID)))
+    assert [item.value for item in told_anew.stored] == ["Mars"]
+
+
+async def test_an_edited_candidate_is_stored_as_edited(memory: Any) -> None:
+    ada = memory.scope(user="ada")
+    noting = Noting(memory._core, "user:ada")
+    await noting.propose(lives_in("Prto"), Source("t#1", SAID), "look")
+    await memory._core.apply(*noting.changes)
+    [candidate] = await do(ada.review.list())
+    await do(ada.review.edit(candidate.id, value="Porto", text="The user lives in Porto."))
+    item = await do(ada.review.approve(candidate.id))
+    assert item is not None and (item.value, item.text) == ("Porto", "The user lives in Porto.")

@@ -1,0 +1,96 @@
+"""Secrets are found by their shape and checksum and masked; prose is left alone."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+from memorist.gate.secrets import find_secrets, is_card_number, is_iban, mask_secrets
+
+ALPHABET = string.ascii_letters + string.digits
+
+
+def made(kind: str, dice: random.Random) -> str:
+    """A random secret of a kind."""
+    some = lambda size, signs=ALPHABET: "".join(dice.choices(signs, k=size))  # noqa: E731
+    makers = {
+        "openai-key": lambda: f"sk-proj-{some(40)}",
+        "anthropic-key": lambda: f"sk-ant-api03-{some(60)}",
+        "aws-access-key": lambda: f"AKIA{some(16, string.ascii_uppercase + string.digits)}",
+        "github-token": lambda: f"ghp_{some(36)}",
+        "gitlab-token": lambda: f"glpat-{some(20)}",
+        "slack-token": lambda: f"xoxb-{some(12, string.digits)}-{some(24)}",
+        "google-api-key": lambda: f"AIza{some(35)}",
+        "stripe-key": lambda: f"sk_live_{some(24)}",
+        "sendgrid-key": lambda: f"SG.{some(22)}.{some(43)}",
+        "npm-token": lambda: f"npm_{some(36)}",
+        "pypi-token": lambda: f"pypi-{some(60)}",
+        "huggingface-token": lambda: f"hf_{some(34)}",
+        "jwt": lambda: f"eyJ{some(20)}.eyJ{some(40)}.{some(43)}",
+        "private-key": lambda: f"-----BEGIN RSA PRIVATE KEY-----\n{some(200)}\n-----END RSA PRIVATE KEY-----",
+        "bearer-token": lambda: f"Bearer {some(40)}",
+        "url-password": lambda: f"postgresql://ada:{some(12)}@db.example/app",
+        "password": lambda: f"password: {some(10)}1!",
+        "one-time-code": lambda: f"verification code is {some(6, string.digits)}",
+        "card-number": lambda: card(dice),
+        "iban": lambda: iban(dice),
+    }
+    return makers[kind]()
+
+
+def card(dice: random.Random) -> str:
+    digits = "4" + "".join(dice.choices(string.digits, k=14))
+    return next(f"{digits}{check}" for check in string.digits if is_card_number(f"{digits}{check}"))
+
+
+def iban(dice: random.Random) -> str:
+    account = "".join(dice.choices(string.digits, k=18))
+    return next(f"DE{check:02}{account}" for check in range(2, 99) if is_iban(f"DE{check:02}{account}"))
+
+
+KINDS = (
+    "openai-key", "anthropic-key", "aws-access-key", "github-token", "gitlab-token", "slack-token", "google-api-key",
+    "stripe-key", "sendgrid-key", "npm-token", "pypi-token", "huggingface-token", "jwt", "private-key", "bearer-token",
+    "url-password", "password", "one-time-code", "card-number", "iban",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_secret_is_found_in_a_sentence_and_gone_once_masked(kind: str) -> None:
+    dice = random.Random(kind)
+    for _ in range(10):
+        secret = made(kind, dice)
+        text = f"Hi, for the deployment use {secret} and tell nobody."
+        assert find_secrets(text), secret
+        masked, kinds = mask_secrets(text)
+        assert kinds and secret not in masked and masked.endswith("and tell nobody.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My password manager is great.", "I forgot my password again", "The verification of the code took 20 minutes.",
+        "Call me at +49 170 1234567 or 030 12345678.", "Order 1234567890123456 shipped.", "I was born on 1990-05-12.",
+        "Our budget is 1,250,000 and the ticket is PROJ-48213.", "The secret of good bread is time.",
+        "See https://example.com/password-reset?view=o365 for details.", "My token of appreciation is a cake.",
+    ],
+)  # fmt: skip
+def test_prose_and_ordinary_numbers_are_left_alone(text: str) -> None:
+    assert mask_secrets(text) == (text, [])
+
+
+def test_a_masked_key_can_be_recognised() -> None:
+    masked, _ = mask_secrets("sk-abcdefghijklmnopqrstuvwxyz0123459f2a")
+    assert masked == "sk-…9f2a"
+
+
+def test_checksums() -> None:
+    assert is_card_number("4111 1111 1111 1111") and not is_card_number("4111 1111 1111 1112")
+    assert is_iban("DE89 3704 0044 0532 0130 00") and not is_iban("DE89 3704 0044 0532 0130 01")
+
+
+def test_a_secret_across_two_pieces_of_a_long_text_is_found() -> None:
+    text = "x " * 99_990 + "sk-proj-abcdefghijklmnopqrstuvwxyz012345 " + "y " * 10
+    assert [secret.kind for secret in find_secrets(text)] == ["openai-key"]
