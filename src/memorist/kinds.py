@@ -1,4 +1,4 @@
-"""The registry of kinds: for each kind of record its name, its ids, its text, and what forgetting does with it.
+"""The registry of kinds: for each kind of record its name, its references, its text, and what it belongs to.
 
 Stores, recall, lineage, forgetting, export and `stats` all read this one list, so a new kind is declared here once.
 `CONTRIBUTING.md` lists what else a new kind touches.
@@ -35,6 +35,7 @@ from .records import (
     Receipt,
     Record,
     RecordPiece,
+    Ref,
     StateEntry,
     StoredRecord,
     Summary,
@@ -46,8 +47,9 @@ from .records import (
 from .scope import Namespace
 from .values import decode_json, encode_json
 
-Owner = Literal["ns", "thread", "user", "task", "org"]
-"""What a row belongs to, and is deleted with: its namespace, thread, user or task; `org` for bookkeeping."""
+Owner = Literal["ns", "thread", "fact", "event", "document", "user", "task", "org"]
+"""What a row belongs to, and is deleted with: its namespace, thread, fact, event, document, user or task; `org` for
+bookkeeping."""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -77,17 +79,19 @@ class Kind(msgspec.Struct, frozen=True):
     owner: Owner = "ns"
     says: Callable[[Any], Any] | None = None
     """Returns the content that users or models wrote into a row; forgetting checks that it is gone."""
-    link: Callable[[Any], str] | None = None
-    """Returns a row's id in lineage; None for kinds that lineage does not connect."""
-    read: Callable[[str, str | None], Iterator[Key]] | None = None
-    """Parses a lineage id into the keys (without org) that it may mean, given the namespace if that is known."""
+    ref: Callable[[Any], Ref] | None = None
+    """Returns the reference to a row in lineage; None for kinds that lineage does not connect."""
+    key: Callable[[Ref], Key | None] | None = None
+    """Returns the key (without org) of the row that a reference leads to; None if it is of another kind."""
+    derives: tuple[str, ...] = ()
+    """The kinds of things that lineage links lead to from one of this kind, besides copies of it."""
     found: Found | None = None
     counted: bool = False
     """Whether `stats` counts it under the name of its table."""
 
     def label(self, record: Record) -> str:
-        """The key of a row as a person sees it: its lineage id, or its key columns without the org."""
-        return self.link(record) if self.link is not None else "/".join(map(str, record.row_key[1:]))
+        """The key of a row as a person sees it: the id of its reference, or its key columns without the org."""
+        return self.ref(record).id if self.ref is not None else "/".join(map(str, record.row_key[1:]))
 
 
 def namespaced(id: str) -> Iterator[tuple[str, str]]:
@@ -107,44 +111,69 @@ def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Ent
     return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
 
 
-# -- ids
+# -- references
 
 
-def _under_ns(id: str, ns: str | None) -> Iterator[Key]:
-    """Keys of rows with the id `namespace/id`, or `id` alone where the namespace is given."""
-    if ns is not None:
-        yield (ns, id)
-    for space, key in namespaced(id):
-        if key:
-            yield (space, key)
+def parse_refs(id: str) -> list[Ref]:
+    """Every thing that an id may refer to, as users type it and as `sources` hold it.
+
+    This is the door: behind it, references are compared and never taken apart. An id has several readings only if
+    names contain `/` or `#` themselves.
+    """
+    whole, mark, part = id.rpartition("#")
+    refs: list[Ref] = []
+    if mark and whole and _is_number(part):
+        refs.append(Ref("message", key=whole, part=part))
+    elif mark and whole and all(map(_is_number, part.split("-", 1))) and "-" in part:
+        refs.append(Ref("summary", key=whole, part=part))
+    elif mark and whole and part:
+        refs += [Ref("chunk", ns, key, part) for ns, key in (("", whole), *namespaced(whole)) if key]
+    refs += [Ref("source", ns, key) for ns, key in namespaced(id) if key]
+    if refs:
+        return refs
+    try:
+        return [Ref("namespace", str(Namespace.parse(id)))]
+    except InvalidNamespace:
+        return [Ref("source", key=id)]
 
 
-def _chunk_keys(id: str, ns: str | None) -> Iterator[Key]:
-    for space, rest in _under_ns(id, ns):
-        document, mark, part = str(rest).rpartition("#")
-        if mark:
-            yield (space, document, part)
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) < 19
 
 
-def _message_key(id: str, ns: str | None) -> Iterator[Key]:
-    thread, mark, seq = id.rpartition("#")
-    if mark and seq.isdecimal() and seq.isascii() and len(seq) < 19:
-        yield (thread, int(seq))
+def message_ref(message: Message) -> Ref:
+    """The reference to a message."""
+    return Ref("message", key=message.thread, part=str(message.seq))
 
 
-def _summary_key(id: str, ns: str | None) -> Iterator[Key]:
-    thread, _, span = id.rpartition("#")
-    first, dash, last = span.partition("-")
-    if dash and first.isdecimal() and last.isdecimal() and span.isascii() and len(last) < 19:
-        yield (thread, int(last))
+def thread_ref(id: str) -> Ref:
+    """The reference to a thread."""
+    return Ref("thread", key=id)
 
 
-def _in_ns(record: Any) -> str:
-    return f"{record.ns}/{record.id}"
+def summary_ref(summary: Summary) -> Ref:
+    """The reference to a summary."""
+    return Ref("summary", key=summary.thread, part=f"{summary.first}-{summary.last}")
 
 
-def _own_id(record: Any) -> str:
-    return str(record.id)
+def _message_key(ref: Ref) -> Key | None:
+    return (ref.key, int(ref.part)) if ref.kind == "message" else None
+
+
+def _summary_key(ref: Ref) -> Key | None:
+    return (ref.key, int(ref.part.rpartition("-")[2])) if ref.kind == "summary" else None
+
+
+def _chunk_key(ref: Ref) -> Key | None:
+    return (ref.ns, ref.key, ref.part) if ref.kind == "chunk" and ref.ns else None
+
+
+def _thread_key(ref: Ref) -> Key | None:
+    return (ref.key,) if ref.kind in ("thread", "source") and not ref.ns else None
+
+
+def _key_in_ns(kind: str) -> Callable[[Ref], Key | None]:
+    return lambda ref: (ref.ns, ref.key) if ref.kind in (kind, "source") and ref.ns and ref.key else None
 
 
 # -- texts
@@ -249,42 +278,57 @@ KINDS: tuple[Kind, ...] = (
     # may be missing, but none is beyond the length of its thread, where the next append would overwrite it.
     Kind(
         Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
-        link=_own_id, read=_message_key,
+        ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "summary", "message"),
         found=Found("message", _message_place, lambda row: str(row.text)),
     ),
     Kind(Receipt, "receipt", "thread"),
     Kind(
-        Summary, "summary", "thread", says=lambda row: row.text, link=_own_id, read=_summary_key, counted=True,
+        Summary, "summary", "thread", says=lambda row: row.text, ref=summary_ref, key=_summary_key, counted=True,
+        derives=("fact", "learning", "event", "message"),
         found=Found("summary", _message_place, lambda row: str(row.text)),
     ),
-    Kind(Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata]),
     Kind(
-        Fact, "fact", says=_fact_content, link=_own_id, read=_under_ns, counted=True,
+        Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata], ref=lambda row: thread_ref(row.id),
+        key=_thread_key, derives=("fact", "learning", "event", "message"),
+    ),
+    Kind(
+        Fact, "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key), key=_key_in_ns("fact"),
+        counted=True, derives=("fact", "learning", "event", "message"),
         found=Found("fact", _fact_place, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
     ),
-    Kind(FactVersion, "fact", says=_fact_content, link=_own_id),
+    Kind(FactVersion, "fact", "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key)),
     Kind(StateEntry, "state", says=lambda row: row.value),
     Kind(
-        Learning, "learning", says=lambda row: row.content, link=_in_ns, read=_under_ns, counted=True,
+        Learning, "learning", says=lambda row: row.content, ref=lambda row: Ref("learning", row.ns, row.id),
+        key=_key_in_ns("learning"), counted=True, derives=("fact", "learning", "event", "message"),
         found=Found(
             "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), None, _learning_entry,
             lambda row: bool(row.status == "active"),
         ),
     ),
     Kind(
-        Event, "event", says=_event_content, link=_in_ns, read=_under_ns, counted=True,
+        Event, "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id), key=_key_in_ns("event"),
+        counted=True, derives=("fact", "learning", "event", "message"),
         found=Found(
             "event", lambda ns, parent, seq, id: (ns, id), event_text, None, _event_entry,
             lambda row: bool(row.status != "cancelled"),
         ),
     ),
-    Kind(EventVersion, "event", says=_event_content, link=_in_ns),
-    Kind(Candidate, "candidate", says=lambda row: [row.text, row.proposal, row.quote], link=_in_ns, read=_under_ns),
+    Kind(EventVersion, "event", "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id)),
+    Kind(
+        Candidate, "candidate", says=lambda row: [row.text, row.proposal, row.quote],
+        ref=lambda row: Ref("candidate", row.ns, row.id), key=_key_in_ns("candidate"),
+        derives=("fact", "learning", "event"),
+    ),
     Kind(WorkingDocument, "working", "user", says=lambda row: row.doc),
     Kind(CachedEntity, "entity", "org", says=lambda row: row.value),
-    Kind(Document, "document", says=lambda row: row.text, link=_in_ns, read=_under_ns, counted=True),
     Kind(
-        Chunk, "chunk", link=_own_id, read=_chunk_keys,
+        Document, "document", says=lambda row: row.text, ref=lambda row: Ref("document", row.ns, row.id),
+        key=_key_in_ns("document"), counted=True, derives=("fact", "learning", "event", "message"),
+    ),
+    Kind(
+        Chunk, "chunk", "document", ref=lambda row: Ref("chunk", row.ns, row.document, row.part), key=_chunk_key,
+        derives=("fact", "learning", "event", "message"),
         found=Found("document", _chunk_place, lambda row: str(row.text)),
     ),
     Kind(Task, "task", counted=True),
@@ -304,8 +348,8 @@ KINDS: tuple[Kind, ...] = (
 RECORDS: tuple[type[Record], ...] = tuple(kind.record for kind in KINDS)
 FINDABLE: dict[str, Kind] = {kind.found.entry: kind for kind in KINDS if kind.found is not None}
 """The kinds that recall finds, by the name of their entries."""
-LINKED: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind.read is not None)
-"""The kinds that lineage connects, in the order in which an id is tried as one of them."""
+LINKED: dict[str, Kind] = {kind.name: kind for kind in KINDS if kind.key is not None}
+"""The kinds that lineage connects, by name, in the order in which a reference is tried as one of them."""
 _BY_RECORD: dict[type[Record], Kind] = {kind.record: kind for kind in KINDS}
 _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 
@@ -321,13 +365,14 @@ def kind_of_table(name: str) -> Kind | None:
     return _BY_TABLE.get(name)
 
 
-def owned_by(owner: Owner) -> list[type[Record]]:
-    """The kinds of records whose rows of one owner share a key prefix: org, then the owner."""
-    column = "task_id" if owner == "task" else owner
-    return [kind.record for kind in KINDS if kind.owner == owner and kind.record.table.key[1] == column]
+def owned_by(owner: str) -> list[type[Record]]:
+    """The kinds of records whose rows of one owner share a key prefix: org, then the owner's own key."""
+    prefix = {"task": "task_id", "fact": "ns", "event": "ns", "document": "ns"}.get(owner, owner)
+    return [
+        kind.record for kind in KINDS if kind.record.table.key[1] == prefix and (owner == "ns" or kind.owner == owner)
+    ]
 
 
 def source_of(kind: str, ns: str, id: str) -> str:
-    """The lineage id of a hit, from its kind, namespace and id."""
-    found = FINDABLE.get(kind)
-    return f"{ns}/{id}" if found is not None and found.link is _in_ns else id
+    """The id of a hit as `sources` hold it, from its kind, namespace and id, which may not name the namespace."""
+    return f"{ns}/{id}" if kind in ("learning", "event") else id

@@ -485,16 +485,85 @@ class Mark(Record, frozen=True, kw_only=True):
     version: int = 0
 
 
+class Ref(msgspec.Struct, frozen=True):
+    """A reference to a thing in lineage: its kind, its namespace and its key, and a `part` of it.
+
+    A thread has its id as key and no namespace, because ids of threads are unique in an org; its messages and summaries
+    are parts of it, as the chunks of a document are. The kind `source` is a name whose kind is not known: that of an
+    import, of a file, or of whatever a caller named as a source.
+    """
+
+    kind: str
+    ns: str = ""
+    key: str = ""
+    part: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id that users see and type: `talk#12`, `user:ada/city`."""
+        in_ns = self.ns and self.key and self.kind != "chunk"
+        whole = f"{self.ns}/{self.key}" if in_ns else self.key or self.ns
+        return f"{whole}#{self.part}" if self.part else whole
+
+    @property
+    def owner(self) -> Ref:
+        """The thing that this is a part of, or itself."""
+        if not self.part:
+            return self
+        return Ref({"chunk": "document"}.get(self.kind, "thread"), self.ns, self.key)
+
+
 class Link(Record, frozen=True, kw_only=True):
-    """An edge of lineage: `target` was derived from `source`. why() follows it back, forget() forward."""
+    """An edge of lineage from a source to what came from it. why() follows it back, forget() forward.
+
+    The key begins with the place of the source, so that one scan finds what came from a thing and all its parts, or
+    from everything in a namespace.
+    """
 
     table = Table(
-        "links", ("org", "source", "kind", "target"), indexes={"by_target": ("org", "target", "source", "kind")}
-    )
-    source: str
-    kind: str
-    target: str
+        "links",
+        (
+            "org", "source_ns", "source_key", "source_kind", "source_part", "relation", "target_ns", "target_key",
+            "target_kind", "target_part",
+        ),
+        indexes={
+            "by_target": (
+                "org", "target_ns", "target_key", "target_kind", "target_part", "relation", "source_ns", "source_key",
+                "source_kind", "source_part",
+            )
+        },
+    )  # fmt: skip
+    source_kind: str
+    source_ns: str = ""
+    source_key: str = ""
+    source_part: str = ""
+    relation: str = "derived"
+    """`derived`; `copied` (a fork; the part is its last copied message); `carried` and `written` (messages of the
+    target thread hold recalled text, or were written from it); `imported`; `owns` (a namespace and what it had)."""
+    target_kind: str
+    target_ns: str = ""
+    target_key: str = ""
+    target_part: str = ""
     created_at: datetime
+
+    @classmethod
+    def of(cls, org: str, source: Ref, target: Ref, at: datetime, relation: str = "derived") -> Link:
+        """The link between two references."""
+        return cls(
+            org=org, source_kind=source.kind, source_ns=source.ns, source_key=source.key, source_part=source.part,
+            relation=relation, target_kind=target.kind, target_ns=target.ns, target_key=target.key,
+            target_part=target.part, created_at=at,
+        )  # fmt: skip
+
+    @property
+    def source(self) -> Ref:
+        """What it came from."""
+        return Ref(self.source_kind, self.source_ns, self.source_key, self.source_part)
+
+    @property
+    def target(self) -> Ref:
+        """What came from it."""
+        return Ref(self.target_kind, self.target_ns, self.target_key, self.target_part)
 
 
 class Tombstone(Record, frozen=True, kw_only=True):

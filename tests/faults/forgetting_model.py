@@ -1,8 +1,10 @@
-"""A model checker of forgetting: random programs of writing, deriving, deleting, expiring, folding and forgetting.
+"""A model checker of forgetting: random programs of writing, deriving, copying, deleting, expiring, folding and
+forgetting, by the blocking and the async handle of one memory.
 
 Actors are engine coroutines over a store that gives way at every call, so a scheduler with a seed decides who goes
 next: each seed is one interleaving, the same on every run. Everything of one user, ids included, holds a canary.
-Afterwards no row of the org may hold it, and what belongs to another user must still be there.
+Afterwards no row of the org may hold it, nor what either handle keeps in RAM, and what belongs to another user must
+still be there.
 
     python -m tests.faults.forgetting_model --runs 100000 [--on postgres]
 """
@@ -30,6 +32,7 @@ from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.learnings import Learnings
 from memorist.engine.recall.indexing import Indexer
 from memorist.engine.sessions.inject import Injection, Made, Output, Remember
+from memorist.engine.sessions.session import AsyncSession
 from memorist.engine.state import State
 from memorist.engine.threads.threads import Threads
 from memorist.engine.working import WorkingMemory
@@ -49,6 +52,7 @@ CANARY = "zqxada"
 USER = CANARY
 NS = f"user:{USER}"
 THREADS = (f"{CANARY}-a", f"{CANARY}-b")
+FORKS = (f"{CANARY}-fork", f"{CANARY}-twig")
 DOCUMENT = f"{CANARY}-doc"
 ELSEWHERE = ("user:bob", "workflow:w", "agent:x")
 TTL = 50.0
@@ -133,22 +137,43 @@ class _Digest(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
+class Beside:
+    """Tells each of two handles on one store of the other, as `opening.Twin` does."""
+
+    def __init__(self, first: Shared, second: Shared) -> None:
+        self._pair = (first, second)
+
+    def beside(self, shared: Shared) -> Shared:
+        return self._pair[shared is self._pair[0]]
+
+
 class World:
     """One org, its two users, and what can happen to them."""
 
     def __init__(self, store: Any, seed: int) -> None:
         self.random = Random(seed)
         self.clock = FakeClock()
-        self.shared = Shared(store, Turns(), self.clock, Parts(embedder=None, counter="estimate"))
-        self.shared._opened = True
         self.org = f"m{seed}"
-        self.core = Core(self.shared, Scope(self.org))
-        self.ada = Core(self.shared, Scope(self.org, USER))
+        self.twins = [Shared(store, Turns(), self.clock, Parts(embedder=None, counter="estimate")) for _ in range(2)]
+        for shared in self.twins:
+            shared._opened = True
+            shared.twin = Beside(*self.twins)
+        self.cores = [Core(shared, Scope(self.org)) for shared in self.twins]
         self._number = 0
+
+    @property
+    def core(self) -> Core:
+        """The org's handle for blocking or for awaiting callers."""
+        return self.random.choice(self.cores)
+
+    @property
+    def ada(self) -> Core:
+        """The user's own handle, one of both too."""
+        return Core(self.random.choice(self.twins), Scope(self.org, USER))
 
     def text(self) -> str:
         self._number += 1
-        return f"{CANARY} said {self._number}"
+        return f"{CANARY} said {self._number}."
 
     # -- what a user does
 
@@ -169,6 +194,19 @@ class World:
     async def keep(self) -> None:
         await State(self.ada).set("seen", self.text())
         await WorkingMemory(self.ada).add_turn({"role": "user", "text": self.text()})
+
+    async def converse(self) -> None:
+        """A session: it creates or resumes a thread; its turn carries what was recalled for it."""
+        talk = AsyncSession(self.core, self.random.choice(THREADS), user=USER)
+        said = self.text()
+        if self.random.random() < 0.3:
+            await talk.context(said)
+        await talk.add(said, self.text())
+
+    async def fork(self) -> None:
+        """A copy of a thread, or of a copy."""
+        source = self.random.choice((*THREADS, *FORKS))
+        await Threads(self.core).fork(source, self.random.choice((None, 1)), new_id=self.random.choice((None, *FORKS)))
 
     # -- what is derived
 
@@ -294,7 +332,10 @@ class World:
         named: dict[str, Any] = self.random.choice(
             ({"thread": thread}, {"message": f"{thread}#1"}, {"fact": (NS, "p")}, {"source": f"{thread}#2"})
         )
-        await Forgetting(self.core).forget(**named)
+        if "message" in named and self.random.random() < 0.3:
+            await Threads(self.core).redact(named["message"])
+        else:
+            await Forgetting(self.core).forget(**named)
 
     async def forget_own(self) -> None:
         await Forgetting(self.ada).forget(user=USER)
@@ -305,7 +346,7 @@ class World:
     # -- running
 
     def writes(self) -> list[Step]:
-        return [self.talk, self.talk, self.note, self.document, self.keep]
+        return [self.talk, self.talk, self.note, self.document, self.keep, self.converse, self.fork]
 
     def derives(self) -> list[Step]:
         facts = [self.derive_fact] * 3
@@ -353,6 +394,32 @@ class World:
         if not late:
             self.drive([self.several([self.forget], 1)])
 
+    def play_part(self) -> list[str]:
+        """Another program: one thread is forgotten while it is forked, talked in and summed up; returns the tables that
+        then hold a text of it."""
+        thread = self.random.choice(THREADS)
+        steps = [*self.writes(), self.fork, self.fork, self.fold, self.carry, self.extract, self.index]
+        self.drive([self.bob(), self.talk(), self.several(steps, 6)])
+        texts: list[str] = []
+        self.drive([self._texts_of(thread, texts)])
+        others = [self.several([self.fork, self.fold, self.carry, self.task, self.extract], 2) for _ in range(2)]
+        self.drive([*others, self._forget_thread(thread)])
+        left: list[str] = []
+        self.drive([self._rows_with(texts, left)])
+        return left
+
+    async def _texts_of(self, thread: str, texts: list[str]) -> None:
+        texts += [message.text for message in await self.core.scan(Message, thread)]
+
+    async def _forget_thread(self, thread: str) -> None:
+        if await self.core.get(Thread, thread) is not None:
+            await Forgetting(self.core).forget(thread=thread)
+
+    async def _rows_with(self, texts: list[str], left: list[str]) -> None:
+        for kind in RECORDS:
+            for row in await self.core.store.scan(Scan(kind, (self.org,)), now=0):
+                left += [f"{kind.table.name}: {row}" for text in texts if text in repr(row)]
+
     def drive(self, actors: list[Coroutine[Any, Any, Any]]) -> None:
         """Step actors in a random order until all have ended."""
         while actors:
@@ -370,6 +437,9 @@ class World:
 
     async def _left(self, found: list[str]) -> None:
         store = self.core.store
+        for shared in self.twins:
+            if CANARY in repr([shared.threads, shared.jobs, list(shared.scopes._kept)]):
+                found.append(f"RAM: {shared.threads} {shared.jobs}")
         for kind in RECORDS:
             for row in await store.scan(Scan(kind, (self.org,)), now=0):
                 if CANARY in repr(row):
@@ -389,6 +459,8 @@ def _check_expected(problem: MemoristError) -> None:
 def check(store: Any, seed: int) -> list[str]:
     """Play one interleaving; what it left."""
     world = World(Interleaved(store), seed)
+    if seed % 4 == 3:
+        return world.play_part()
     world.play()
     return world.left()
 

@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.engine.derive.deriving import folding
-from memorist.engine.documents.documents import Documents, documents
-from memorist.engine.facts.facts import Facts, facts
+from memorist.engine.core import Shared
+from memorist.engine.derive import folding
+from memorist.engine.documents import documents
+from memorist.engine.documents.documents import Documents
+from memorist.engine.facts import facts
+from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting import erase, guard
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.sessions.inject import Made
-from memorist.engine.threads.threads import Threads, threads
-from memorist.records import AuditEvent, Link
+from memorist.engine.threads import threads
+from memorist.engine.threads.threads import Threads
+from memorist.records import AuditEvent, Link, Ref
 from memorist.stores.base import Delete
 from memorist.stores.memory import MemoryStore
 from tests.faults.forgetting_model import DOCUMENT, NS, THREADS, TTL, USER, Interleaved, World, check
@@ -75,6 +79,30 @@ def test_what_is_made_again_and_derived_from_while_it_is_forgotten_can_be_forgot
     assert not again and world.left() == []
 
 
+def test_what_is_derived_again_while_the_graph_is_walked_is_found() -> None:
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, apply, commits = world.core, store.apply, [0]
+
+    async def derive() -> None:
+        facts = Facts(core)
+        await facts.set(NS, "p", world.text())
+        for key, source in (("near", f"{NS}/p"), ("between", f"{NS}/p"), ("far", "user:bob/between")):
+            await facts.set("user:bob", key, world.text(), source=source)
+
+    async def in_between(changes: Any, *, now: int) -> Any:
+        done = await apply(changes, now=now)
+        commits[0] += 1
+        if commits[0] == 3:  # the write-ahead job, the user, and what was derived directly are committed
+            await Facts(core).set("user:bob", "near", world.text(), source="user:bob/far")
+        return done
+
+    world.drive([world.bob(), derive()])
+    core.store.apply = in_between
+    world.drive([Forgetting(core).forget(user=USER)])
+    assert commits[0] > 3 and world.left() == []
+
+
 def _late_summary(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(folding, "epochs", _no_epochs)
     patch.setattr(folding.Folding, "_all_there", _yes)
@@ -82,14 +110,19 @@ def _late_summary(patch: pytest.MonkeyPatch) -> None:
 
 def _cut_trail(patch: pytest.MonkeyPatch) -> None:
     """Links are deleted whether or not what they lead to could be."""
+    patch.setattr(erase.Eraser, "_hold_paths", lambda self: self._held.clear())
 
-    async def follow(self: erase.Eraser, links: Any) -> bool:
-        for link in links:
-            await self._target(link)
-            await self._apply(Delete(Link, link.row_key))
-        return True
 
-    patch.setattr(erase.Eraser, "_follow", follow)
+def _forks_are_not_linked(patch: pytest.MonkeyPatch) -> None:
+    async def whole(self: erase.Eraser, link: Any) -> Any:
+        return [] if link.relation == "copied" else await in_thread(self, link)
+
+    in_thread = erase.Eraser._in_thread
+    patch.setattr(erase.Eraser, "_in_thread", whole)
+
+
+def _one_twin_keeps_its_cache(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Shared, "drop_cached", lambda self, org: self.scopes.drop(org))
 
 
 def _deleted_threads_are_nobodys(patch: pytest.MonkeyPatch) -> None:
@@ -108,8 +141,8 @@ def _whole_threads_are_no_source(patch: pytest.MonkeyPatch) -> None:
     scan = erase.Eraser._scan
 
     async def blind(self: erase.Eraser, kind: Any, *prefix: Any, **bounds: Any) -> Any:
-        whole = kind is Link and len(prefix) == 1 and not bounds and not {"#", "/", ":"} & set(str(prefix[0]))
-        return [] if whole else await scan(self, kind, *prefix, **bounds)
+        rows = await scan(self, kind, *prefix, **bounds)
+        return [row for row in rows if kind is not Link or row.source_kind not in ("source", "thread")]
 
     patch.setattr(erase.Eraser, "_scan", blind)
 
@@ -127,7 +160,8 @@ def _facts_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED: tuple[Patch, ...] = (
     _late_summary, _cut_trail, _deleted_threads_are_nobodys, _expired_threads_are_nobodys, _documents_are_nobodys,
-    _whole_threads_are_no_source, _tasks_name_no_source, _facts_are_not_guarded,
+    _whole_threads_are_no_source, _tasks_name_no_source, _facts_are_not_guarded, _forks_are_not_linked,
+    _one_twin_keeps_its_cache,
 )  # fmt: skip
 
 
@@ -146,4 +180,4 @@ async def _yes(*_: Any) -> bool:
 
 
 def _nothing(core: Any, *_: Any) -> Delete:
-    return Delete(Link, (core.org, "", "", ""))
+    return Delete(Link, Link.of(core.org, Ref("source"), Ref("source"), core.at()).row_key)

@@ -246,7 +246,7 @@ async def test_a_folded_message_can_be_forgotten_and_the_rest_is_archived_anew(
     assert [m.id for m in (await do(memory.why(summary.id))).messages], "its messages are known"
     await do(memory.forget(message=f"{thread}#9"))
     assert await do(memory.threads.summaries(thread)) == []
-    assert await memory._core.scan(Link, f"{thread}#10") == []
+    assert await memory._core.scan(Link, "", thread, "message", "10") == []
     assert await archived(memory) == (1, 1)
     (again,) = await do(memory.threads.summaries(thread))
     assert "vault" not in again.text and again.last == summary.last

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import memorist
-from memorist.kinds import FINDABLE, KINDS, LINKED, RECORDS, Kind, kind_of, owned_by, source_of
+from memorist.kinds import FINDABLE, KINDS, LINKED, RECORDS, kind_of, owned_by, parse_refs, source_of
 from memorist.messages.message import Message
-from memorist.records import Chunk, Document, Fact, FactVersion, Learning, Record, Summary
+from memorist.records import Chunk, Document, Fact, FactVersion, Learning, Record, Ref, Summary
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -43,17 +42,40 @@ def test_no_two_kinds_share_a_table() -> None:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Record) else None,
 )
-def test_a_link_id_reads_back_to_its_row(record: Record, id: str) -> None:
+def test_an_id_reads_back_to_its_row(record: Record, id: str) -> None:
     kind = kind_of(record)
-    assert kind.link is not None
-    assert kind.read is not None
-    assert kind.link(record) == kind.label(record) == id
-    assert record.row_key[1:] in list(kind.read(id, None))
+    assert kind.ref is not None
+    assert kind.key is not None
+    assert kind.ref(record).id == kind.label(record) == id
+    assert kind.key(kind.ref(record)) == record.row_key[1:]
+    assert record.row_key[1:] in [kind.key(ref) for ref in parse_refs(id)]
 
 
 def test_a_chunk_is_read_with_its_namespace() -> None:
     chunk = Chunk(ns="global", document="d#1", part="f00", position=0, text="x", created_at=AT)
-    assert chunk.row_key[1:] in list(_kind(Chunk).read("d#1#f00", "global"))  # type: ignore[misc]  # it has one
+    kind = kind_of(Chunk)
+    assert kind.ref is not None
+    assert kind.key is not None
+    assert kind.ref(chunk).id == "d#1#f00"
+    assert kind.key(kind.ref(chunk)) == chunk.row_key[1:]
+
+
+@pytest.mark.parametrize(
+    ("id", "refs"),
+    [
+        ("talk#12", [Ref("message", key="talk", part="12")]),
+        ("talk#1-12", [Ref("summary", key="talk", part="1-12")]),
+        ("user:ada/city", [Ref("source", "user:ada", "city")]),
+        ("user:ada/b/c", [Ref("source", "user:ada", "b/c"), Ref("source", "user:ada/b", "c")]),
+        ("user:ada/talk#3", [Ref("message", key="user:ada/talk", part="3"), Ref("source", "user:ada", "talk#3")]),
+        ("user:ada", [Ref("namespace", "user:ada")]),
+        ("handbook#c0ffee", [Ref("chunk", key="handbook", part="c0ffee")]),
+        ("https://example.org/page", [Ref("source", key="https://example.org/page")]),
+        ("#5", [Ref("source", key="#5")]),
+    ],
+)
+def test_an_id_is_parsed_at_the_door(id: str, refs: list[Ref]) -> None:
+    assert parse_refs(id) == refs
 
 
 def test_an_entry_leads_to_its_record() -> None:
@@ -80,13 +102,10 @@ def test_hits_name_their_source_as_links_do() -> None:
     assert source_of("message", "user:ada", "t#1") == "t#1"
 
 
-def test_what_lineage_connects_has_an_id() -> None:
-    assert [kind.name for kind in LINKED if kind.link is None] == []
-
-
-def _kind(record: type[Record]) -> Any:
-    found: Kind = kind_of(record)
-    return found
+def test_what_lineage_connects_says_what_derives_from_it() -> None:
+    for name, kind in LINKED.items():
+        assert kind.ref is not None, name
+        assert {*kind.derives} and {*kind.derives} <= {*LINKED}, name
 
 
 def test_a_new_kind_touches_the_places_that_contributing_names() -> None:

@@ -11,15 +11,18 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..ids import digest
+from ..kinds import parse_refs
 from ..ports import Ttl, When, as_datetime, to_micros
-from ..records import Entry, Event, EventVersion, Job, Link
+from ..records import Entry, Event, EventVersion, Job, Link, Ref, Tombstone
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
 from .facts.facts import check_reason, checked_limit, index_job, version_of
-from .forgetting.guard import guard
+from .forgetting.fingerprints import fingerprint
+from .forgetting.guard import guard, raised
+from .forgetting.lineage import links_to
 from .learnings import fold
 
 EventStatus = Literal["planned", "done", "cancelled"]
@@ -112,7 +115,8 @@ class Events:
 
         async def attempt() -> Event:
             hold = await guard(core, event.sources)
-            if hold.forgotten:
+            marks = [("event", fingerprint(event.ns, event.id, source)) for source in event.sources]
+            if hold.forgotten or (core.scope.actor != "user" and any(await core.get_many(Tombstone, marks))):
                 return msgspec.structs.replace(event, status="cancelled", reason="a source of it was forgotten")
             old = await core.get(Event, event.ns, event.id)
             if old is not None:
@@ -226,13 +230,15 @@ class Events:
         event = await core.get(Event, space, check_name(id, "event id"))
         if event is None:
             return False
-        links = await core.scan(Link, f"{space}/{id}", index="by_target")
+        ref = Ref("event", space, id)
+        links = await links_to(core, ref)
         await core.apply(
             Delete(Event, event.row_key),
             DeleteRange(EventVersion, event.row_key),
             Delete(Entry, (core.org, space, "event", "", id)),
             Delete(Job, (core.org, "index", space, f"event:{id}")),
             *(Delete(Link, link.row_key) for link in links),
+            *(raised(core, ref) if event.sources else ()),
             audit(core, "delete", "event", f"{space}/{id}"),
         )
         return True
@@ -277,13 +283,9 @@ class Events:
             if event.status == "cancelled"
             else Put(index_job(core.org, event.ns, f"event:{event.id}", at))
         )
-        links = [
-            Put(
-                Link(org=core.org, source=source, kind="event", target=f"{event.ns}/{event.id}", created_at=at),
-                absent=True,
-            )
-            for source in event.sources
-        ]
+        sources = [ref for source in event.sources for ref in parse_refs(source)]
+        target = Ref("event", event.ns, event.id)
+        links = [Put(Link.of(core.org, source, target, at), absent=True) for source in sources]
         put = Put(event)
         results = await core.apply(
             Expect(Event, event.row_key, version),

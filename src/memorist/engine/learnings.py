@@ -11,7 +11,7 @@ Confidence changes by these rules:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -19,14 +19,16 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..ids import digest
-from ..records import Entry, Job, Learning, Link, Tombstone
+from ..kinds import parse_refs
+from ..records import Entry, Job, Learning, Link, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
 from .facts.facts import check_reason, checked_limit, index_job
 from .forgetting.fingerprints import fingerprint
-from .forgetting.guard import guard
+from .forgetting.guard import guard, raised
+from .forgetting.lineage import links_to
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -79,7 +81,7 @@ class Learnings:
                 fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {content}"))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
             learning = fresh if old is None else _again(old, fresh)
-            changes = self._changes(learning, old, "add" if old is None else "reinforce")
+            changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
             if type == "correction":
                 changes += await self._contradicted(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
@@ -220,13 +222,15 @@ class Learnings:
         old = await self._core.get(Learning, ns, check_name(id, "learning id"))
         if old is None:
             return False
-        links = await self._core.scan(Link, f"{ns}/{id}", index="by_target")
-        sources = dict.fromkeys(("", *old.sources, *(link.source for link in links)))
+        ref = Ref("learning", ns, id)
+        links = await links_to(self._core, ref)
+        sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
         await self._core.apply(
             Delete(Learning, old.row_key),
             Delete(Entry, (self._core.org, ns, "learning", "", id)),
             Delete(Job, (self._core.org, "index", ns, f"learning:{id}")),
             *(Delete(Link, link.row_key) for link in links),
+            *(raised(self._core, ref) if old.sources else ()),
             *(
                 Put(
                     Tombstone(
@@ -274,7 +278,9 @@ class Learnings:
         keys = [("learning", fingerprint(new.ns, new.id, source)) for source in new.sources or ("",)]
         return any(await self._core.get_many(Tombstone, keys))
 
-    def _changes(self, learning: Learning, old: Learning | None, action: str) -> list[Change]:
+    def _changes(
+        self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
+    ) -> list[Change]:
         """The learning, its lineage links, its audit event and its index job, to be committed together."""
         at = learning.updated_at
         changes: list[Change] = [
@@ -283,20 +289,10 @@ class Learnings:
             Put(index_job(learning.org, learning.ns, f"learning:{learning.id}", at)),
             audit(self._core, action, "learning", f"{learning.ns}/{learning.id}", (learning.sources or (None,))[-1]),
         ]
-        changes += [
-            Put(
-                Link(
-                    org=learning.org,
-                    source=source,
-                    kind="learning",
-                    target=f"{learning.ns}/{learning.id}",
-                    created_at=at,
-                ),
-                absent=True,
-            )
-            for source in learning.sources
-        ]
-        return changes
+        if sources is None:
+            sources = [ref for source in learning.sources for ref in parse_refs(source)]
+        target = Ref("learning", learning.ns, learning.id)
+        return [*changes, *(Put(Link.of(learning.org, source, target, at), absent=True) for source in sources)]
 
     async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
         subject = content_terms(correction.content)

@@ -15,7 +15,7 @@ import msgspec
 from ..errors import Conflict, UsageError
 from ..ids import new_id
 from ..ports import ModelSpec, Ttl
-from ..records import Entry, Fact, Job, Mark, Thread, as_dict
+from ..records import Entry, Fact, Job, Mark, Ref, Thread, as_dict
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
@@ -176,7 +176,7 @@ class VectorIndexer(Processor):
 
         keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
         while keys:
-            guards = await epochs(core, ns)
+            guards = await epochs(core, Ref("namespace", ns))
             scope = await core.get(Mark, "scope", ns)
             held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
             texts = await texts_of(core, held)

@@ -101,24 +101,26 @@ def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
 
 async def recount(core: Core, ns: str, also: Sequence[Change] = ()) -> None:
     """Count a namespace anew, and commit `also` with the result; raises Conflict if it is indexed meanwhile."""
+    changes = [*await recount_changes(core, ns), *also]
+    if changes:
+        await core.apply(*changes)
+
+
+async def recount_changes(core: Core, ns: str) -> list[Change]:
+    """The changes that write the statistics of a namespace counted anew; they fail if it is indexed meanwhile."""
     scope = await core.get(Mark, "scope", ns)
+    if scope is None:
+        return []
     detail: dict[str, Any] | None = None
     after = None
     while page := await core.scan(COUNTED, ns, after=after, limit=PAGE):
         detail, after = statistics(detail, page), page[-1].row_key[2:]
-    if scope is None:
-        if also:
-            await core.apply(*also)
-        return
+    expected = Expect(Mark, scope.row_key, scope.version)
     if detail is None:
         # Nothing can be found in the namespace any more.
-        names = ("scope", "embedded", "dedup")
-        gone = [Delete(Mark, (core.org, name, ns)) for name in names]
-        await core.apply(Expect(Mark, scope.row_key, scope.version), *gone, *also)
-        return
+        return [expected, *(Delete(Mark, (core.org, name, ns)) for name in ("scope", "embedded", "dedup"))]
     languages = (scope.detail or {}).get("languages")
     detail |= {} if languages is None else {"languages": languages}
     fresh = msgspec.structs.replace(scope, position=scope.position + 1, detail=detail, updated_at=core.at())
     # A Delete of a row that cannot exist makes this batch count as a deletion, which succeeds on a full disk.
-    nothing = Delete(Mark, (core.org, "scope", ""))
-    await core.apply(Expect(Mark, scope.row_key, scope.version), nothing, Put(fresh), *also)
+    return [expected, Delete(Mark, (core.org, "scope", "")), Put(fresh)]

@@ -12,7 +12,7 @@ from ..engine.core import Core
 from ..engine.facts.facts import Facts
 from ..engine.facts.timeline import ended, spliced
 from ..engine.forgetting.fingerprints import value_fingerprint
-from ..records import Fact, FactVersion, Link, Tombstone
+from ..records import Fact, FactVersion, Link, Ref, Tombstone
 from ..stores.base import Change
 from ..values import fingerprint_json
 from .items import FactItem, Version
@@ -40,7 +40,9 @@ class FactChanges:
         merged = _merged(items)
         keys = list(merged)
         held = await self._core.get_many(Fact, keys)
-        links = await self._core.get_many(Link, [(self._source, "fact", f"{ns}/{key}") for ns, key in keys])
+        source, at = Ref("source", key=self._source), self._core.at()
+        wanted = [Link.of(self._core.org, source, Ref("fact", ns, key), at) for ns, key in keys]
+        links = await self._core.get_many(Link, [link.row_key[1:] for link in wanted])
         for (ns, key), current, link in zip(keys, held, links, strict=True):
             item = merged[ns, key]
             new = item.versions if link is None else await self._unknown(ns, key, current, item.versions)
@@ -74,7 +76,7 @@ class FactChanges:
         if not kept:
             return []
         changes = await spliced(self._core, current, kept, ns, item.key)
-        return [*changes, *self._facts._changes(kept[-1], "import")[1:]]
+        return [*changes, *self._facts._changes(kept[-1], "import", sources=[Ref("source", key=self._source)])[1:]]
 
     def _version(self, made: Fact, version: Version, began: datetime, expires_at: datetime | None) -> Fact:
         at = version.at or self._at

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..engine.audit import audit
 from ..engine.core import Core
-from ..engine.forgetting.fingerprints import fingerprint
+from ..engine.forgetting.fingerprints import ref_fingerprint
 from ..errors import CorruptRecord, UsageError
-from ..records import Tombstone
+from ..records import Ref, Tombstone
 from ..scope import Ns
 from ..stores.base import Delete
 from ..values import check_name
@@ -94,7 +94,9 @@ class Importing:
     ) -> None:
         """Second pass: read everything again and write it."""
         # A source that was forgotten is imported anew: from here on it is a source like any other.
-        await self._core.apply(Delete(Tombstone, (self._core.org, "source", fingerprint(source))))
+        await self._core.apply(
+            Delete(Tombstone, (self._core.org, "source", ref_fingerprint(Ref("source", key=source))))
+        )
         writer = Writer(self._core, source, tally, given.modified())
         items, checker = reader.read(given), Checker(where, source)
         total, done = sum(tally.found.values()) + tally.failed, 0

@@ -11,9 +11,10 @@ import hashlib
 from datetime import datetime
 
 from ..engine.core import Core
-from ..engine.forgetting.guard import IMPORT, imported_marks
+from ..engine.forgetting.guard import imported_marks
 from ..engine.threads.numbering import fresh
-from ..records import Link, Mark, Thread
+from ..kinds import thread_ref
+from ..records import Link, Mark, Ref, Thread
 from ..stores.base import Change, Expect, Put
 from ..values import MAX_NAME_BYTES
 from .items import ThreadItem
@@ -93,8 +94,12 @@ class KnownThreads:
                 self._kept[name] = State(free, ns, item)
 
     async def _linked(self, ids: list[str]) -> set[str]:
-        found = await self._core.get_many(Link, [(self._source, IMPORT, id) for id in ids]) if ids else []
-        return {link.target for link in found if link is not None}
+        links = await self._core.get_many(Link, [self._link(id).row_key[1:] for id in ids]) if ids else []
+        return {link.target_key for link in links if link is not None}
+
+    def _link(self, id: str) -> Link:
+        """The link from the source to a thread that came from it."""
+        return Link.of(self._core.org, Ref("source", key=self._source), thread_ref(id), self._core.at(), "imported")
 
     async def _read(self, state: State) -> State:
         """Load the digests of the messages imported into a thread before."""
@@ -123,8 +128,7 @@ class KnownThreads:
         )  # fmt: skip
         state.new = None
         _, changes = await fresh(self._core, thread)
-        link = Link(org=org, source=self._source, kind=IMPORT, target=id, created_at=self._core.at())
-        return [*changes, Put(link, absent=True)]
+        return [*changes, Put(self._link(id), absent=True)]
 
     def marking(self, state: State) -> list[Change]:
         """The changes that store the digests of the messages added since the last call, by compare-and-set."""

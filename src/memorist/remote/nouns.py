@@ -303,7 +303,7 @@ def _named(processor: Any) -> Any:
 def _traced(item: Any) -> Any:
     """The id of the record that `why` is asked about."""
     if isinstance(item, Record):
-        return reference(item)[1]
+        return reference(item).id
     return getattr(item, "id", item)
 
 

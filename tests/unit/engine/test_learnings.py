@@ -108,7 +108,7 @@ async def test_a_deleted_learning_does_not_come_back_from_a_derivation(ada: Core
 
 async def test_adding_writes_lineage_a_job_and_a_trace_together(ada: Core) -> None:
     made = await Learnings(ada).add("Prefers tea", source="t#1")
-    assert [link.target for link in await ada.scan(Link, "t#1")] == [f"user:ada/{made.id}"]
+    assert [link.target.id for link in await ada.scan(Link, "", "t", "message", "1")] == [f"user:ada/{made.id}"]
     assert [job.item for job in await ada.scan(Job, "index", "user:ada")] == [f"learning:{made.id}"]
     events = await Audit(ada).list(subject=f"user:ada/{made.id}")
     assert [(event.action, event.source, event.user) for event in events] == [("add", "t#1", "ada")]

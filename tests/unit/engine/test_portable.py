@@ -16,7 +16,7 @@ from memorist.engine.portable import Portable
 from memorist.errors import CorruptRecord, SchemaError, UsageError
 from memorist.kinds import RECORDS as KINDS
 from memorist.messages.message import Message
-from memorist.records import Fact, Job, Link, Mark, Record, Thread
+from memorist.records import Fact, Job, Link, Mark, Record, Ref, Thread
 from memorist.runtime import Runtime
 from memorist.scope import Scope
 from memorist.stores.memory import MemoryStore
@@ -73,7 +73,7 @@ async def test_many_rows_are_exported_in_pages(core: Core, other: Core, tmp_path
     from memorist.stores.base import Load
 
     at = core.at()
-    links = [Link(org=core.org, source=f"s{i:05d}", kind="fact", target="t", created_at=at) for i in range(1203)]
+    links = [Link.of(core.org, Ref("source", key=f"s{i:05d}"), Ref("fact", "global", "t"), at) for i in range(1203)]
     await core.apply(*(Load(link) for link in links))
     seen: list[tuple[int, int | None]] = []
     await Portable(core).export(tmp_path / "a.jsonl", progress=lambda done, total: seen.append((done, total)))
@@ -87,7 +87,7 @@ async def test_a_broken_off_import_goes_on_where_it_stopped(core: Core, other: C
 
     at = core.at()
     await core.apply(
-        *(Load(Link(org=core.org, source=f"s{i:05d}", kind="k", target="t", created_at=at)) for i in range(1203))
+        *(Load(Link.of(core.org, Ref("source", key=f"s{i:05d}"), Ref("fact", "global", "t"), at)) for i in range(1203))
     )
     await Portable(core).export(tmp_path / "a.jsonl")
 

@@ -21,6 +21,7 @@ from memorist.records import (
     Receipt,
     Record,
     RecordPiece,
+    Ref,
     StateEntry,
     StoredRecord,
     Summary,
@@ -216,7 +217,7 @@ class Dice:
                 **made,
             ),
             lambda: thread(org, self._one(THREADS), ns=self._space(), metadata={"n": 9}),
-            lambda: Link(org=org, source=key, kind="fact", target=self._key(), **made),
+            lambda: Link.of(org, Ref("source", key=key), Ref("fact", "user:x", self._key()), made["created_at"]),
             lambda: job(org, key, queue=f"q{org}", status=self._one(("ready", "ready", "done")), run_at=self._when()),
             lambda: Summary(org=org, thread="t", last=self._one((1, 9, 10)), text="s", tokens=1, ns="global", **made),
             lambda: AuditEvent(org=org, id=key, action="set", kind="fact", subject=self._key(), actor="user", **made),
@@ -230,7 +231,8 @@ class Dice:
         space, key, id = self._space(), self._key(), self._one(THREADS)
         options: tuple[tuple[type[Record], Key], ...] = (
             (StateEntry, (space, key)), (Fact, (space, key)), (Thread, (id,)), (Message, (id, self._one((1, 2, 3)))),
-            (Link, (key, "fact", self._key())), (WorkingDocument, (key, "")), (Job, (f"q{self._org}", "global", key)),
+            (Link, ("", key, "source", "", "derived", "user:x", self._key(), "fact", "")),
+            (WorkingDocument, (key, "")), (Job, (f"q{self._org}", "global", key)),
             (StoredRecord, (space, key)), (RecordPiece, ("global", key, "u", self._one((0, 1)))),
         )  # fmt: skip
         kind, rest = self._one(options)
@@ -240,7 +242,7 @@ class Dice:
         space, key, id = self._space(), self._key(), self._one(THREADS)
         options: tuple[tuple[type[Record], Key, str | int], ...] = (
             (StateEntry, (space,), key), (Fact, (space,), key), (FactVersion, (space, key), self._one((1, 2))),
-            (Message, (id,), self._one((1, 2, 4))), (Summary, ("t",), 9), (Link, (key,), "fact"),
+            (Message, (id,), self._one((1, 2, 4))), (Summary, ("t",), 9), (Link, ("", key), "source"),
             (StateEntry, (), "user:"),
             (Thread, (), "t"), (Job, (f"q{self._org}", "global"), key), (WorkingDocument, (key,), ""),
             (WorkingDocument, (), key), (StoredRecord, (space,), key), (RecordPiece, ("global", key), "u"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
 
 import msgspec
 
+from ...kinds import parse_refs, thread_ref
 from ...messages.message import ATTACHED, Message
 from ...records import Link
 
@@ -15,17 +16,28 @@ FORGOTTEN = "[what this was made of has been forgotten]"
 _replace = msgspec.structs.replace
 
 
-def carried(message: Message, at: Any) -> list[Link]:
+def carried(message: Message) -> dict[str, list[str]]:
+    """The sources of text that a message carries, and those that it was written from, by the relation of a link."""
+    attached = message.metadata.get(ATTACHED)
+    named = {
+        "carried": attached.get("sources", ()) if isinstance(attached, dict) else (),
+        "written": message.metadata.get(DERIVED, ()),
+    }
+    return {
+        relation: [source for source in sources if isinstance(source, str) and source]
+        for relation, sources in named.items()
+        if isinstance(sources, list | tuple) and sources
+    }
+
+
+def carried_links(message: Message, at: datetime) -> list[Link]:
     """Lineage links from the sources of a message, or of text it carries, to its thread, so that forgetting finds
     it."""
-    carried = message.metadata.get(ATTACHED)
-    sources = {"context": carried.get("sources", ()) if isinstance(carried, dict) else ()}
-    sources["message"] = message.metadata.get(DERIVED, ())
     return [
-        Link(org=message.org, source=source, kind=kind, target=message.thread, created_at=at)
-        for kind, named in sources.items()
-        for source in (named if isinstance(named, list | tuple) else ())
-        if isinstance(source, str) and source
+        Link.of(message.org, ref, thread_ref(message.thread), at, relation)
+        for relation, sources in carried(message).items()
+        for source in sources
+        for ref in parse_refs(source)
     ]
 
 

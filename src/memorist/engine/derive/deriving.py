@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ...errors import Conflict, ModelError
+from ...kinds import message_ref, thread_ref
 from ...messages.message import Message
 from ...ports import to_datetime
 from ...records import Fact, FactVersion, Job, Learning, Mark, Thread, Tombstone
@@ -27,7 +28,7 @@ from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, Facts
 from ..facts.timeline import spliced
-from ..forgetting.fingerprints import fingerprint
+from ..forgetting.fingerprints import ref_fingerprint
 from ..forgetting.guard import epochs
 from ..learnings import Learnings
 from .retracting import (
@@ -105,7 +106,7 @@ class Deriver:
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
         done = mark.position if mark else 0
         while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
-            guards = await epochs(core, id)
+            guards = await epochs(core, thread_ref(id))
             changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
             if changes:
                 await core.apply(*guards, *changes)
@@ -133,7 +134,7 @@ class Deriver:
     async def _stretch(self, job: Job, limit: int) -> tuple[int, Job | None]:
         """Derive from one batch of messages in one commit; returns the job with a longer lease if more are left."""
         core, id = self._core, job.item.partition(":")[2]
-        guards = await epochs(core, id)
+        guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
         if thread is None:
             await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
@@ -170,7 +171,7 @@ class Deriver:
     async def _again(self, job: Job) -> int:
         """Read dead letters of a thread once more with the model; those it fails on again stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
-        guards = await epochs(core, id)
+        guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
         changes: list[Change] = [Expect(Job, job.row_key, job.version), *guards]
         left: list[int] = []
@@ -328,7 +329,9 @@ class Deriver:
     ) -> list[tuple[Message, list[Any]]]:
         """The items extracted from each message; they are also added to `known`."""
         own = [message for message in messages if _readable(message, owner)]
-        own = [one for one in own if await self._core.get(Tombstone, "source", fingerprint(one.id)) is None]
+        own = [
+            one for one in own if await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(one))) is None
+        ]
         if self._reader is not None and not by_rules:
             from ...extract.model import Said
 
@@ -401,7 +404,7 @@ class Deriver:
                 pending[item.key] = []  # retracted earlier in this batch, and now stated again
             made = _joined(now_known[item.key], made)
             now_known[item.key] = made
-            pending.setdefault(item.key, []).extend(facts._changes(made, "derive"))
+            pending.setdefault(item.key, []).extend(facts._changes(made, "derive", sources=[message_ref(message)]))
         changes = [change for key in older if key not in pending for change in await self._past(held[key], older[key])]
         for key, ones in pending.items():
             if ones:

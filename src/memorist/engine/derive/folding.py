@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...errors import Conflict
+from ...kinds import summary_ref, thread_ref
 from ...messages.message import Message
 from ...ports import to_datetime
-from ...records import Job, Link, Mark, Summary, Thread
+from ...records import Job, Link, Mark, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Put
 from ..audit import audit
 from ..core import Core
@@ -108,7 +109,7 @@ class Folding:
     async def _start(self, thread: str) -> Read | None:
         """Read what a fold starts from; the mark is read before the messages, because forgetting one changes it."""
         core = self._core
-        guards = await epochs(core, thread)
+        guards = await epochs(core, thread_ref(thread))
         held = await core.get(Thread, thread)
         if held is None:
             return None
@@ -200,13 +201,13 @@ class Folding:
             method=digest.method,
             created_at=at,
         )
-        source = f"{thread.id}#{summary.last}"
+        source = Ref("message", key=thread.id, part=str(summary.last))
         changes: list[Change] = [
             Expect(Summary, summary.row_key, 0),
             *more,
             Put(summary),
             Put(index_job(core.org, thread.ns, f"summary:{thread.id}", at)),
-            Put(Link(org=core.org, source=source, kind="summary", target=summary.id, created_at=at)),
+            Put(Link.of(core.org, source, summary_ref(summary), at)),
             audit(core, "fold", "thread", thread.id, detail={"first": summary.first, "last": summary.last}),
         ]
         if not await self._committed(read, summary, changes):
@@ -228,7 +229,7 @@ class Folding:
                 await core.apply(*expects, *changes, *guards)
             except Conflict:
                 # Usually the indexer moved its mark; or forgetting raised the epoch, and then a message is missing.
-                guards = await epochs(core, read.thread.id)
+                guards = await epochs(core, thread_ref(read.thread.id))
                 mark = await core.get(Mark, "index", item)
                 taken = await core.get(Summary, summary.thread, summary.last)
                 if taken is not None or not await self._all_there(read, summary, seqs):

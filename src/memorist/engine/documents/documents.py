@@ -15,7 +15,7 @@ from ...errors import InvalidValue
 from ...filters import Where, parse_filter
 from ...ids import digest, new_id
 from ...ports import Ttl
-from ...records import Chunk, Document, Entry, Job
+from ...records import Chunk, Document, Entry, Job, Ref
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
@@ -65,7 +65,7 @@ class Documents:
             had = await self._core.scan(Chunk, new.ns, new.id)
             has = self._chunks(new)
             document = msgspec.structs.replace(new, chunks=len(has))
-            guards = await made_again(self._core, new.id, f"{new.ns}/{new.id}", expires=new.expires_at is not None)
+            guards = await made_again(self._core, *_refs(new.ns, new.id), expires=new.expires_at is not None)
             results = await self._core.apply(
                 Expect(Document, new.row_key, 0 if old is None else old.version),
                 Put(document),
@@ -133,7 +133,7 @@ class Documents:
                 Expect(Document, held.row_key, held.version),
                 Delete(Document, held.row_key),
                 *removal(self._core.org, space, id),
-                *raised(self._core, id, f"{space}/{id}"),
+                *raised(self._core, *_refs(space, id)),
                 audit(self._core, "delete", "document", f"{space}/{id}"),
             )
             return True
@@ -244,6 +244,11 @@ def removal(org: str, ns: str, id: str) -> list[Change]:
     ]
 
 
+def _refs(ns: str, id: str) -> tuple[Ref, Ref]:
+    """A document by its place, and by its id alone, as sources may name it."""
+    return Ref("document", ns, id), Ref("document", key=id)
+
+
 def _id(ns: str, source: str | None, id: str | None) -> str:
     if id is not None:
         return check_name(id, "document id")
@@ -253,7 +258,8 @@ def _id(ns: str, source: str | None, id: str | None) -> str:
 
 
 def _part(piece: Piece, taken: dict[str, Chunk]) -> str:
-    made = digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:16]
+    # A part is never all digits: `id#12` is message 12 of a thread.
+    made = "c" + digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:15]
     part, again = made, 1
     while part in taken:
         again += 1

@@ -12,8 +12,9 @@ import msgspec
 
 from ...errors import Conflict, InvalidValue, NotFound, UsageError
 from ...filters import Where, parse_filter
+from ...kinds import parse_refs
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
-from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Tombstone
+from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
@@ -30,7 +31,7 @@ from ...values import (
 from ..audit import audit
 from ..core import Core
 from ..forgetting.fingerprints import value_fingerprint
-from ..forgetting.guard import guard
+from ..forgetting.guard import Guard, guard, raised
 from ..forgetting.lineage import sources_of
 
 GUARD_TRIES = 40
@@ -131,18 +132,19 @@ class Facts:
             if held.forgotten:
                 return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")
             try:
-                return await self._write(fact, expects, held.changes)
+                return await self._write(fact, expects, held)
             except Conflict as conflict:
                 if not held.caused(conflict):
                     raise
         raise Conflict("the sources of this fact are being forgotten")
 
-    async def _write(self, fact: Fact, expects: Sequence[Change], guards: Sequence[Change] = ()) -> Fact:
+    async def _write(self, fact: Fact, expects: Sequence[Change], held: Guard | None = None) -> Fact:
         if self._core.scope.actor != "user":
             refused = await self._refused(fact)
             if refused is not None:
                 return refused
-        results = await self._core.apply(*expects, *self._changes(fact), *guards)
+        changes = self._changes(fact) if held is None else [*self._changes(fact, sources=held.sources), *held.changes]
+        results = await self._core.apply(*expects, *changes)
         return _as_stored(fact, results[len(expects)])
 
     async def set_many(
@@ -607,10 +609,17 @@ class Facts:
             expires_at=None if ttl is None else self._core.expiry(ttl, to_micros(at)),
         )
 
-    def _changes(self, fact: Fact, action: str = "set") -> builtins.list[Change]:
-        """The fact, its lineage links, its audit event and its index job, to be committed together."""
+    def _changes(
+        self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None
+    ) -> builtins.list[Change]:
+        """The fact, its lineage links, its audit event and its index job, to be committed together.
+
+        `sources` are the references to its new sources; by default its sources are parsed.
+        """
         at = self._core.at()  # not the fact's own time, which is when it was said
-        links = [Link(org=fact.org, source=one, kind="fact", target=fact.id, created_at=at) for one in fact.sources]
+        if sources is None:
+            sources = [ref for source in fact.sources for ref in parse_refs(source)]
+        links = [Link.of(fact.org, source, Ref("fact", fact.ns, fact.key), at) for source in sources]
         return [
             Put(fact),
             Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at))
@@ -705,6 +714,8 @@ class Facts:
             Delete(Entry, (core.org, old.ns, "fact", "", old.id)),
             audit(core, action, "fact", old.id, source),
         ]
+        if old.sources:  # what is derived from it at this moment may have to be forgotten with its sources
+            changes += raised(core, Ref("fact", old.ns, old.key))
         if status == "retracted":  # the messages that stated it are marked
             changes.append(Put(index_job(old.org, old.ns, f"fact:{old.key}", core.at())))
         return ended, changes

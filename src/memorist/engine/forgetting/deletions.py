@@ -1,4 +1,4 @@
-"""The store as an erasure sees it: reads that include expired rows, counted deletions, and traces that name things.
+"""The store as an erasure sees it: reads that include expired rows, and deletions that are counted.
 
 A preview counts what its deletions would remove, and removes nothing.
 """
@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ...filters import same
-from ...kinds import namespaced
-from ...records import AuditEvent, Entry, Fact, Job, Key, Learning, Mark, Tombstone
-from ...stores.base import Change, Delete, DeleteRange, Load, Scan
+from ...records import Entry, Key, Ref, Tombstone
+from ...stores.base import Change, Delete, DeleteRange, Load, Put, Scan
 from ..core import Core, R
-from .fingerprints import fingerprint
+from .fingerprints import ref_fingerprint
 
 PAGE = 200
 """Rows read or deleted at once."""
@@ -30,55 +28,22 @@ class Deletions:
         self.counts: Counter[str] = Counter()
         self.tombstones = 0
         self._touched: set[str] = set()
+        """Namespaces whose index entries were deleted."""
         self._counted: set[tuple[str, Key]] = set()
-        self._sources: dict[str, Tombstone] = {}
+        self._forgotten: dict[str, Tombstone] = {}
 
-    # -- traces
-
-    async def _trail(self, subject: str, starts: str | None) -> None:
-        """Delete the audit events of a forgotten thing, because they name it."""
-        events = await self._scan(AuditEvent, subject, index="by_subject")
-        if starts is not None:
-            under = await self._scan(AuditEvent, index="by_subject", starts=starts)
-            # A thread's id may look like the id of another thread's message.
-            named = [event for event in under if event.kind != "thread"]
-            events += [event for event in named if await self._under(event.subject, subject)]
-        for start in range(0, len(events), PAGE):
-            await self._apply(*(Delete(AuditEvent, event.row_key) for event in events[start : start + PAGE]))
-
-    async def _under(self, id: str, thing: str) -> bool:
-        """Whether an id that starts with a thing's id belongs to it: names may contain `/` and `#` themselves."""
-        if id.rpartition("#")[0] == thing:
-            return True
-        for ns, key in namespaced(id):
-            other = ns != thing and key
-            if other and (await self._get(Fact, ns, key) or await self._get(Learning, ns, key)):
-                return False
-        return id.startswith(f"{thing}/")
-
-    async def _jobs(self, ns: str, *items: str) -> list[Job]:
-        found = [job for item in items for job in await self._scan(Job, where=same("item", item))]
-        return [job for job in found if job.ns == ns]
-
-    async def _marks(self, *items: str) -> list[Mark]:
-        return [mark for item in items for mark in await self._scan(Mark, where=same("item", item))]
-
-    def _tombstone(self, kind: str, *parts: str) -> Tombstone:
-        return self._made_tombstone(kind, fingerprint(*parts))
-
-    def _forgotten(self, source: str) -> Load:
+    def _forget_source(self, ref: Ref) -> Load:
         """The change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten at, and
-        one who began to derive from it since would not notice. Within one forgetting it has one time, before that of
-        what followed from it."""
-        mark = self._tombstone("source", source)
-        return Load(self._sources.setdefault(mark.fingerprint, mark))
+        one who began to derive from it since would not notice. Within one forgetting it has one time."""
+        mark = ref_fingerprint(ref)
+        if mark not in self._forgotten:
+            self._forgotten[mark] = self._tombstone("source", mark)
+        return Load(self._forgotten[mark])
 
-    def _made_tombstone(self, kind: str, mark: str) -> Tombstone:
+    def _tombstone(self, kind: str, mark: str) -> Tombstone:
         self.tombstones += 1
         core = self._core
         return Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=core.scope.actor, created_at=core.at())
-
-    # -- rows
 
     async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
         """Rows of this org, including expired ones that no collector has removed yet."""
@@ -87,12 +52,13 @@ class Deletions:
     async def _get(self, kind: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(kind, (self._org, *key), now=0)
 
-    async def _apply(self, *changes: Change, locks: Sequence[Change] = ()) -> None:
-        """Commit changes, and count the rows they deleted."""
+    async def _apply(self, changes: Sequence[Change], locks: Sequence[Change] = ()) -> None:
+        """Commit changes, and count the rows they deleted; the deletions among the locks are not counted."""
         if self._preview:
             for change in changes:
                 await self._count(change)
             return
+        changes = _once(changes)
         results = await self._core.apply(*locks, *changes) if changes else []
         for change, result in zip(changes, results[len(locks) :], strict=not locks):
             if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
@@ -110,3 +76,21 @@ class Deletions:
         keys = {(row.table.name, row.row_key) for row in rows if row is not None} - self._counted
         self._counted |= keys
         self.counts.update(name for name, _ in keys)
+
+
+def _once(changes: Sequence[Change]) -> list[Change]:
+    """The changes without repetitions: things that are deleted together name the same jobs, epochs and entries."""
+    seen: set[Any] = set()
+    kept: list[Change] = []
+    for change in changes:
+        if isinstance(change, Put | Load):
+            absent = isinstance(change, Put) and change.absent
+            mark: Any = (type(change), absent, change.record.table.name, change.record.row_key)
+        elif isinstance(change, Delete):
+            mark = (Delete, change.kind, change.key)
+        else:
+            mark = id(change)
+        if mark not in seen:
+            seen.add(mark)
+            kept.append(change)
+    return kept

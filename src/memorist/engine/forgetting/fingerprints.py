@@ -1,4 +1,4 @@
-"""Fingerprints: hashes that identify values which must not come back, and ids of things that were forgotten.
+"""Fingerprints: hashes that identify values which must not come back, and things that were forgotten.
 
 A hash is enough to recognise the thing, and reveals nothing of it. Tombstones, epochs, jobs and the audit event of a
 forgetting name things by these.
@@ -7,15 +7,20 @@ forgetting name things by these.
 from __future__ import annotations
 
 from ...ids import digest
-from ...records import Fact
+from ...records import Fact, Ref
 from ...values import fingerprint_json
 
 
 def fingerprint(*parts: str) -> str:
-    """The fingerprint of an id: a source, a thread, a namespace, or a learning by its namespace and id."""
+    """The fingerprint of an id, or of a learning by its namespace, id and source."""
     return digest("\x00".join(parts).encode("utf-8", "surrogatepass"))
 
 
+def ref_fingerprint(ref: Ref) -> str:
+    """The fingerprint of a reference. Its kind is left out, because a caller who names a source may not know it."""
+    return fingerprint(ref.ns, ref.key, ref.part)
+
+
 def value_fingerprint(fact: Fact, source: str | None) -> str:
-    """The fingerprint of a fact's value from one source, or from any source (None)."""
+    """The fingerprint of a fact's value as it came from one source, or from none."""
     return digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))

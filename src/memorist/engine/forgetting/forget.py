@@ -14,7 +14,7 @@ from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
 from ...kinds import namespaced
 from ...messages.message import message_id
 from ...records import Fact, Job, Key, as_dict
-from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifies
+from ...stores.base import Absence, Change, Delete, Put, Scrubbed, Scrubs, Store, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
@@ -22,8 +22,8 @@ from ..hooks import warn
 from ..watching import forget_notices
 from .erase import Eraser
 from .fingerprints import fingerprint
-from .guard import forgotten
-from .reach import in_reach, thread_reach, thread_row
+from .guard import forgotten, resolve
+from .reach import in_reach, thread_reach
 
 QUEUE = "forget"
 SCRUB = "scrub"
@@ -120,11 +120,12 @@ class Forgetting:
     async def forgotten(self, *sources: str) -> bool:
         """Whether one of these sources (messages, threads, documents) was forgotten, so nothing may be derived from
         it."""
-        return await forgotten(self._core, sources)
+        return await forgotten(self._core, await resolve(self._core, sources))
 
     async def _preview(self, kind: str, id: str) -> Erasure:
         eraser = Eraser(self._core, preview=True)
         complete = await self._remove(eraser, kind, id)
+        await eraser.finish(lambda counts: ())
         return Erasure(kind, dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
 
     async def _checked(self, kind: str, value: Any) -> str:
@@ -170,17 +171,20 @@ class Forgetting:
     async def _erase(self, job: Key, kind: str, id: str, physical: bool, resumed: bool = False) -> Erasure:
         eraser = Eraser(self._core)
         complete = await self._remove(eraser, kind, id)
-        await eraser.settle(everywhere=resumed)
-        counts = dict(sorted(eraser.counts.items()))
-        # The event names only a fingerprint: it records that something was forgotten, not what.
-        event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
-        if kind == "user":
-            event = Put(msgspec.structs.replace(event.record, user=None))
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
         named = await forget_notices(self._core, f"user:{id}") if kind == "user" else []
-        await self._core.apply(Delete(Job, job), event, *named, *([Put(scrub)] if physical else []))
+
+        def end(counts: dict[str, int]) -> list[Change]:
+            # The event names only a fingerprint: it records that something was forgotten, not what.
+            event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
+            if kind == "user":
+                event = Put(msgspec.structs.replace(event.record, user=None))
+            return [Delete(Job, job), event, *named, *([Put(scrub)] if physical else [])]
+
+        await eraser.finish(end, everywhere=resumed)
+        counts = dict(sorted(eraser.counts.items()))
         self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
@@ -208,7 +212,7 @@ class Forgetting:
             return await eraser.fact(ns, key)
         if kind == "message":
             return await eraser.message(*message_id(id))
-        return await eraser.thread(id, await thread_row(self._core, id))
+        return await eraser.thread(id)
 
     def _own_files(self) -> Scrubs:
         """The store, if its files belong to this memory alone; raises Unsupported otherwise."""

@@ -1,22 +1,22 @@
-"""Resolves lineage ids: finds the record that an id, a hit or a record stands for, and the sources it names."""
+"""Lineage: finds the record that an id, a hit or a record stands for, and the sources it names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ...errors import UsageError
-from ...kinds import FINDABLE, LINKED, kind_of
+from ...kinds import FINDABLE, LINKED, Kind, kind_of, parse_refs
 from ...messages.message import Message
-from ...records import FactVersion, Link, Record, Thread
+from ...records import FactVersion, Link, Record, Ref, Thread
 from ...values import check_name
 from ..core import Core
-from .guard import OWNED
 
 
 async def find(core: Core, item: Any) -> Record | None:
     """The record that an item, a hit or an id stands for; None if there is none in this scope."""
-    found = await _find(core, item)
-    return found if found is not None and await _visible(core, found) else None
+    record = await _find(core, item)
+    return record if record is not None and await _visible(core, record) else None
 
 
 async def _visible(core: Core, record: Record) -> bool:
@@ -30,39 +30,42 @@ async def _visible(core: Core, record: Record) -> bool:
 
 
 async def _find(core: Core, item: Any) -> Record | None:
+    if isinstance(item, FactVersion):
+        return item
     if isinstance(item, Record):
-        return await _again(core, item)
-    kind, id, ns = getattr(item, "kind", None), getattr(item, "id", item), getattr(item, "namespace", None)
+        return await core.get(type(item), *item.row_key[1:])
+    name, id, ns = getattr(item, "kind", None), getattr(item, "id", item), getattr(item, "namespace", None)
     if not isinstance(id, str):
         raise UsageError("pass a fact, a learning, a summary, a hit, or an id like 'thread#12' or 'user:ada/name'")
-    check_name(id, "id")
-    space = None if ns is None or not core.scope.may_read(str(ns)) else str(ns)
-    wanted = FINDABLE.get(kind) if isinstance(kind, str) else None
-    for one in [*([wanted] if wanted is not None else ()), *LINKED]:
-        assert one.read is not None
-        for key in one.read(id, space):
-            found: Record | None = await core.get(one.record, *key)
-            if found is not None:
-                return found
+    refs = parse_refs(check_name(id, "id"))
+    if ns is not None and core.scope.may_read(str(ns)):
+        refs = [*(Ref(ref.kind, str(ns), ref.key, ref.part) for ref in refs if not ref.ns), *refs]
+        refs.append(Ref("source", str(ns), id))
+    hit_kind = FINDABLE.get(name) if isinstance(name, str) else None
+    kinds: Iterable[Kind] = (*([hit_kind] if hit_kind is not None else ()), *LINKED.values())
+    for kind in kinds:
+        for ref in refs:
+            key = kind.key(ref) if kind.key is not None and kind.record is not Thread else None
+            record: Record | None = None if key is None else await core.get(kind.record, *key)
+            if record is not None:
+                return record
     return None
 
 
-def reference(record: Record) -> tuple[str, str]:
-    """The kind of a record and the id that links use for it."""
+def reference(record: Record) -> Ref:
+    """The reference to a record."""
     kind = kind_of(record)
-    if kind.link is None:
+    if kind.ref is None or kind.record is Thread:
         raise UsageError(f"a {type(record).__name__} has no lineage")
-    return kind.name, kind.link(record)
+    return kind.ref(record)
+
+
+async def links_to(core: Core, ref: Ref) -> list[Link]:
+    """The links that lead to a thing from what it was derived from."""
+    return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part, index="by_target")
 
 
 async def sources_of(core: Core, record: Record) -> list[str]:
     """The ids that a record was derived from, by its own `sources` and by lineage links."""
-    own = list(getattr(record, "sources", ()))
-    links = await core.scan(Link, reference(record)[1], index="by_target")
-    return list(dict.fromkeys([*own, *(link.source for link in links if link.kind not in OWNED)]))
-
-
-async def _again(core: Core, item: Record) -> Record | None:
-    if isinstance(item, FactVersion):
-        return item
-    return await core.get(type(item), *item.row_key[1:])
+    links = await links_to(core, reference(record))
+    return list(dict.fromkeys([*getattr(record, "sources", ()), *(link.source.id for link in links)]))

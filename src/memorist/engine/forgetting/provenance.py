@@ -59,15 +59,15 @@ class Provenance:
         record = await find(self._core, item)
         if record is None:
             raise NotFound("there is no such item in this scope")
-        kind, id = reference(record)
+        ref = reference(record)
         steps: list[WhyStep] = []
-        seen = {id}
+        seen = {ref.id}
         level = [record]
         for depth in range(1, 32):
             level = await self._back(level, depth, steps, seen)
             if not level or len(steps) >= MAX_STEPS:
                 break
-        return Why(kind, id, getattr(record, "actor", None), getattr(record, "created_at", None), steps)
+        return Why(ref.kind, ref.id, getattr(record, "actor", None), getattr(record, "created_at", None), steps)
 
     async def _back(self, level: list[Record], depth: int, steps: list[WhyStep], seen: set[str]) -> list[Record]:
         """Add the sources of one level to the steps; they are the next level."""
@@ -98,7 +98,7 @@ def _step(id: str, record: Record | None, depth: int) -> WhyStep:
         return WhyStep("unknown", id, depth, present=False)
     message = record if isinstance(record, Message) else None
     return WhyStep(
-        reference(record)[0],
+        reference(record).kind,
         id,
         depth,
         actor=message.role if message else getattr(record, "actor", None),

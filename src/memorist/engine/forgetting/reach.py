@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from ...kinds import namespaced
-from ...records import Thread
+from ...kinds import parse_refs
+from ...records import Link, Thread
 from ..core import Core
-from .guard import OWNED, owner_of, owners
+from .guard import owners
 
 
 async def thread_row(core: Core, id: str) -> Thread | None:
     """A thread that this scope may write, even if it has expired."""
-    found = await core.store.get(Thread, (core.org, id), now=0)
-    return found if found is not None and core.scope.may_write(found.ns) else None
+    thread = await core.store.get(Thread, (core.org, id), now=0)
+    return thread if thread is not None and core.scope.may_write(thread.ns) else None
 
 
 async def thread_reach(core: Core, id: str) -> bool:
     """Whether this scope may forget a thread: it is, or was, in a namespace that the scope may write."""
     if await core.store.get(Thread, (core.org, id), now=0) is not None:
         return await thread_row(core, id) is not None
-    return any(core.scope.may_write(link.source) for link in await owners(core, "thread", id))
+    return any(core.scope.may_write(link.source_ns) for link in await owners(core, "thread", id))
 
 
 async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
@@ -28,9 +28,11 @@ async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
     """
     if core.scope.user is None:
         return True
-    spaces = {ns for ns, _ in namespaced(source)}
-    for name in dict.fromkeys((source, owner_of(source))):
+    refs = parse_refs(source)
+    spaces = {ref.ns for ref in refs if ref.ns}
+    for name in dict.fromkeys((source, *(ref.key for ref in refs if not ref.ns))):
         thread = await core.store.get(Thread, (core.org, name), now=0)
         spaces |= {thread.ns} if thread is not None else set()
-        spaces |= {link.source for kind in OWNED for link in await owners(core, kind, name)}
+        links: list[Link] = [link for kind in ("thread", "document") for link in await owners(core, kind, name)]
+        spaces |= {link.source_ns for link in links}
     return all(core.scope.may_write(ns) for ns in spaces) and bool(spaces or not known)

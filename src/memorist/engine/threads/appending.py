@@ -18,7 +18,7 @@ from ...records import Mark, Receipt, Thread
 from ...stores.base import Append, Appended, Change, Expect, Put
 from ...values import as_list, check_name
 from ..core import Core
-from ..derive.carried import bare, carried
+from ..derive.carried import bare, carried, carried_links
 from ..facts.facts import index_job
 from ..forgetting.guard import guard
 from .edits import another_length, taken
@@ -215,7 +215,7 @@ class Appending:
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
         """Append messages of which some are pinned or carry recalled text, or that expect a length of the thread."""
-        if any(message.metadata and carried(message, at) for change in appends for message in change.messages):
+        if any(message.metadata and carried(message) for change in appends for message in change.messages):
             done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
                 lambda: self._append_derived(id, ns, appends, at, expect, create)
             )
@@ -239,8 +239,11 @@ class Appending:
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
         """Append messages that carry recalled text, with the lineage links by which forgetting finds it. If a source
         was forgotten meanwhile, the carried text is left out."""
-        links = [link for change in appends for message in change.messages for link in carried(message, at)]
-        held = await guard(self._core, [link.source for link in links])
+        messages = [message for change in appends for message in change.messages]
+        links = [link for message in messages for link in carried_links(message, at)]
+        held = await guard(
+            self._core, [one for message in messages for named in carried(message).values() for one in named]
+        )
         if held.forgotten:
             appends, links = [_replace(one, messages=tuple(map(bare, one.messages))) for one in appends], []
         others = [self.job(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]

@@ -14,14 +14,16 @@ from typing import Any
 import msgspec
 
 from ...errors import Conflict, NotFound, UsageError
+from ...kinds import thread_ref
 from ...messages.message import ROLES, Message
-from ...records import Entry, Link, Mark, Receipt, Summary, Thread
+from ...records import Entry, Link, Mark, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
 from ...values import as_list
 from ..audit import audit
 from ..core import Core
+from ..derive.carried import bare, carried, carried_links
 from ..facts.facts import index_job, version_of
-from ..forgetting.guard import FORK, epochs, raised
+from ..forgetting.guard import epochs, guard, raised
 
 COPIED = 500
 """How many messages a fork copies in one commit."""
@@ -46,7 +48,7 @@ class ThreadEdits:
             Expect(Thread, thread.row_key, thread.version),
             *_removal(thread, message),
             Put(self._shrunk(thread, [message])),
-            *raised(core, thread.id),
+            *raised(core, thread_ref(thread.id)),
             audit(core, "pop", "thread", thread.id, detail={"messages": 1}),
         )
         return message
@@ -63,7 +65,7 @@ class ThreadEdits:
             DeleteRange(Entry, (org, thread.ns, "summary", id)),
             Delete(Mark, (org, "pinned", id)),
             Put(self._shrunk(thread, found)),
-            *raised(core, id),
+            *raised(core, thread_ref(id)),
             audit(core, "replace", "thread", id, detail={"messages": len(found), "by": count}),
             # Drop earlier receipts of these idempotency keys, which now belong to the new messages.
             *(Delete(Receipt, (org, id, change.key)) for change in appends if change.key is not None),
@@ -82,8 +84,9 @@ class ThreadEdits:
         count, name = self._core.shared.counting
         bare = _redacted(message)
         bare = _replace(bare, tokens=count(bare), counter=name)
-        await Eraser(self._core).message(thread.id, seq, instead=bare)
-        await self._core.apply(audit(self._core, "redact", "message", message.id))
+        eraser = Eraser(self._core)
+        await eraser.message(thread.id, seq, instead=bare)
+        await eraser.finish(lambda counts: [audit(self._core, "redact", "message", message.id)])
         return bare
 
     async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
@@ -123,16 +126,23 @@ class ThreadEdits:
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, made.id) is not None:
             raise taken(made.id)
-        guards = await epochs(core, source.id)
+        guards = await epochs(core, thread_ref(source.id))
         if await core.get(Thread, source.id) is None:
             raise NotFound(f"no thread {source.id!r} here; create it first with threads.create", thread=source.id)
-        link = Link(org=made.org, source=source.id, kind=FORK, target=f"{made.id}#{last}", created_at=core.at())
+        target = Ref("thread", key=made.id, part=str(last))
+        link = Link.of(made.org, thread_ref(source.id), target, core.at(), "copied")
         await core.apply(
             *guards, Put(link), DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id))
         )
         while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED):
             copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
-            await core.apply(*guards, *map(Load, copies))
+            # Copies carry what was recalled for their originals, and are found by the same sources.
+            named = [source for copy in copies for sources in carried(copy).values() for source in sources]
+            held = await guard(core, named)
+            if held.forgotten:
+                copies = [bare(copy) for copy in copies]
+            links = [Put(link, absent=True) for copy in copies for link in carried_links(copy, core.at())]
+            await core.apply(*guards, *held.changes, *map(Load, copies), *links)
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
         made = _replace(made, length=length, tokens=tokens)

@@ -11,6 +11,7 @@ import msgspec
 from ...errors import Conflict, NotFound, UsageError
 from ...filters import Test, Where, parse_filter
 from ...ids import new_id
+from ...kinds import thread_ref
 from ...messages.message import Given, Message, message_id
 from ...ports import Ttl, to_datetime
 from ...records import Entry, Job, Mark, Receipt, Summary, Thread
@@ -427,7 +428,7 @@ class Threads:
             *entries,
             *self._still(thread),
             *guards,
-            *raised(self._core, id),
+            *raised(self._core, thread_ref(id)),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
         )
         return sum(bool(result) for result in results[: len(seqs)])
@@ -462,7 +463,7 @@ class Threads:
             Delete(Mark, (org, "pinned", id)),
             *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in QUEUES),
             Delete(Thread, (org, id)),
-            *raised(core, id),
+            *raised(core, thread_ref(id)),
             owned(core, thread.ns, "thread", id),
             audit(core, "delete", "thread", id, detail={"messages": thread.length - thread.start}),
         )
@@ -471,7 +472,7 @@ class Threads:
     async def _guards(self, id: str) -> builtins.list[Change]:
         """Guards that fail a deletion whose thread is forgotten meanwhile, or its audit event would outlive the
         thread."""
-        return await epochs(self._core, id)
+        return await epochs(self._core, thread_ref(id))
 
     async def summaries(self, id: str) -> builtins.list[Summary]:
         """List the summaries of a thread, oldest first, each with the range of messages it covers.
@@ -539,7 +540,7 @@ class Threads:
         """The ownership link of a thread that expires, by which forgetting its user finds what was derived from it."""
         if thread.expires_at is None:
             return []
-        return [owned(self._core, thread.ns, "thread", thread.id), *raised(self._core, thread.id)]
+        return [owned(self._core, thread.ns, "thread", thread.id), *raised(self._core, thread_ref(thread.id))]
 
     async def _made(self, asked: Thread, new: bool = False) -> Thread:
         """Create a thread under a given id, and delete the remains of an expired thread of that id."""
@@ -576,7 +577,7 @@ class Threads:
                 *self._still(thread),
                 DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,)),
                 *(Delete(Entry, (core.org, thread.ns, "message", thread.id, message.id)) for message in doomed),
-                *raised(core, thread.id),
+                *raised(core, thread_ref(thread.id)),
                 audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(doomed)}),
             )
             total += len(doomed)

@@ -115,11 +115,11 @@ async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
     marked = [
         entry.id for entry in entries if entry is not None and entry.metadata.get("memorist.superseded") == now.id
     ]
-    derived = await core.scan(Link, now.id, limit=100)
+    derived = await core.scan(Link, now.ns, now.key, limit=100)
     return {
         "profile": next((line for line in lines if line["source"] == now.id), None),
         "supersedes": marked,
-        "derived": [{"kind": link.kind, "target": link.target} for link in derived],
+        "derived": [{"kind": link.target_kind, "target": link.target.id} for link in derived],
     }
 
 

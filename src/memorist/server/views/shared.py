@@ -64,14 +64,14 @@ async def standing(core: Core, fact: Fact) -> dict[str, Any]:
     return {"corrected": corrected, "replaced": fact_row(replaced) if replaced else None}
 
 
-async def yields(core: Core, message: str) -> list[dict[str, Any]]:
+async def yields(core: Core, message: Message) -> list[dict[str, Any]]:
     """What was derived from a message: facts with the value they got, and learnings."""
     found: list[dict[str, Any]] = []
-    for link in await core.scan(Link, message, limit=50):
-        ns, _, key = link.target.partition("/")
-        if link.kind == "fact" and core.scope.may_read(ns):
+    for link in await core.scan(Link, "", message.thread, "message", str(message.seq), limit=50):
+        ns, key = link.target_ns, link.target_key
+        if link.target_kind == "fact" and core.scope.may_read(ns):
             versions = await Facts(core).history(ns, key)
-            made = next((one for one in versions if message in one.sources), None)
+            made = next((one for one in versions if message.id in one.sources), None)
             if made is not None:
                 before = next((one for one in versions if one.version == made.version - 1), None)
                 now = versions[-1]
@@ -82,7 +82,7 @@ async def yields(core: Core, message: str) -> list[dict[str, Any]]:
                         "had": before is not None, "holds": now.status == "active" and now.value == made.value,
                     }
                 )  # fmt: skip
-        elif link.kind == "learning" and core.scope.may_read(ns):
+        elif link.target_kind == "learning" and core.scope.may_read(ns):
             learning = await core.get(Learning, ns, key)
             if learning is not None:
                 found.append({"kind": "learning", "type": learning.type, "content": learning.content, "ns": ns,

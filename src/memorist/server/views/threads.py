@@ -8,7 +8,7 @@ import msgspec
 
 from ...errors import NotFound
 from ...messages.message import Message
-from ...records import Link, Mark
+from ...records import Link, Mark, Ref
 from .shared import message_row, yields
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
     core = handle._core
     summaries = await handle.threads.summaries(asked.id)
     mark = await core.get(Mark, "pinned", asked.id)
-    links = await core.scan(Link, starts=f"{asked.id}#", limit=5000)
+    links = await core.scan(Link, "", asked.id, limit=5000)
     return {
         "id": found.id, "ns": found.ns, "title": found.title, "length": found.length, "tokens": found.tokens,
         "created": found.created_at, "updated": found.updated_at, "expires": found.expires_at,
@@ -61,9 +61,9 @@ async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
 
 
 def _counted(links: list[Link]) -> dict[str, int]:
-    kinds: dict[str, set[str]] = {}
+    kinds: dict[str, set[Ref]] = {}
     for link in links:
-        kinds.setdefault(link.kind, set()).add(link.target)
+        kinds.setdefault(link.target_kind, set()).add(link.target)
     return {kind: len(targets) for kind, targets in kinds.items()}
 
 
@@ -97,5 +97,5 @@ async def messages(handle: AsyncMemory, asked: Messages) -> Any:
     """Messages in order, each with what was derived from it."""
     limit = max(1, min(asked.limit, 200))
     found = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
-    items = [{**message_row(one), "yields": await yields(handle._core, one.id)} for one in found]
+    items = [{**message_row(one), "yields": await yields(handle._core, one)} for one in found]
     return {"items": items}

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memorist.kinds import RECORDS
+from memorist.messages.message import ATTACHED, Message
 from memorist.stores.base import Scan
 
 CANARY = "zqxkayak"
@@ -59,6 +62,37 @@ class ForgettingTests:
         await memory.threads.redact("talk#2")
         assert await _tables_with(memory, CANARY) == []
         assert [message.seq for message in await memory.threads.messages("talk")] == [1, 2, 3]
+
+    async def test_recalled_text_in_a_fork_is_forgotten_with_its_source(self, memory: Any) -> None:
+        await memory.facts.set("user:ada", "boat", CANARY)
+        attached = {ATTACHED: {"text": SAID, "tokens": 9, "sources": ["user:ada/boat"]}}
+        question = Message(role="user", content="Which boat do I have?", metadata=attached)
+        await memory.threads.append("talk", question, create="user:ada")
+        await memory.threads.fork("talk", new_id="branch")
+        assert CANARY in repr(await memory.threads.messages("branch"))
+        assert (await memory.forget(fact="user:ada/boat")).complete
+        assert await _tables_with(memory, CANARY) == []
+        assert [message.text for message in await memory.threads.messages("branch")] == ["Which boat do I have?"]
+
+    async def test_a_small_user_is_forgotten_in_few_commits(self, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        await _talk(memory)
+        for key in ("boat", "pier"):
+            await memory.facts.set("user:ada", key, CANARY, source="talk#2")
+        await memory.facts.set("user:bob", "of ada", CANARY, source="user:ada/boat")
+        await memory.scope(user="ada").learnings.add(f"Likes the {CANARY}", source="talk#2")
+        await memory.working.update(user="ada", scratchpad=CANARY)
+        await memory.recall(CANARY)
+        store, commits = memory._core.store, []
+        apply = store.apply
+
+        async def counting(changes: Any, **options: Any) -> Any:
+            commits.append(changes)
+            return await apply(changes, **options)
+
+        monkeypatch.setattr(store, "apply", counting)
+        assert (await memory.forget(user="ada")).complete
+        assert len(commits) <= 4
+        assert await _tables_with(memory, CANARY) == []
 
     async def test_forgetting_a_copy_leaves_its_source(self, memory: Any) -> None:
         await _talk(memory)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from memorist.filters import parse_filter
-from memorist.records import Fact, Link, Record, StateEntry, Summary, Thread, WorkingDocument
+from memorist.records import Fact, Link, Record, Ref, StateEntry, Summary, Thread, WorkingDocument
 from memorist.stores.base import Delete, Put, Scan, Store
 from memorist.stores.codec import kinds
 
@@ -203,12 +203,19 @@ class Reads:
         assert [t.id for t in await store.scan(Scan(Thread, (org, "user:b"), index="by_ns"), now=NOW)] == ["t1"]
 
     async def test_pages_of_a_long_scan_join_without_gap_or_overlap(self, store: Store, org: str) -> None:
-        await put(store, *(Link(org=org, source="s", kind="k", target=f"{i:04}", created_at=WHEN) for i in range(1000)))
+        source, numbers = Ref("source", key="s"), range(1000)
+        await put(store, *(Link.of(org, source, Ref("thread", key=f"{number:04}"), WHEN) for number in numbers))
         seen: list[str] = []
         while page := await store.scan(
-            Scan(Link, (org, "s", "k"), limit=137, after=(seen[-1],) if seen else None), now=NOW
+            Scan(
+                Link,
+                (org, "", "s", "source", "", "derived", ""),
+                limit=137,
+                after=(seen[-1], "thread", "") if seen else None,
+            ),
+            now=NOW,
         ):
-            seen.extend(link.target for link in page)
+            seen.extend(link.target_key for link in page)
         assert seen == [f"{i:04}" for i in range(1000)]
 
 

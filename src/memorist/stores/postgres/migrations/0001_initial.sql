@@ -437,13 +437,19 @@ CREATE TABLE memorist.marks (
 
 CREATE TABLE memorist.links (
   org text COLLATE "C" NOT NULL,
-  source text COLLATE "C" NOT NULL,
-  kind text COLLATE "C" NOT NULL,
-  target text COLLATE "C" NOT NULL,
+  source_kind text COLLATE "C" NOT NULL,
+  source_ns text COLLATE "C" NOT NULL,
+  source_key text COLLATE "C" NOT NULL,
+  source_part text COLLATE "C" NOT NULL,
+  relation text COLLATE "C" NOT NULL,
+  target_kind text COLLATE "C" NOT NULL,
+  target_ns text COLLATE "C" NOT NULL,
+  target_key text COLLATE "C" NOT NULL,
+  target_part text COLLATE "C" NOT NULL,
   created_at bigint NOT NULL,
-  PRIMARY KEY (org, source, kind, target)
+  PRIMARY KEY (org, source_ns, source_key, source_kind, source_part, relation, target_ns, target_key, target_kind, target_part)
 );
-CREATE INDEX links_by_target ON memorist.links (org, target, source, kind);
+CREATE INDEX links_by_target ON memorist.links (org, target_ns, target_key, target_kind, target_part, relation, source_ns, source_key, source_kind, source_part);
 
 CREATE TABLE memorist.tombstones (
   org text COLLATE "C" NOT NULL,

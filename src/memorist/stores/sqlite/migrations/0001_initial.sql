@@ -224,13 +224,19 @@ CREATE INDEX learnings_expiry ON learnings (expires_at) WHERE expires_at IS NOT 
 
 CREATE TABLE links (
   org TEXT NOT NULL,
-  source TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  target TEXT NOT NULL,
+  source_kind TEXT NOT NULL,
+  source_ns TEXT NOT NULL,
+  source_key TEXT NOT NULL,
+  source_part TEXT NOT NULL,
+  relation TEXT NOT NULL,
+  target_kind TEXT NOT NULL,
+  target_ns TEXT NOT NULL,
+  target_key TEXT NOT NULL,
+  target_part TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  PRIMARY KEY (org, source, kind, target)
+  PRIMARY KEY (org, source_ns, source_key, source_kind, source_part, relation, target_ns, target_key, target_kind, target_part)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX links_by_target ON links (org, target, source, kind);
+CREATE UNIQUE INDEX links_by_target ON links (org, target_ns, target_key, target_kind, target_part, relation, source_ns, source_key, source_kind, source_part);
 
 CREATE TABLE marks (
   org TEXT NOT NULL,
