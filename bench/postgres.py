@@ -31,6 +31,7 @@ from memorist.ports import to_datetime  # noqa: E402
 from memorist.records import Fact, Thread  # noqa: E402
 from memorist.runtime import BlockingRuntime, run_blocking  # noqa: E402
 from memorist.stores.base import Append, Put, Scan  # noqa: E402
+from memorist.stores.codec import codec  # noqa: E402
 from memorist.stores.postgres import PostgresStore  # noqa: E402
 from memorist.stores.postgres import statements as sql  # noqa: E402
 
@@ -126,12 +127,14 @@ def bare_at_once(connection: psycopg.Connection[Any], thread: str) -> dict[str, 
     raw = psycopg.RawCursor(connection)
     numbers = iter(range(10**9))
     text = sql.append_first_sql()
-    row = [ORG, "bare", "user", TEXT[:300], None, None, None, None, None, False, None, 60, None, NOW, 0]
+    cells = codec(Message).encode(message("bare"))
+    kinds = [column.kind for column in codec(Message).columns]
+    row = [bool(cells[i]) if kinds[i] == "bool" else cells[i] for i in sql.APPEND_CELLS] + [0]
 
     def append(key: str | None = None) -> None:
         with connection.pipeline():
             raw.execute("SELECT set_config('memorist.org', $1, true)", [ORG])
-            raw.execute(text, [*row, key, False, 1, 60, NOW, NOW])
+            raw.execute(text, [*row, key, None, 1, 60, NOW, NOW])
 
     return {
         "append": append,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -84,11 +84,12 @@ class State:
         self.names: dict[bytes, bytes] = {}
         self.transformer = Transformer(connection)
         self.used_at = time.monotonic()
+        self._readable = _readable_test(self.pgconn.socket)
 
     def may_be_dead(self) -> bool:
         """Whether an idle connection has to be probed. Raises if it is dead: it has something to read, which is how a
         server says good-bye."""
-        if _readable(self.pgconn.socket):
+        if self._readable():
             self.pgconn.finish()
             raise psycopg.OperationalError("the server closed the connection")
         return time.monotonic() - self.used_at > IDLE_CHECK_SECONDS
@@ -101,12 +102,12 @@ class State:
             self.pgconn.finish()
 
 
-def _readable(socket: int) -> bool:
+def _readable_test(socket: int) -> Callable[[], bool]:
     if hasattr(select, "poll"):  # select() cannot watch descriptors beyond 1,023
         poll = select.poll()
         poll.register(socket, select.POLLIN)
-        return bool(poll.poll(0))
-    return bool(select.select([socket], [], [], 0)[0])
+        return lambda: bool(poll.poll(0))
+    return lambda: bool(select.select([socket], [], [], 0)[0])
 
 
 class Exchange:

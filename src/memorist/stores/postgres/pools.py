@@ -46,6 +46,8 @@ class Client(Protocol):
 
     connections: weakref.WeakSet[Any]
     """Every connection that the pool has opened."""
+    errors_seen: int
+    """The `connect_errors` that a caller has looked into."""
 
     async def open(self) -> None: ...
 
@@ -82,6 +84,7 @@ class BlockingClient:
     def __init__(self, options: Options) -> None:
         self._options = options
         self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.errors_seen = 0
         self._pool = ConnectionPool(
             options.conninfo,
             connection_class=BlockingConnection,
@@ -162,6 +165,7 @@ class AsyncClient:
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
         self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.errors_seen = 0
         self._pool = _LoopPool(
             options.conninfo,
             connection_class=AsyncConnection,
@@ -283,16 +287,17 @@ class Pools:
     async def _take(self, client: Client) -> Any:
         # The pool tries to connect for minutes, and says nothing of its failures. So look every second whether there
         # were any, and tell the caller why.
-        errors, until = client.connect_errors(), time.monotonic() + self._options.statement_timeout
+        until = time.monotonic() + self._options.statement_timeout
         while True:
             try:
                 return await client.take(LOOK_SECONDS)
             except PoolClosed as closed:
                 raise StoreUnavailable("this store was closed", place=self._options.place) from closed
             except PoolTimeout as busy:
-                if client.connect_errors() > errors:
-                    await client.end(await self.connect(client))
-                    errors = client.connect_errors()  # it is back
+                errors = client.connect_errors()
+                if errors > client.errors_seen:
+                    await client.end(await self.connect(client))  # raises, unless the server is back
+                    client.errors_seen = errors
                 if time.monotonic() > until:
                     said = f"all {self._options.pool_size} connections to {self._options.place} were busy"
                     raise StoreTimeout(f"{said} for {self._options.statement_timeout:g} s; raise pool_size") from busy
