@@ -23,7 +23,12 @@ MAX_MARKED = 12
 MIN_SHARE = 0.5
 """The share of a request's words that a message must have to be about it."""
 MIN_SCORE = 0.5
-"""Or its chance of being relevant, as recall computes it."""
+"""The least chance of being relevant, as recall computes it."""
+RECENT_MESSAGES = 8
+MIN_RECENT_COSINE = 0.04
+"""People ask to forget what was just talked about: so many messages before a request need only resemble it, by a shared
+word or by this cosine (of unrelated sentences it is about zero)."""
+SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
 """How many earlier messages of the thread are looked through for the one that "forget this" is about."""
 MAX_OTHER_WORDS = 4
@@ -76,18 +81,25 @@ async def messages_about(core: Core, ns: str, request: str, asked: Message) -> l
 
     said = terms(request)
     pool = await Recalling(core).pool(
-        request, namespaces=[ns], asked=Asked(("message",)), top_k=MAX_MARKED * 2, fresh=False
+        request, namespaces=[ns], asked=Asked(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
     )
     if not said or pool is None:
         return []
-    hits = await Hits(core).of([pool], Wanted(MAX_MARKED * 2, 0, None, None, True))
-    out = []
+    hits = await Hits(core).of([pool], Wanted(SEARCHED_MESSAGES, 0, None, None, True))
+    out: list[str] = []
+    near: list[str] = []
     for hit in hits:
         thread, _, seq = hit.id.rpartition("#")
-        later = thread == asked.thread and int(seq) >= asked.seq
-        if not later and (hit.score >= MIN_SCORE or len(said & terms(hit.text)) >= MIN_SHARE * len(said)):
+        behind = asked.seq - int(seq) if thread == asked.thread else None
+        if behind is not None and behind <= 0:
+            continue
+        shared = len(said & terms(hit.text))
+        if behind is not None and behind <= RECENT_MESSAGES:
+            if shared or (hit.cosine or 0.0) >= MIN_RECENT_COSINE:
+                near.append(hit.id)
+        elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(said):
             out.append(hit.id)
-    return out[:MAX_MARKED]
+    return [*near, *out][:MAX_MARKED]
 
 
 def request_changes(
