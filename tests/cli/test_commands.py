@@ -274,7 +274,7 @@ def test_json_is_json_even_when_there_is_nothing(memorist: Memorist) -> None:
 def test_what_a_text_would_be_remembered_for_is_shown_with_its_reasons(memorist: Memorist) -> None:
     found = memorist("--json", "extract", "I moved to Porto.").json()
     assert [row["found"] for row in found] == ["location = 'Porto'"]
-    assert found[0]["rule"].startswith("en/places#location")
+    assert found[0]["rule"].startswith("en.location.")
     asked = memorist("extract", "Do I live in Porto?", "--explain")
     assert asked.code == 1 and "a question" in asked.out
 

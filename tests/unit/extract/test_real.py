@@ -1,0 +1,38 @@
+"""The rules on turns of real conversations that readers labelled (tests/data/real/README.md)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist.extract import Extracted, extract
+
+ROWS = [
+    json.loads(line) for line in (Path(__file__).parents[2] / "data" / "real" / "turns.jsonl").read_text().splitlines()
+]
+
+
+def read(row: dict[str, Any]) -> list[Extracted]:
+    return extract(row["text"], at=datetime.fromisoformat(row["at"]).replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize("part", ["dev", "heldout", "fit"])
+def test_at_least_95_percent_of_what_is_extracted_is_good(part: str) -> None:
+    verdicts = [
+        {label["key"]: label["label"] for label in row.get("labels", ())}.get(item.key)
+        for row in ROWS
+        if row["part"] == part
+        for item in read(row)
+    ]
+    assert verdicts.count("good") >= 0.95 * len(verdicts)
+    assert verdicts
+
+
+def test_nothing_is_extracted_from_turns_that_state_nothing() -> None:
+    negatives = [row for row in ROWS if row["part"] == "negative"]
+    assert len(negatives) >= 300
+    assert [item for row in negatives for item in read(row)] == []
