@@ -172,16 +172,16 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
 ) -> None:
     """A message that its readers die of: they leave their lease behind, and the others do not pay for it."""
     memory = open_memory()
-    texts = ["I live in Lisbon.", "deadly", "I work as a nurse.", "No, I meant a baker.", "Bye."]
+    texts = ["I live in Lisbon.", "deadly", "My name is John.", "No, it's Jon, not John.", "Bye."]
     _, receipts = await said(memory, *texts)
     read = Deriver._by_rules
     deaths: list[int] = []
 
-    async def dies(self: Deriver, message: Any, known: Any, **options: Any) -> Any:
+    async def dies(self: Deriver, message: Any, owner: Any, known: Any) -> Any:
         if message.text == "deadly":
             deaths.append(message.seq)
             raise KeyboardInterrupt
-        return await read(self, message, known, **options)
+        return await read(self, message, owner, known)
 
     monkeypatch.setattr(Deriver, "_by_rules", dies)
     for _ in range(ATTEMPTS + 4):
@@ -193,7 +193,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     assert states == ["done", "failed", "done", "done", "done"]
     assert len(deaths) <= ATTEMPTS + 1
     assert (await location(memory)).value == "Lisbon"
-    assert (await do(memory.facts.get("user:ada", "role"))).value == "baker", "a correction behind it finds its fact"
+    assert (await do(memory.facts.get("user:ada", "name"))).value == "Jon", "a correction behind it finds its fact"
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
     assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor())).problems)
