@@ -9,6 +9,7 @@ import pytest
 from memorist.engine.core import Core, Shared
 from memorist.engine.documents.documents import Documents
 from memorist.engine.entities import Entities
+from memorist.engine.events import Events
 from memorist.engine.facts.facts import Facts
 from memorist.engine.learnings import Learnings
 from memorist.engine.records import PIECE_BYTES, Records
@@ -16,7 +17,7 @@ from memorist.engine.state import State
 from memorist.engine.tasks.tasks import Tasks
 from memorist.engine.threads.threads import Threads
 from memorist.engine.working import WorkingMemory
-from memorist.records import Entry, Mark, Summary
+from memorist.records import Candidate, Entry, Mark, Summary
 from memorist.runtime import Runtime
 from memorist.scope import Scope
 from memorist.stores.base import Put, Store
@@ -71,6 +72,9 @@ async def _fill(core: Core, user: str, mark: str) -> None:
     await facts.set("global", f"heard.{mark}", f"of {mark}", source=source)
     await facts.set("global", f"second.{mark}", f"hand {mark}", source=f"global/heard.{mark}")
     await Learnings(own).add(f"likes {mark} a lot", source=source)
+    event = await Events(core).add(f"meets {mark}", ns=ns, source=source)
+    await Events(core).update(event.id, ns=ns, text=f"meets {mark} again")
+    await Events(core).add(f"heard that {mark} travels", ns="global", source=source)
     await State(own).set(f"state-{mark}", mark)
     await Records(core).put(ns, (mark,), f"bytes of {mark}".encode())
     await Records(core).put(ns, (mark, "long"), mark.encode() * (PIECE_BYTES // len(mark) + 1))
@@ -83,6 +87,9 @@ async def _fill(core: Core, user: str, mark: str) -> None:
     summary = Summary(org=core.org, thread=thread, first=first, last=last, text=mark, tokens=1, ns=ns, created_at=at)
     rows: list[Any] = [
         summary,
+        Candidate(
+            org=core.org, ns=ns, id=mark, kind="fact", text=mark, sources=(source,), created_at=at, updated_at=at
+        ),
         Mark(org=core.org, name="index", item=f"thread:{thread}", position=last, updated_at=at),
         _entry(core, ns, "message", thread, source, mark),
         _entry(core, ns, "message", thread, answered.message.id, mark),
