@@ -28,7 +28,7 @@ LAYERS = {
     "context": 6, "extract": 6,
     "engine": 7, "part_checks": 7,
     "exporting": 8, "importing": 8, "opening": 8,
-    "memory": 9, "running": 9,
+    "memory": 9, "running": 9, "read_back": 9,
     "blocking": 10,
     "protocol": 11,
     "server": 12,

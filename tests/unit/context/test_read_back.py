@@ -1,0 +1,78 @@
+"""A model reads back what its request left out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from memorist import AsyncMemory, ElideToolResults, Memory
+from memorist.read_back import MAX_LINES, AsyncReadBack, ReadBack, tools
+from memorist.stores.memory import MemoryStore
+
+LOG = "\n".join(f"line {number}: test_{number} {'FAILED' if number == 417 else 'passed'}" for number in range(1, 1001))
+CALL = {"id": "c1", "type": "function", "function": {"name": "run_tests", "arguments": "{}"}}
+TURN = [
+    {"role": "user", "content": "Run the tests."},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": LOG},
+    {"role": "assistant", "content": "One failed."},
+]
+
+
+def open_ram() -> Memory:
+    return Memory(MemoryStore(), user="ada", worker=False, embedder=None)
+
+
+def test_a_result_that_was_elided_is_read_back_by_the_id_in_its_marker() -> None:
+    with open_ram() as memory:
+        thread = memory.threads.create("user:ada", id="talk").id
+        memory.threads.append(thread, *TURN)
+        context = memory.context("Which one?", thread=thread, budget=2000, policy=ElideToolResults(100), recall=False)
+        assert "test_417" not in str(context.messages()) and "talk#3" in str(context.messages())
+        read = ReadBack(memory, thread)
+        assert read.call("read_more", {"id": "talk#3", "pattern": "failed"}) == (
+            "talk#3, 1000 lines:\n417: line 417: test_417 FAILED"
+        )
+        middle = read.call("read_more", json.dumps({"id": "talk#3", "from": 500, "lines": 2}))
+        assert middle.splitlines()[1:] == [
+            "500: line 500: test_500 passed", "501: line 501: test_501 passed", "(499 more; read on from 502)"
+        ]  # fmt: skip
+        assert len(read.call("read_more", {"id": "talk#3"}).splitlines()) == MAX_LINES + 2
+
+
+def test_history_is_searched_within_its_thread_only() -> None:
+    with open_ram() as memory:
+        thread = memory.threads.create("user:ada", id="talk").id
+        memory.threads.append(thread, *TURN, {"role": "user", "content": "The harbour gate has a blue lever."})
+        memory.threads.append(memory.threads.create("user:ada", id="other").id, "The harbour gate is closed.")
+        read = ReadBack(memory, thread)
+        found = read.call("search_history", {"query": "harbour gate lever"})
+        assert found.splitlines()[0].startswith("talk#5 (") and "other#1" not in found
+        assert read.call("read_more", {"id": "other#1"}) == "There is no message 'other#1' in this conversation."
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("read_more", "{"), ("read_more", {}), ("read_more", {"id": 3}), ("search_history", {"query": " "}), ("rm", {}),
+     ("read_more", {"id": "talk#3", "file": "/etc/passwd"}), ("read_more", {"id": "talk#99"})],
+)  # fmt: skip
+def test_a_wrong_call_gets_an_answer_that_says_so(name: str, arguments: object) -> None:
+    with open_ram() as memory:
+        memory.threads.append(memory.threads.create("user:ada", id="talk").id, *TURN)
+        answer = ReadBack(memory, "talk").call(name, arguments)  # type: ignore[arg-type]
+        assert any(word in answer for word in ("wrong", "needs", "There is no"))
+
+
+def test_the_tools_have_both_shapes_and_an_awaited_twin() -> None:
+    assert [tool["function"]["name"] for tool in tools()] == ["read_more", "search_history"]
+    assert [tool["name"] for tool in tools("anthropic")] == ["read_more", "search_history"]
+
+    async def main() -> str:
+        async with AsyncMemory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+            thread = (await memory.threads.create("user:ada", id="talk")).id
+            await memory.threads.append(thread, *TURN)
+            return await AsyncReadBack(memory, thread).call("read_more", {"id": "talk#3", "from": 1000})
+
+    assert asyncio.run(main()) == "talk#3, 1000 lines:\n1000: line 1000: test_1000 passed"
