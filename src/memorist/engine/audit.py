@@ -107,10 +107,8 @@ class Audit:
         """
         self._core.scope.whole_org("expiring the audit trail")
         before = self._core.now() - (ttl_micros(older_than) or 0)
-        removed: list[int] = await self._core.apply(
-            DeleteRange(AuditEvent, (self._core.org,), before=(event_id(before),))
-        )
-        return removed[0] or 0
+        old = DeleteRange(AuditEvent, (self._core.org,), before=(event_id(before),))
+        return (await self._core.apply(old)).total(old)
 
 
 _ID = re.compile(r"\d{16}[0-9a-f]{14}")

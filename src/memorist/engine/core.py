@@ -20,7 +20,20 @@ from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Entry, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Change, Delete, DeleteRange, Expect, Put, Scan, Store, replica_reads
+from ..stores.base import (
+    Append,
+    Appended,
+    Change,
+    Delete,
+    DeleteRange,
+    Expect,
+    Increment,
+    Put,
+    Scan,
+    Store,
+    Stored,
+    replica_reads,
+)
 from .hooks import Events, warn
 from .locks import KeyedLocks
 
@@ -273,6 +286,41 @@ class Scopes:
                 del self._kept[key]
 
 
+class Results(list[Any]):
+    """The results of a commit: in the order of its changes, and by change or record."""
+
+    def __init__(self, changes: Sequence[Change], results: Sequence[Any]) -> None:
+        super().__init__(results)
+        self._changes = changes
+        self._places: dict[int, int] | None = None
+
+    def _of(self, wanted: object) -> Any:
+        if self._places is None:
+            self._places = {id(change): place for place, change in enumerate(self._changes)}
+            self._places |= {
+                id(change.record): place for place, change in enumerate(self._changes) if isinstance(change, Put)
+            }
+        return self[self._places[id(wanted)]]
+
+    def stored(self, record: Record) -> Stored:
+        """What the Put of this very record gave."""
+        stored: Stored = self._of(record)
+        return stored
+
+    def appended(self, change: Append) -> Appended:
+        """The numbers that an Append gave."""
+        appended: Appended = self._of(change)
+        return appended
+
+    def existed(self, change: Delete) -> bool:
+        """Whether the row of a Delete was there."""
+        return bool(self._of(change))
+
+    def total(self, change: DeleteRange | Increment) -> int:
+        """How many rows a DeleteRange removed, or the total after an Increment."""
+        return int(self._of(change) or 0)
+
+
 class Core:
     """One handle: the shared parts seen through a scope. A batch is a core whose store is an overlay, which collects
     changes and shows them to the batch's own reads."""
@@ -341,8 +389,11 @@ class Core:
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)
 
-    def apply(self, *changes: Change) -> Coroutine[Any, Any, list[Any]]:
+    async def apply(self, *changes: Change) -> Results:
         """Commit the changes in one transaction, or collect them if this is a batch."""
+        return Results(changes, await self._apply_in_order(changes))
+
+    def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[Any, Any, list[Any]]:
         shared = self.shared
         if shared._opened and self.batch is None and not self.companions and not shared.events.listening:
             looked, watched = shared.watched.get(self.org, _UNKNOWN)

@@ -155,10 +155,10 @@ class Entities:
         self._core.scope.whole_org("the entity cache")
         prefix = (self._core.org, check_name(type, "entity type"))
         if id is None:
-            results = await self._core.apply(DeleteRange(CachedEntity, prefix))
-        else:
-            results = await self._core.apply(Delete(CachedEntity, (*prefix, check_name(str(id), "entity id"))))
-        return int(results[0] or 0)
+            every = DeleteRange(CachedEntity, prefix)
+            return (await self._core.apply(every)).total(every)
+        gone = Delete(CachedEntity, (*prefix, check_name(str(id), "entity id")))
+        return int((await self._core.apply(gone)).existed(gone))
 
     def stats(self) -> EntityStats:
         """Count hits, misses and loads of this process, over all handles on this memory.
@@ -235,7 +235,7 @@ class Entities:
             # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
             await self._abandon(lease, row)
             raise
-        return msgspec.structs.replace(lease, version=results[1].version)
+        return msgspec.structs.replace(lease, version=results.stored(lease).version)
 
     async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> Any:
         state = self._state

@@ -295,7 +295,7 @@ class Events:
             *links,
             *guards,
         )
-        stored = results[1]
+        stored = results.stored(event)
         return msgspec.structs.replace(event, version=stored.version, created_at=stored.created_at or event.created_at)
 
     # Last, because the name hides the builtin for the annotations below it.

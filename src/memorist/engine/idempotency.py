@@ -59,8 +59,8 @@ class IdempotencyKey:
 async def collect_keys(core: Core) -> int:
     """Delete the keys from before yesterday; returns how many."""
     oldest = f"{_day(core) - 1:08}"
-    removed = await core.apply(DeleteRange(Mark, (core.org, REPLAY), before=(oldest,)))
-    return int(removed[0] or 0)
+    old = DeleteRange(Mark, (core.org, REPLAY), before=(oldest,))
+    return (await core.apply(old)).total(old)
 
 
 def _day(core: Core) -> int:

@@ -85,7 +85,7 @@ class Learnings:
             if type == "correction":
                 changes += await self._contradicted(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
-            stored = results[1]
+            stored = results.stored(learning)
             return msgspec.structs.replace(
                 learning, version=stored.version, created_at=stored.created_at or learning.created_at
             )
@@ -156,7 +156,7 @@ class Learnings:
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
             results = await self._core.apply(*self._changes(learning, old, "update"))
-            return msgspec.structs.replace(learning, version=results[1].version)
+            return msgspec.structs.replace(learning, version=results.stored(learning).version)
 
         stored: Learning = await self._core.retry(attempt)
         return stored
@@ -316,7 +316,7 @@ class Learnings:
                 raise NotFound("no such learning of this user", learning=id)
             moved = msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at())
             results = await self._core.apply(*self._changes(moved, old, action))
-            return msgspec.structs.replace(moved, version=results[1].version)
+            return msgspec.structs.replace(moved, version=results.stored(moved).version)
 
         done: Learning = await self._core.retry(attempt)
         return done

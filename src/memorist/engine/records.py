@@ -223,11 +223,12 @@ class Records:
         space = (self._core.org, self._core.scope.writable(ns))
         start = encode_record_key(prefix, "prefix")
         bounds = _range(start, _bound(after), _bound(before))
-        changes: builtins.list[Change] = [DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece)]
+        every, pieces = (DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece))
+        itself: builtins.list[Change] = []
         if start and after is None:  # the bounds leave out the key that is the prefix itself
-            changes += [Delete(StoredRecord, (*space, start)), DeleteRange(RecordPiece, (*space, start))]
-        done = await self._core.apply(*changes)
-        return int(done[0] or 0) + (bool(done[2]) if len(done) > 2 else 0)
+            itself = [Delete(StoredRecord, (*space, start)), DeleteRange(RecordPiece, (*space, start))]
+        results = await self._core.apply(every, pieces, *itself)
+        return results.total(every) + sum(results.existed(change) for change in itself if isinstance(change, Delete))
 
     # -- writing
 

@@ -82,7 +82,7 @@ class State:
         changes: builtins.list[Change] = [Put(entry)]
         if expect is not None:
             changes.insert(0, Expect(StateEntry, entry.row_key, version_of(expect)))
-        stored = (await self._core.apply(*changes))[-1]
+        stored = (await self._core.apply(*changes)).stored(entry)
         return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
 
     async def delete(self, key: str) -> bool:
@@ -93,8 +93,8 @@ class State:
             False
         """
         key = check_name(key, "state key")
-        done = await self._core.apply(Delete(StateEntry, (self._core.org, self._core.scope.own(), key)))
-        return bool(done[0])
+        gone = Delete(StateEntry, (self._core.org, self._core.scope.own(), key))
+        return (await self._core.apply(gone)).existed(gone)
 
     async def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
         """Add to a counter atomically and return its new value; `ttl` applies when the counter is created.
@@ -107,9 +107,8 @@ class State:
         """
         if isinstance(by, bool) or not isinstance(by, int):
             raise InvalidValue("a counter is incremented by a whole number")
-        results = await self._core.apply(Increment(self._new(key, by, ttl)))
-        total: int = results[0]
-        return total
+        change = Increment(self._new(key, by, ttl))
+        return (await self._core.apply(change)).total(change)
 
     def _new(self, key: str, value: Any, ttl: Any) -> StateEntry:
         now = self._core.now()

@@ -198,8 +198,8 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.clear(user="ada")
             False
         """
-        results = await self._core.apply(Delete(WorkingDocument, self._key(user, session)))
-        return bool(results[0])
+        gone = Delete(WorkingDocument, self._key(user, session))
+        return (await self._core.apply(gone)).existed(gone)
 
     # -- parts
 

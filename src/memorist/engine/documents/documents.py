@@ -75,8 +75,9 @@ class Documents:
                 *self._moves(had, has),
                 *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
             )
-            version, made = results[1].version, results[1].created_at or document.created_at
-            return msgspec.structs.replace(document, version=version, created_at=made), True
+            stored = results.stored(document)
+            created_at = stored.created_at or document.created_at
+            return msgspec.structs.replace(document, version=stored.version, created_at=created_at), True
 
         done: tuple[Document, bool] = await self._core.retry(attempt)
         return done

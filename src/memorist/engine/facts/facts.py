@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import accumulate
 from typing import Any, Literal
 
 import msgspec
@@ -16,7 +15,7 @@ from ...kinds import parse_refs
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
 from ...scope import Ns
-from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan, Stored
 from ...values import (
     Json,
     as_list,
@@ -145,7 +144,7 @@ class Facts:
                 return refused
         changes = self._changes(fact) if held is None else [*self._changes(fact, sources=held.sources), *held.changes]
         results = await self._core.apply(*expects, *changes)
-        return _as_stored(fact, results[len(expects)])
+        return _as_stored(fact, results.stored(fact))
 
     async def set_many(
         self,
@@ -169,10 +168,8 @@ class Facts:
         facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
         refused = {} if core.scope.actor == "user" else await self._refused_of(facts)
         written = [fact for index, fact in enumerate(facts) if index not in refused]
-        changes = [self._changes(fact) for fact in written]
-        results = await core.apply(*(change for group in changes for change in group))
-        firsts = accumulate((len(group) for group in changes), initial=0)
-        stored = iter([_as_stored(fact, results[first]) for fact, first in zip(written, firsts, strict=False)])
+        results = await core.apply(*(change for fact in written for change in self._changes(fact)))
+        stored = iter([_as_stored(fact, results.stored(fact)) for fact in written])
         return [refused[index] if index in refused else next(stored) for index in range(len(facts))]
 
     async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
@@ -283,7 +280,7 @@ class Facts:
             fact = msgspec.structs.replace(old, **changed, reason=reason, actor=core.scope.actor, updated_at=core.at())
             check_validity(fact)
             results = await core.apply(Expect(Fact, fact.row_key, old.version), *self._changes(fact, "update"))
-            return _as_stored(fact, results[1])
+            return _as_stored(fact, results.stored(fact))
 
         stored: Fact = await core.retry(attempt)
         return stored
@@ -361,8 +358,9 @@ class Facts:
         core, space = self._core, self._core.scope.writable(ns)
         row = (core.org, space, check_name(key, "fact key"))
         changes: builtins.list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
-        done = await core.apply(*changes, *_without_trace(row), audit(core, "delete", "fact", f"{space}/{key}"))
-        return bool(done[len(changes)])
+        gone, traces = Delete(Fact, row), _without_trace(row)[1:]
+        event = audit(core, "delete", "fact", f"{space}/{key}")
+        return (await core.apply(*changes, gone, *traces, event)).existed(gone)
 
     async def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
         """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
@@ -442,7 +440,7 @@ class Facts:
             if old is not None:
                 changes += [Put(self._tombstone(old, source)) for source in await sources_of(core, old)]
             results = await core.apply(*changes)
-            return _as_stored(fact, results[1])
+            return _as_stored(fact, results.stored(fact))
 
         done: Fact = await core.retry(attempt)
         return done
@@ -483,7 +481,7 @@ class Facts:
                 for source in (None, *await sources_of(core, old))
             ]
             results = await core.apply(*changes)
-            return _as_stored(fact, results[1])
+            return _as_stored(fact, results.stored(fact))
 
         done: Fact = await core.retry(attempt)
         return done
@@ -541,7 +539,7 @@ class Facts:
         fields = {name: getattr(before, name) for name in before.__struct_fields__}
         fact = Fact(**{**fields, "status": "active", "version": 0, "reason": "unforgotten", "updated_at": core.at()})
         results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
-        return [_as_stored(fact, results[1])]
+        return [_as_stored(fact, results.stored(fact))]
 
     async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
@@ -824,5 +822,5 @@ def _check_version(key: str, version: int, expect: int) -> None:
         raise Conflict(text, expected=expect, actual=version, final=True)
 
 
-def _as_stored(fact: Fact, stored: Any) -> Fact:
+def _as_stored(fact: Fact, stored: Stored) -> Fact:
     return msgspec.structs.replace(fact, version=stored.version, created_at=stored.created_at or fact.created_at)

@@ -96,10 +96,10 @@ class Appending:
         if plain:  # one change without guards or links, as most calls have it
             change = Append(core.org, id, tuple(stamped), at, given.key, ns)
             if create is None:
-                (done, _) = await core.apply(change, self.job(id, ns, at))
+                done = (await core.apply(change, self.job(id, ns, at))).appended(change)
             else:
                 _, creation = await self._creation(create)
-                done = (await core.apply(*creation, change, self.job(id, ns, at)))[len(creation)]
+                done = (await core.apply(*creation, change, self.job(id, ns, at))).appended(change)
             if done.replayed:
                 return await self._replay(id, change, done)
             core.shared.wrote()
@@ -276,8 +276,8 @@ class Appending:
             kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
             guards.append(Expect(Mark, kept.row_key, mark.version if mark else 0))
             pins.append(Put(kept))
-        done = await core.apply(*guards, *appends, *others, *pins)
-        return done[len(guards) : len(guards) + len(appends)]
+        results = await core.apply(*guards, *appends, *others, *pins)
+        return [results.appended(change) for change in appends]
 
     async def _done_before(self, id: str, appends: Sequence[Append]) -> dict[str | None, Appended]:
         """The appends that were done before under these keys."""

@@ -72,7 +72,7 @@ class ThreadEdits:
             *appends,
             *jobs,
         )
-        return results[-len(appends) - len(jobs) :][: len(appends)]
+        return [results.appended(change) for change in appends]
 
     async def redact(self, thread: Thread, seq: int) -> Message:
         """Remove a message's content but keep its place; what was derived from it is deleted."""

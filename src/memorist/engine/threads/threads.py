@@ -76,7 +76,7 @@ class Threads:
             thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
         made = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
-        stored = (await core.apply(*expected, *made))[len(expected)]
+        stored = (await core.apply(*expected, *made)).stored(thread)
         return there or _replace(thread, version=stored.version)
 
     def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
@@ -293,7 +293,7 @@ class Threads:
             results = await self._core.apply(
                 Expect(Thread, thread.row_key, thread.version), Put(changed), audit(self._core, "update", "thread", id)
             )
-            return _replace(changed, version=results[1].version)
+            return _replace(changed, version=results.stored(changed).version)
 
         done: Thread = await self._core.retry(attempt)
         return done
@@ -421,17 +421,17 @@ class Threads:
         if before is not None:
             return await self._delete_before(thread, self._place(id, before))
         seqs = list(dict.fromkeys(self._place(id, one) for one in as_list(ids, "ids")))
-        changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(
-            *changes,
+            *gone,
             *entries,
             *self._still(thread),
             *guards,
             *raised(self._core, thread_ref(id)),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
         )
-        return sum(bool(result) for result in results[: len(seqs)])
+        return sum(results.existed(change) for change in gone)
 
     async def delete(self, id: str) -> bool:
         """Delete a thread with its messages, summaries and index entries; returns whether there was one.
