@@ -68,7 +68,7 @@ class ThreadProgramTests:
     """Threads and records under random programs."""
 
     @pytest.mark.parametrize("seed", range(PROGRAMS))
-    @pytest.mark.filterwarnings("ignore::memorist.NothingLasts")
+    @pytest.mark.filterwarnings("ignore::memorist.types.NothingLasts")
     async def test_random_programs_of_verbs_answer_as_the_reference_does(
         self, memory: Any, clock: FakeClock, seed: int
     ) -> None:
