@@ -214,7 +214,7 @@ def memory() -> Iterator[Memory]:
         yield made
 
 
-@pytest.mark.filterwarnings("ignore::memorist.NothingLasts")
+@pytest.mark.filterwarnings("ignore::memorist.types.NothingLasts")
 @pytest.mark.parametrize("name", CALLS)
 def test_an_odd_argument_is_taken_or_refused_with_our_error(name: str, memory: Memory) -> None:
     wrong = {}
