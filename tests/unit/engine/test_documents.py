@@ -142,7 +142,7 @@ async def test_deleting_takes_chunks_entries_and_the_job_along(core: Core) -> No
     await _index(core)
     assert await documents.delete("global", made.id) is True
     assert await documents.delete("global", made.id) is False
-    assert [await core.scan(kind) for kind in (Chunk, Entry, Job)] == [[], [], []]
+    assert [await core.scan(Chunk), await core.scan(Entry), await core.scan(Job, "index")] == [[], [], []]
 
 
 async def test_documents_are_listed_filtered_and_paged(core: Core) -> None:
