@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,10 @@ _ASIDE_NAME = re.compile(
 
 # A folder with more packages than this is taken for a folder of adapters (see `_unneeded_adapters`).
 _CROWD = 12
+# A checkout with more packages than this is a catalogue of integrations: what one of them stores to is no offer of the
+# framework.
+_CATALOGUE = 400
+_CORE_USERS = 5  # what so many packages of a catalogue need belongs to its core
 _ADAPTER_SHARE = 0.05  # an adapter is a small part of the checkout; what is larger is a product of its own
 _FEW_FILES = 100  # below this number a share of the checkout says nothing
 _IMPORT = re.compile(
@@ -221,20 +226,23 @@ def _owner(path: str, packages: list[str]) -> str:
 def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
     """Folders of adapter packages to leave out: small, many side by side, needed by no other, without a storage.
 
+    In a catalogue of integrations every package that few others need is left out.
     Returns none if fewer than ten files would be left to analyse.
     """
     crowds: dict[str, int] = {}
     for manifest in manifests:
         parent = manifest.folder.rpartition("/")[0]
         crowds[parent] = crowds.get(parent, 0) + 1
-    needed = {n for m in manifests for n in m.needs | m.offers}
+    is_catalogue = len(manifests) > _CATALOGUE
+    users = Counter(n for m in manifests for n in m.needs | m.offers)
+    needed = {name for name, count in users.items() if count >= (_CORE_USERS if is_catalogue else 1)}
     adapters = [
         m.folder
         for m in manifests
         if m.folder
-        and crowds[m.folder.rpartition("/")[0]] > _CROWD
+        and (is_catalogue or crowds[m.folder.rpartition("/")[0]] > _CROWD)
         and m.name not in needed
-        and not storages_of(m.needs | m.offers)
+        and (is_catalogue or not storages_of(m.needs | m.offers))
     ]
     weights = dict.fromkeys(adapters, 0)
     for path, size in sizes.items():

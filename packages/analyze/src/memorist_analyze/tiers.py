@@ -19,7 +19,7 @@ _DRIVERS = {
     "pgvector": ("postgres", "sqlalchemy"), "sqlite_diskcache": ("sqlite",), "tidb": ("sqlalchemy", "mysql"),
     "oceanbase": ("sqlalchemy", "mysql"),
 }  # fmt: skip
-_UNFILTERED = {"sqlite_diskcache", "vector_index_files", "mem0_cloud", "zep_cloud"}
+_UNFILTERED = {"sqlite_diskcache", "vector_index_files"}
 _ELSEWHERE = bag(
     "toolkit toolkits tools tool apps bots analytics telemetry auth loader loaders reader readers datagen dataset "
     "datasets benchmarks command commands scripts reward rewards environments interpreters runtime sandbox hub models "
@@ -68,7 +68,14 @@ def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
             if name in found or name in imported or (mapped and name in _DRIVEN):
                 place = Place(f"{manifest.folder}/".lstrip("/"), 1, package, "manifest", f"offers {package}")
                 found.setdefault(name, []).append(place)
+    _drop_mapper(found)
     return dict(sorted(found.items()))
+
+
+def _drop_mapper(storages: dict[str, list[Place]]) -> None:
+    """A mapper beside the database that it maps to is no storage of its own."""
+    if storages.keys() & _DRIVEN:
+        storages.pop("sqlalchemy", None)
 
 
 def tiers(world: World, findings: list[Finding]) -> list[Tier]:
@@ -142,6 +149,7 @@ def _storages(world: World) -> dict[str, list[Place]]:
             place = Place(file.path, item.line, item.symbol, "storage", item.why)
             is_host = bool(_HOSTS & set(words.words(file.path)))
             (hosted if is_host else believed).setdefault(item.value, []).append(place)
+    _drop_mapper(believed)
     durable = [k for k in believed if k not in ("python_dict", "markdown_files")]
     if not durable:
         for name, places in hosted.items():
