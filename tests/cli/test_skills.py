@@ -42,8 +42,8 @@ def test_a_skill_has_the_form_that_assistants_read(folder: Path) -> None:
 
 
 def test_there_is_one_for_the_memory_and_one_for_the_analyser() -> None:
-    assert [one.name for one in SKILLS] == ["memory-orchestration", "memorist"]
-    tools = (SKILLS[1] / "references" / "tools.md").read_text("utf-8") + (SKILLS[1] / "SKILL.md").read_text("utf-8")
+    assert [one.name for one in SKILLS] == ["memorist", "memory-orchestration"]
+    tools = (SKILLS[0] / "references" / "tools.md").read_text("utf-8") + (SKILLS[0] / "SKILL.md").read_text("utf-8")
     assert [name for name in BY_TOOL if f"`{name}" not in tools] == []
 
 
@@ -61,7 +61,7 @@ def test_skills_are_installed_and_not_overwritten_unasked(tmp_path: Path) -> Non
 
 
 def test_the_commands_in_the_skill_work(tmp_path: Path) -> None:
-    body = re.search(r"```console\n(.*?)```", (SKILLS[1] / "SKILL.md").read_text("utf-8"), re.S)
+    body = re.search(r"```console\n(.*?)```", (SKILLS[0] / "SKILL.md").read_text("utf-8"), re.S)
     assert body is not None
     for line in body[1].splitlines():
         ended = memorist(tmp_path, *shlex.split(line)[1:])

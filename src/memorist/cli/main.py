@@ -77,6 +77,10 @@ class Commands(Suggesting):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             installed = _installed_commands().get(cmd_name)
+            if installed is None and cmd_name == "analyze":
+                raise click.UsageError(
+                    "the analyser is a package of its own; in a checkout run: pip install ./packages/analyze"
+                )
             return None if installed is None else installed.load()
         module = importlib.import_module(f"memorist.cli.{_COMMANDS[cmd_name][0]}")
         named = {"import": "import_", "open": "open_"}
