@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -21,14 +21,26 @@ from .scope import Ns, Scope, grants
 from .stores.base import Store
 from .stores.opening import open_beside, open_store
 
+if TYPE_CHECKING:
+    from .extract.extraction import Extraction
+
 Url = str | os.PathLike[str] | Store | None
 """Where a memory is stored: a path, a URL, a store object, or None (MEMORIST_URL, else RAM)."""
 
 Durability = Literal["full", "normal"]
 """`full` survives power loss, `normal` a killed process."""
 
-Extract = Literal["auto", "rules"]
-"""How facts are taken from messages: by the model where there is one, or by local rules always."""
+Extract: TypeAlias = "Literal['auto', 'rules'] | Extraction"
+"""How facts are taken from messages: by the model if there is one, by local rules, or as an Extraction says."""
+
+
+def is_extraction(extract: object) -> bool:
+    """Whether `extract=` is an Extraction; its module is loaded only if it is neither a name nor None."""
+    if isinstance(extract, str | None):
+        return False
+    from .extract.extraction import Extraction
+
+    return isinstance(extract, Extraction)
 
 
 def server_url(url: Url) -> str | None:
@@ -112,8 +124,8 @@ class Opening(msgspec.Struct, frozen=True):
     def _check(self, runtime: Runtime) -> None:
         if self.api_key is not None:
             raise Unsupported("api_key= is for the URL of a server; this memory is opened here")
-        if self.extract not in (None, "auto", "rules"):
-            raise UsageError("extract= is 'auto', 'rules', or None to take no facts from messages")
+        if not is_extraction(self.extract) and self.extract not in (None, "auto", "rules"):
+            raise UsageError("extract= is 'auto', 'rules', an Extraction, or None to take no facts from messages")
         if self.clock is not None and not callable(self.clock):
             raise UsageError("clock= is a function without arguments that returns an aware datetime")
         check_counter(self.counter)

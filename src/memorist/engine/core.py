@@ -63,8 +63,8 @@ class Parts(msgspec.Struct):
     model: object = None
     """None if only local rules are used."""
     counter: object = None
-    extract: str | None = None
-    """`auto`, `rules`, or None to take no facts from messages."""
+    extract: object = None
+    """`auto`, `rules`, an `Extraction`, or None to take no facts from messages."""
     record_bytes: int | None = None
     """How many bytes of records each org may keep."""
 

@@ -59,6 +59,7 @@ _MASKS = tuple(
     )
 )
 """Text that is not a statement: code, comments, markup, captions, quoted lines, JSON, lists, what follows a rule."""
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.M)
 _LABEL = re.compile(
     r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
     r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
@@ -133,6 +134,20 @@ def read_text(text: str) -> Reading:
     if report:
         masked = masked[: report.start()] + "\n" * (len(masked) - report.start())
     return Reading(masked) if masked.strip() else Reading("", "quoted, pasted or code")
+
+
+def quotable_text(message: Message) -> str:
+    """The words that a model may cite as the user's own: without quotations, code and quoted lines.
+
+    A model tells a list from a label, so these stay, unlike in `readable_text`; a text to work on, a transcript, a mail
+    or data is still nobody's statement.
+    """
+    text = "\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content))
+    if _CONTROL.search(text) or _MAIL.search(text) or _is_json(text) or _signs().whole.search(text):
+        return ""
+    for pattern in (*_MASKS[:2], _QUOTED_LINE):
+        text = pattern.sub(_blank, text)
+    return _QUOTES.sub(_unquoted, text)
 
 
 def fold_name(name: str) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from ...errors import Conflict, ModelError
 from ...kinds import message_ref, thread_ref
-from ...messages.message import Message
+from ...messages.message import PASSING, Message
 from ...ports import to_datetime
 from ...records import Fact, FactVersion, Job, Learning, Mark, Thread, Tombstone
 from ...scope import Scope
@@ -70,7 +70,13 @@ class Deriver:
         self._alone = 0
         """How many of the next messages to read one at a time, because the model failed on them together."""
         self._reader: Any = None
-        if self._model is not None:
+        self._writer: Any = None
+        extraction: Any = core.shared.parts.extract
+        if self._model is not None and not isinstance(extraction, str | None):
+            from .writing import Writer
+
+            self._reader = self._writer = Writer(core, self._model, extraction, timeout=lease / 3e6)
+        elif self._model is not None:
             from ...extract.model import ModelReader
 
             # The reader may call twice, to repair an answer; both calls must end before the lease does.
@@ -236,6 +242,10 @@ class Deriver:
         """The first messages that fit into one call of the model; without a model, all of them."""
         if self._reader is None:
             return messages
+        if self._writer is not None:
+            from .writing import messages_together
+
+            return messages[: messages_together([message.text for message in messages])]
         own = [place for place, message in enumerate(messages) if _readable(message, owner)]
         if not own:
             return messages
@@ -258,6 +268,10 @@ class Deriver:
         model."""
         ns = subject_of(thread)
         owner = await self._owner(thread, messages)
+        if self._writer is not None and messages and not by_rules:
+            turns = [await self._turn(message, owner) for message in messages]
+            changes, outcome = await self._writer.read(thread, ns, messages, turns)
+            return changes, len(outcome.stored)
         known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
@@ -278,6 +292,24 @@ class Deriver:
             for change in changes
         )
         return changes, written
+
+    async def _turn(self, message: Message, owner: Sequence[str]) -> Any:
+        """A message as the writer shows it: who speaks, and which of its words may be cited."""
+        from ...extract.readable import fold_name, quotable_text
+        from ...extract.writer.request import Turn
+
+        names = {fold_name(name) for name in owner}
+        other = message.role == "user" and message.name is not None and fold_name(message.name) not in names
+        private = message.metadata.get(PASSING) or message.metadata.get("private")
+        forgotten = await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(message))) is not None
+        return Turn(
+            text=message.text,
+            role=message.role,
+            at=self._said_at(message),
+            speaker=str(message.name) if other else message.role,
+            citable=message.role == "user" and message.trust_level == "user" and not private and not forgotten,
+            own=None if other else quotable_text(message),
+        )
 
     async def _owner(self, thread: Thread, messages: Sequence[Message]) -> list[str]:
         """The names that messages of the thread's owner may carry: the user's id, their stored name, the `speaker`."""
