@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
+.PHONY: recall-fit run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
 
 run: $(VENV)/.run
 	$(BIN)/memorist demo
@@ -40,6 +40,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check src packages tests bench examples
 	$(BIN)/mypy
 	$(BIN)/pyright
+
+# The weights of recall, made anew from the data that bench/DATA.md names; the same data gives the same bytes.
+recall-fit: $(VENV)/.test
+	$(BIN)/python bench/recall/fit.py $(DATA) --date 2026-11-17 --write
 
 # The long run: more examples, more kills, more of every fault. Hours; a second call goes on where the first was stopped.
 soak: $(VENV)/.test

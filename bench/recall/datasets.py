@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,11 @@ class Question:
     gold: frozenset[str]
     asked_at: datetime | None = None
     visible: int | None = None
+    stale: frozenset[str] = frozenset()
+    """Turns that say what no longer holds."""
+    any_of: tuple[frozenset[str], ...] = ()
+    """Groups of turns, of each of which one is enough."""
+    answers: tuple[str, ...] = ()
 
 
 @dataclass
@@ -34,6 +39,8 @@ class Conversation:
     id: str
     turns: list[Turn]
     questions: list[Question] = field(default_factory=list)
+    two_hops: list[Question] = field(default_factory=list)
+    """Questions known by their answers alone."""
 
 
 @dataclass
@@ -44,9 +51,34 @@ class Dataset:
     conversations: list[Conversation]
 
 
+_OWN = re.compile(r"\b(I'm|I've|I'd|I|me|my|mine)\b")
+_NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Felix", "Greta", "Hugo")
+
+
+def named(data: Dataset) -> Dataset:
+    """Conversations of single people put together in pairs: each speaks under a name, and is asked about by it."""
+    talks = []
+    for number in range(0, len(data.conversations) - 1, 2):
+        pair = data.conversations[number : number + 2]
+        names = [_NAMES[number % len(_NAMES)], _NAMES[(number + 1) % len(_NAMES)]]
+        turns: list[Turn] = []
+        questions: list[Question] = []
+        for talk, name in zip(pair, names, strict=True):
+            turns += [
+                Turn(f"{talk.id}/{t.id}", f"{talk.id}/{t.session}", name, t.text, t.timestamp) for t in talk.turns
+            ]
+            questions += [
+                replace(q, text=_OWN.sub(name, q.text), gold=frozenset(f"{talk.id}/{gold}" for gold in q.gold))
+                for q in talk.questions
+            ]
+        turns.sort(key=lambda turn: (turn.timestamp is not None, turn.timestamp))
+        talks.append(Conversation("+".join(talk.id for talk in pair), turns, questions))
+    return Dataset(f"{data.name}, named", data.level, talks)
+
+
 def load(path: Path) -> Dataset:
     """Read a file, telling its kind by its shape."""
-    raw = json.loads(path.read_text(encoding="utf-8"))
+    raw = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     if isinstance(raw, dict) and "evidence" in raw:
         return _neutral(raw)
     if isinstance(raw, list) and raw and "qa" in raw[0]:
@@ -60,12 +92,18 @@ def _neutral(raw: Any) -> Dataset:
     talks = []
     for talk in raw["conversations"]:
         turns = [Turn(t["id"], t["session"], t["speaker"], t["text"], _iso(t["at"])) for t in talk["turns"]]
-        questions = [
-            Question(q["id"], q["text"], q["category"], frozenset(q["gold"]), _iso(q["asked_at"]), q["visible_turns"])
-            for q in talk["questions"]
-        ]
-        talks.append(Conversation(talk["id"], turns, questions))
-    return Dataset(raw["name"], raw["evidence"], talks)
+        questions, two_hops = ([_question(q) for q in talk.get(part, ())] for part in ("questions", "two_hops"))
+        talks.append(Conversation(talk["id"], turns, questions, two_hops))
+    return Dataset(raw["name"], "session" if raw["evidence"].startswith("session") else "turn", talks)
+
+
+def _question(q: Any) -> Question:
+    answer = q.get("answer") or ()
+    return Question(
+        q["id"], q["text"], q["category"], frozenset(q["gold"]), _iso(q["asked_at"]), q["visible_turns"],
+        frozenset(q.get("stale", ())), tuple(frozenset(group) for group in q.get("gold_any", ())),
+        (answer,) if isinstance(answer, str) else tuple(answer),
+    )  # fmt: skip
 
 
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

@@ -1,6 +1,6 @@
 """Evidence in the prompt: of the turns that answer a question, which share is in the request that a model would get?
 
-    python bench/recall/prompt.py ../shared/bench/dev/beam.json [--budgets 1000 2000 4000] [--sample 0.3] [--left-out]
+    python bench/recall/prompt.py ../shared/bench/dev/beam.json [--budgets 1000 2000 4000] [--sample 0.3]
 
 A conversation is stored turn by turn for one user and derived from; then each question is asked with
 `memory.context(question, budget=B)`. A turn is in the request when all of its text is, or 120 characters of it in one
@@ -127,16 +127,6 @@ def table(name: str, rows: Sequence[Row], budgets: Sequence[int]) -> str:
     return "\n".join(lines)
 
 
-def use_others(path: Path, embedder: str) -> None:
-    """Rank by weights that this set had no part in: fitted on the other files of its folder, the rest as it is."""
-    import learn
-
-    spec = None if embedder == "none" else embedder
-    others = [one for one in sorted(path.parent.glob("*.json")) if one.stem != path.stem]
-    column = learn.COLUMNS[embedder]
-    learn.use(learn.fit([row for one in others for row in learn.stamped(one, spec)], column), column)
-
-
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("data", type=Path, nargs="+")
@@ -144,12 +134,9 @@ def main() -> None:
     ap.add_argument("--sample", type=float, default=1.0, help="share of the questions, the same ones each time")
     ap.add_argument("--embedder", default="default", help="`default`, `minilm`, `none`, or any other spec")
     ap.add_argument("--skip", nargs="*", default=["adversarial"], help="categories left out")
-    ap.add_argument("--left-out", action="store_true", help="rank each file by weights fitted on the others beside it")
     a = ap.parse_args()
     embedder = None if a.embedder == "none" else a.embedder
     for path in a.data:
-        if a.left_out:
-            use_others(path, a.embedder)
         data = load(path)
         rows = measure(data, a.budgets, a.sample, embedder, set(a.skip))
         print(table(data.name, rows, a.budgets), flush=True)

@@ -87,7 +87,7 @@ async def test_each_hit_says_why(memory: Any) -> None:
     await thread(memory, "The submarine museum opened", "Nothing else")
     hit = (await memory.recall("submarine museum", namespaces=ADA))[0]
     assert hit.reasons[0].rank == 1
-    assert "text" in {reason.signal for reason in hit.reasons}
+    assert "words" in {reason.signal for reason in hit.reasons}
     assert (hit.kind, hit.namespace, hit.source) == ("message", ADA, hit.id)
 
 

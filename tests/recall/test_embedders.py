@@ -94,4 +94,4 @@ async def test_a_question_is_embedded_once_and_messages_in_batches(open_memory: 
 async def by_vector(memory: Any, query: str) -> bool:
     """Whether vectors had a say in the first hit."""
     hits = await memory.recall(query, namespaces=ADA)
-    return any(reason.signal == "vector" for reason in hits[0].reasons)
+    return hits[0].cosine is not None

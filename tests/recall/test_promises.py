@@ -119,15 +119,14 @@ async def test_however_many_jobs_are_dead_what_is_new_is_found(memory: Any, cloc
     assert await found(memory, "lighthouse") == ["The lighthouse stands on the point"]
 
 
-async def test_hits_are_best_first_where_texts_repeat(memory: Any) -> None:
-    """Repeats are passed over while there is enough else, and stand where their score puts them where there is not."""
+async def test_an_exact_repeat_is_told_once_and_hits_are_best_first(memory: Any) -> None:
     crossed, asked = "The caravan crossed the desert", "Which caravan crossed the desert?"
     await thread(memory, crossed, "A caravan was seen", "Nothing of note", crossed, "The desert was hot", crossed)
     for limit in range(1, 8):
         scores = [hit.score for hit in await memory.recall(asked, namespaces=ADA, top_k=limit)]
         assert scores == sorted(scores, reverse=True)
     hits = await memory.recall(asked, namespaces=ADA, top_k=6)
-    assert [hit.text for hit in hits][:2] == [crossed, crossed]
+    assert [hit.text for hit in hits].count(crossed) == 1
 
 
 async def test_what_the_user_corrected_is_marked_and_stands_below(memory: Any) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..messages.message import Message
-from ..recall.reach import DERIVED
+from ..recall.hit import DERIVED
 from .fence import MEMORY_NOTE, fence, label
 
 LEAST = 48

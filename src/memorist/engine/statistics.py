@@ -22,7 +22,8 @@ COUNT = "count"
 RECOUNT_DELAY = timedelta(seconds=60)
 """A namespace is counted at most this often, because a count reads all of its entries."""
 SPEAKERS = 64
-STANDING = 32
+STANDING = 64
+"""How many standing instructions of a namespace are candidates of every request, the newest ones."""
 PAGE = 1000
 COUNTED = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
 """The columns of an entry that are counted: not its vector."""
@@ -30,12 +31,12 @@ COUNTED = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
 
 def statistics(detail: Any, entries: Sequence[Entry], replaced: Sequence[Entry] = ()) -> dict[str, Any]:
     """The statistics of a namespace with these entries added, and those that they replace subtracted."""
-    from ..recall.entry import is_assistant
+    from ..recall.features import is_assistant
 
     old: dict[str, Any] = detail or {}
     speakers = dict.fromkeys(old.get("speakers", ()))
     gone = {(entry.kind, entry.parent, entry.id) for entry in replaced}
-    standing = {tuple(item) for item in old.get("standing", ()) if tuple(item[2:]) not in gone}
+    standing = {tuple(item) for item in old.get("standing", ()) if tuple(item[1:]) not in gone}
     counts = {name: old.get(name, 0) for name in ("entries", "terms", "assistant", "messages", "documents")}
     for entry, sign in [*((entry, 1) for entry in entries), *((entry, -1) for entry in replaced)]:
         counts["entries"] += sign
@@ -46,24 +47,20 @@ def statistics(detail: Any, entries: Sequence[Entry], replaced: Sequence[Entry] 
     for entry in entries:
         if entry.speaker and len(speakers) < SPEAKERS and not is_assistant(entry.role or "", entry.speaker):
             speakers[entry.speaker] = None
-        if (weight := _standing_weight(entry)) is not None:
-            standing.add((weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id))
+        if _is_standing(entry):
+            standing.add((to_micros(entry.created_at), entry.kind, entry.parent, entry.id))
     kept = [list(item) for item in sorted(standing, reverse=True)[:STANDING]]
     return {**counts, "speakers": list(speakers), "standing": kept}
 
 
-def _standing_weight(entry: Entry) -> int | None:
-    """How much a standing wish weighs: 1 if it is an order or a learning; None if an entry is not a standing wish."""
-    from ..recall.entry import is_assistant
+def _is_standing(entry: Entry) -> bool:
+    """Whether an entry is a learning, or a person's message that instructs."""
+    from ..recall.features import is_assistant
     from ..recall.signals import NAMES
 
-    if entry.kind == "learning":
-        return 1
-    if entry.kind != "message" or is_assistant(entry.role or "", entry.speaker or ""):
-        return None
-    if entry.signals[NAMES.index("orders")]:
-        return 1
-    return 0 if entry.signals[NAMES.index("standing")] else None
+    if entry.kind != "message":
+        return entry.kind == "learning"
+    return bool(entry.signals[NAMES.index("instructs")]) and not is_assistant(entry.role or "", entry.speaker or "")
 
 
 async def replaced_entries(core: Core, ns: str, entries: Sequence[Entry], changes: Iterable[Change]) -> list[Entry]:

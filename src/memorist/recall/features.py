@@ -1,208 +1,133 @@
-"""Computes the ranking features of each candidate for a query, from the candidates alone (no store access)."""
+"""Computes the features of each candidate for a question, from the candidates alone (no store access).
+
+A feature is about 0 where it says nothing and about 1 where it speaks for a candidate; `FEATURES` names them as hits
+show them. Which of them count, and how much, is in `weights.json`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memorist.recall.entry import Candidate, ScopeStats, is_assistant
+from memorist.ports import to_micros
 from memorist.recall.query import Query
-from memorist.recall.reach import DERIVED
 from memorist.recall.signals import NAMES as SIGNALS
+from memorist.records import Entry
 
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
+LENGTH_SHARE = 0.75
+"""How much a long text counts for less than a short one with the same words: BM25's b. The searches use `B`."""
 SESSION_GAP = 4 * 3600 * 1_000_000
 """A silence this long in one thread starts another session, in microseconds."""
 DAY = 86_400_000_000.0
-PASSAGE_SESSION, PASSAGE_COSINE = 0.6, 4.0
-"""Factors on the session and cosine features of a document's passages, relative to messages."""
-OFFSETS = (-3, -2, -1, 1, 2)
-"""Distances of the neighbouring turns whose scores add to a turn's own."""
+OFFSETS = ((-1, 0.5), (1, 1.0), (2, 0.5))
+"""Distances of the neighbouring turns whose matches add to a turn's own, and what share of them."""
+LONG_WORDS = 40
+"""Turns of more words than this gain nothing from their length."""
+ASSISTANT_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool"})
+SUPERSEDED_DOUBT = 2.0
+TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
+SUPERSEDED = "memorist.superseded"
+"""The metadata key of an entry that names the fact which replaced what was said there."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FEATURES = (
+    "words", "part", "phrase", "session", "neighbours", "meaning", "speaker", "person", "first person",
+    "length", "statement", "date", "recency", "instruction", "confidence",
+)  # fmt: skip
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """Cosine of each candidate to the query, with mean and standard deviation of cosines over the whole scope."""
+    """Cosine of each candidate to the question, with mean and standard deviation of cosines over the whole scope."""
 
     cosine: Floats
+    part: Floats
+    """The best cosine to the question or one of its parts."""
     mean: float
     std: float
-    contextual: bool = False
-    """Whether the embedder encodes whole sentences, rather than averaging word vectors."""
 
 
-class Columns(msgspec.Struct, frozen=True):
-    """The candidates as columns, for vectorised ranking."""
+class ScopeStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Statistics over all indexed records of a scope; with them scores are the same on every store."""
 
-    size: int
-    kind: Sequence[str]
-    id: Sequence[str]
-    terms: Sequence[str]
-    context_terms: Sequence[str]
+    entries: int
+    mean_terms: float
+    """Index terms per entry."""
+    assistant_entries: int = 0
+    speakers: tuple[str, ...] = ()
+    """Distinct names of people who speak."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Candidates as columns, for vectorised ranking."""
+
+    entries: Sequence[Entry]
+    terms: list[str]
+    context_terms: list[str]
     session: Ints
     place: Ints
     """Thread and sequence number in one integer, so that neighbours differ by one."""
     names: tuple[str, ...]
     speaker: Ints
     """Indices into `names`."""
-    assistant: NDArray[np.bool_]
-    message: NDArray[np.bool_]
+    assistant: Flags
+    message: Flags
     created_at: Ints
-    signals: Floats
-    prior: Floats
-    """Three columns, each 0 for an ordinary record: confidence - 1, log(1 + uses), trust - 1."""
-    beside: Mapping[int, tuple[Ints, NDArray[np.bool_]]]
-    """For each of `OFFSETS`: the row of each candidate's neighbour, and whether that neighbour is a candidate."""
-    leads: tuple[Ints, Ints]
-    """Rows of facts and learnings, and for each the row of the message it was extracted from."""
-    superseded: NDArray[np.bool_]
-    replaced: tuple[Ints, Ints]
-    """Rows of superseded statements, and for each the row of the fact that replaced it."""
+    signals: dict[str, Floats]
+    lengths: Floats
+    """Terms of each text."""
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return len(self.entries)
 
 
-def columns(entries: Sequence[Candidate]) -> Columns:
-    """Turn candidates into columns."""
-    return table(
-        kind=[e.kind for e in entries],
-        id=[e.id for e in entries],
-        thread=[e.thread or e.id for e in entries],
-        seq=[e.seq for e in entries],
-        role=[e.role for e in entries],
-        speaker=[e.speaker for e in entries],
-        created_at=[e.created_at for e in entries],
-        terms=[e.terms for e in entries],
-        context_terms=[e.context_terms for e in entries],
-        signals=[e.signals for e in entries],
-        prior=[(e.confidence, e.uses, e.trust) for e in entries],
-        source=[e.source for e in entries],
-        replaced_by=[None] * len(entries),
-    )
+@lru_cache(1024)
+def is_assistant(role: str, speaker: str) -> bool:
+    """Whether a machine wrote it, by its role or by a speaker's name such as `assistant`."""
+    return role in ("assistant", "tool", "system") or speaker.lower() in ASSISTANT_NAMES
 
 
-def table(
-    *,
-    kind: Sequence[str],
-    id: Sequence[str],
-    thread: Sequence[str],
-    seq: Sequence[int],
-    role: Sequence[str],
-    speaker: Sequence[str],
-    created_at: Sequence[int],
-    terms: Sequence[str],
-    context_terms: Sequence[str],
-    signals: Sequence[bytes],
-    prior: Sequence[tuple[float, float, float]],
-    source: Sequence[str | None],
-    replaced_by: Sequence[str | None],
-) -> Columns:
-    """Build `Columns` from plain lists, one value per candidate."""
-    size = len(kind)
-    threads = _coded(thread)[1]
-    names, said_by = _coded(speaker)
-    created = np.array(created_at, np.int64)
-    width = len(SIGNALS)
-    # Entries indexed before a signal was added have fewer bytes: the missing ones are zero.
-    raw = b"".join([part[:width].ljust(width, b"\0") for part in signals])
-    known = np.array(prior, np.float64).reshape(size, 3)
-    known[:, 0] -= 1.0
-    known[:, 1] = np.log1p(known[:, 1])
-    known[:, 2] -= 1.0
-    sessions = _sessions(threads, created)
-    place = (threads << 40) + np.clip(np.array(seq, np.int64), 0, (1 << 39) - 1)
-    return Columns(
-        size,
-        kind,
-        id,
+def table_of(entries: Sequence[Entry]) -> Table:
+    """Stored entries as columns."""
+    size, width = len(entries), len(SIGNALS)
+    threads = _encode([entry.parent or entry.id for entry in entries])[1]
+    names, speaker = _encode([entry.speaker or "" for entry in entries])
+    created = np.array([to_micros(entry.created_at) for entry in entries], np.int64)
+    raw = b"".join([entry.signals[:width].ljust(width, b"\0") for entry in entries])
+    signals = (np.frombuffer(raw, np.uint8).reshape(size, width) / 255.0).T
+    seqs = np.array([entry.seq for entry in entries], np.int64)
+    terms = [entry.terms for entry in entries]
+    return Table(
+        entries,
         terms,
-        context_terms,
-        sessions,
-        place,
+        [entry.context_terms for entry in entries],
+        _sessions(threads, created),
+        (threads << 40) + np.clip(seqs, 0, (1 << 39) - 1),
         names,
-        said_by,
-        np.array([is_assistant(r, s) for r, s in zip(role, speaker, strict=True)], np.bool_),
-        np.array([k == "message" for k in kind], np.bool_),
+        speaker,
+        np.array([is_assistant(entry.role or "user", entry.speaker or "") for entry in entries], np.bool_),
+        np.array([entry.kind == "message" for entry in entries], np.bool_),
         created,
-        np.frombuffer(raw, np.uint8).reshape(size, width) / 255.0,
-        known,
-        _beside(place, sessions),
-        _leads(kind, id, source),
-        np.array([one is not None for one in replaced_by], np.bool_),
-        _replaced(id, replaced_by),
+        dict(zip(SIGNALS, signals, strict=True)),
+        np.array([text.count(" ") + 1.0 if text else 0.0 for text in terms]),
     )
 
 
-def _replaced(id: Sequence[str], replaced_by: Sequence[str | None]) -> tuple[Ints, Ints]:
-    old = [row for row, by in enumerate(replaced_by) if by is not None]
-    places = {name: row for row, name in enumerate(id)} if old else {}
-    pairs = [(row, places[by]) for row in old if (by := replaced_by[row]) in places]
-    return np.array([row for row, _ in pairs], np.int64), np.array([new for _, new in pairs], np.int64)
-
-
-def _leads(kind: Sequence[str], id: Sequence[str], source: Sequence[str | None]) -> tuple[Ints, Ints]:
-    """(rows of facts and learnings, rows of their source messages), for those whose source is a candidate too."""
-    at = {name: place for place, name in enumerate(id) if kind[place] == "message"}
-    pairs = [(i, at[s]) for i, s in enumerate(source) if s is not None and kind[i] in DERIVED and s in at]
-    found = np.array(pairs, np.int64).reshape(len(pairs), 2)
-    return found[:, 0], found[:, 1]
-
-
-def _coded(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+def _encode(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     """Dictionary encoding: the distinct values, and for each value its index among them."""
     codes: dict[str, int] = {}
     places = [codes.setdefault(value, len(codes)) for value in values]
     return tuple(codes), np.array(places, np.int64)
-
-
-def features(
-    query: Query,
-    table: Columns,
-    stats: ScopeStats,
-    frequency: Mapping[str, int],
-    similarity: Similarity | None = None,
-) -> dict[str, Floats]:
-    """All features by name; `frequency` is the document frequency of each query term in the scope."""
-    out = _lexical(query, table, stats, frequency)
-    if similarity is not None:
-        out.update(_vector(table, similarity))
-    out.update(_speaker(query, table))
-    out.update(_form(query, table, stats))
-    out["led"] = _led(table, out)
-    out["orders_near"] = out["orders"] * np.maximum(out.get("cosine_standard", out["text_best"]), 0.0)
-    out["standing_near"] = out["standing"] * np.maximum(out.get("cosine_standard", out["text_best"]), 0.0)
-    out.update(_time(query, table, stats))
-    _of_documents(table, out)
-    out["confidence"], out["uses"], out["trust"] = table.prior.T
-    return out
-
-
-def _of_documents(table: Columns, out: dict[str, Floats]) -> None:
-    """Rescale features of document passages: a document covers many topics, so its other passages count less than
-    the other turns of a session do, and the passage's own cosine counts more."""
-    passages = np.array([kind == "document" or kind == "chunk" for kind in table.kind], np.bool_)
-    if not passages.any():
-        return
-    for name in ("session_terms", "session_best", "session_cosine"):
-        if name in out:
-            out[name] = np.where(passages, PASSAGE_SESSION * out[name], out[name])
-    if "cosine_standard" in out:
-        out["cosine_standard"] = np.where(passages, PASSAGE_COSINE * out["cosine_standard"], out["cosine_standard"])
-
-
-def _led(table: Columns, found: Mapping[str, Floats]) -> Floats:
-    """For each message the score of the best fact extracted from it; 0 for the facts themselves."""
-    facts, messages = table.leads
-    out = np.zeros(table.size)
-    if facts.size:
-        strength = found["both"] + np.maximum(found.get("cosine_standard", out), 0.0)
-        np.maximum.at(out, messages, strength[facts])
-    return out
 
 
 def idf(count: int, frequency: int) -> float:
@@ -210,44 +135,94 @@ def idf(count: int, frequency: int) -> float:
     return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
-def _lexical(query: Query, table: Columns, stats: ScopeStats, frequency: Mapping[str, int]) -> dict[str, Floats]:
+class Matches(msgspec.Struct, frozen=True):
+    """How the terms of a question match the candidates."""
+
+    weights: Floats
+    """The rarity of each term."""
+    exists: Flags
+    """Whether any record of the scope has the term."""
+    own: Floats
+    """BM25's saturated count of each term (column) in each candidate (row), between 0 and 1."""
+    context: Floats
+    """The same in the turn before it."""
+
+    @property
+    def covered(self) -> Floats:
+        """The share of the question's rarity that each candidate has, unknown words included: between 0 and 1."""
+        result: Floats = self.own @ self.weights / (float(self.weights.sum()) or 1.0)
+        return result
+
+    @property
+    def unknown(self) -> float:
+        """The share of the question's rarity that lies in words which no record has."""
+        return float(self.weights[~self.exists].sum() / (float(self.weights.sum()) or 1.0))
+
+
+def match(query: Query, table: Table, stats: ScopeStats, frequency: Mapping[str, int]) -> Matches:
+    """Compare the terms of a question with those of the candidates."""
     count = max(stats.entries, table.size)
-    weight = {t: idf(count, min(frequency.get(t, 0), count)) for t in query.terms}
-    total = sum(w for t, w in weight.items() if frequency.get(t, 0)) or 1.0
-    own, context, lengths, pairs = _counts(query, table, weight)
-    weights = np.array([weight[t] for t in query.terms], np.float64)
-    norm = K1 * (1 - B + B * lengths / max(stats.mean_terms, 1.0))[:, None]
-    by_own = _saturate(own, norm) @ weights
-    by_both = _saturate(own + CONTEXT_SHARE * context, norm) @ weights
-    best = float(by_both.max(initial=0.0)) or 1.0
-    shared = by_own / best
+    known = [min(frequency.get(term, 0), count) for term in query.terms]
+    weights = np.array([idf(count, number) for number in known], np.float64)
+    norm = K1 * (1 - LENGTH_SHARE + LENGTH_SHARE * table.lengths / max(stats.mean_terms, 1.0))[:, None]
+    own, context = _occurrences(table.terms, query.terms), _occurrences(table.context_terms, query.terms)
+    return Matches(weights, np.array(known, np.int64) > 0, own / (own + norm), context / (context + K1))
+
+
+def features(
+    query: Query, table: Table, stats: ScopeStats, matches: Matches, similarity: Similarity | None = None
+) -> dict[str, Floats]:
+    """Every feature by its name."""
+    out = _words(query, table, matches)
+    if similarity is not None:
+        out["meaning"] = _meaning(similarity)
+        out["neighbours"] = out["neighbours"] + _neighbours(out["meaning"], table)
+    out["speaker"] = _speaker(query, table)
+    out.update(_form(query, table, stats))
+    out.update(_time(query, table))
+    near = 1.0 + np.maximum(out.get("meaning", out["words"]), 0.0)
+    out["instruction"] = out["instruction"] * near
+    return out
+
+
+def _words(query: Query, table: Table, matches: Matches) -> dict[str, Floats]:
+    weights = np.where(matches.exists, matches.weights, 0.0)
+    total = float(weights.sum()) or 1.0
+    own, context = matches.own @ weights, matches.context @ weights
+    both = own + CONTEXT_SHARE * context
+    share = own / (float(both.max(initial=0.0)) or 1.0)
     return {
-        "text": by_own / total,
-        "text_best": by_own / (float(by_own.max(initial=0.0)) or 1.0),
-        "context": _saturate(context, K1) @ weights / total,
-        "both": by_both / total,
-        "both_best": by_both / best,
-        "pairs": pairs / total,
-        "session_terms": _session_terms(own > 0, table.session),
-        "session_best": _session_top(by_both / best, table.session),
-        "before": _neighbours(shared, table, ((-2, 1.0), (-3, 0.7))),
-        "after": _neighbours(shared, table, ((1, 1.0), (2, 0.6))),
+        "words": both / (float(both.max(initial=0.0)) or 1.0),
+        "part": _part_words(query, matches, weights, own / total),
+        "phrase": _phrases(query, table, matches, weights) / total,
+        "session": _session_terms(matches.own > 0, table.session),
+        "neighbours": _neighbours(share, table),
     }
 
 
-def _counts(query: Query, table: Columns, weight: Mapping[str, float]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Counts of each term in text and in context, lengths of the texts, and the weight of adjacent query pairs."""
-    own = _occurrences(table.terms, query.terms)
-    together = np.zeros(table.size)
-    column = {term: i for i, term in enumerate(query.terms)}
-    for a, b in sorted(query.pairs):
-        has = [own[:, column[term]] > 0 for term in (a, b) if term in column]
-        if has:  # neither word is a query term: the pair has no weight
-            worth = weight.get(a, 0.0) + weight.get(b, 0.0)
-            for row in np.nonzero(has[0] & has[-1])[0].tolist():
-                together[row] += worth * (f" {a} {b} " in f" {table.terms[row]} ")
-    lengths = np.array([terms.count(" ") + 1.0 if terms else 0.0 for terms in table.terms])
-    return own, _occurrences(table.context_terms, query.terms), lengths, together
+def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) -> Floats:
+    """The share that a candidate has of the question, or of the part of it that it matches best."""
+    best = np.zeros_like(whole) if query.parts else whole
+    column = {term: number for number, term in enumerate(query.terms)}
+    for part in query.parts:
+        mine = [column[term] for term in part if term in column]
+        total = float(weights[mine].sum())
+        if total:
+            best = np.maximum(best, matches.own[:, mine] @ weights[mine] / total)
+    return best
+
+
+def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> Floats:
+    """The rarity of the pairs of terms that stand side by side in both."""
+    out = np.zeros(table.size)
+    column = {term: number for number, term in enumerate(query.terms)}
+    for first, second in sorted(query.pairs):
+        a, b = column.get(first), column.get(second)
+        if a is None or b is None:
+            continue
+        for row in np.nonzero((matches.own[:, a] > 0) & (matches.own[:, b] > 0))[0].tolist():
+            out[row] += (weights[a] + weights[b]) * (f" {first} {second} " in f" {table.terms[row]} ")
+    return out
 
 
 def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
@@ -273,110 +248,53 @@ def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
-def _saturate(count: Floats, norm: Floats | float) -> Floats:
-    """BM25's term saturation: each further occurrence of a term adds less."""
-    result: Floats = count * (K1 + 1) / (count + norm)
+def _meaning(similarity: Similarity) -> Floats:
+    """How near each candidate is to the question and to its nearest part, beside all records of the scope."""
+    both = (similarity.cosine + similarity.part) / 2
+    result: Floats = (both - similarity.mean) / (3 * (similarity.std + 1e-6))
     return result
 
 
-def _vector(table: Columns, similarity: Similarity) -> dict[str, Floats]:
-    cosine = similarity.cosine
-    standard = (cosine - similarity.mean) / (similarity.std + 1e-6) / 3
-    top = _session_top(standard, table.session)
-    return {
-        "cosine": cosine,
-        "cosine_standard": standard,
-        "cosine_previous": _neighbours(standard, table, ((-1, 1.0),)),
-        "cosine_around": _neighbours(standard, table, ((-2, 1.0), (-3, 0.6), (1, 1.0), (2, 0.5))),
-        "session_cosine": top - float(top.mean()) if table.size else top,
-    }
-
-
-def _speaker(query: Query, table: Columns) -> dict[str, Floats]:
+def _speaker(query: Query, table: Table) -> Floats:
+    """1 for what the person whom the question names said, -1 for what another one said; 0 if it names several."""
+    if len(query.speakers) != 1:
+        return np.zeros(table.size)
     asked = set(query.speakers)
-    by = _said(table, [name in asked for name in table.names])
-    known = _said(table, [bool(name) for name in table.names])
-    zero = np.zeros(table.size)
-    others = bool((known & ~by).any()) or not asked
-    if len(asked) == 1 or (asked and others):
-        return {"speaker": np.where(known, np.where(by, 1.0, -1.0), 0.0), "speaker_first": zero}
-    if not asked:
-        return {"speaker": zero, "speaker_first": zero}
-    first = _said(table, [name == query.speakers[0] for name in table.names])
-    return {"speaker": zero, "speaker_first": np.where(known, np.where(first, 1.0, -1.0), 0.0)}
-
-
-def _said(table: Columns, which: Sequence[bool]) -> NDArray[np.bool_]:
-    """Whether each candidate was said by one of the names marked."""
-    result: NDArray[np.bool_] = np.array(which, np.bool_)[table.speaker]
+    sign = [0.0 if not name else 1.0 if name in asked else -1.0 for name in table.names]
+    result: Floats = np.array(sign)[table.speaker]
     return result
 
 
-def mixed(stats: ScopeStats) -> float:
-    """1 where people talk with an assistant, 0 where they talk with each other."""
-    return float(0.1 < stats.assistant_share < 0.9)
-
-
-def talk(query: Query, stats: ScopeStats) -> int:
-    """Which set of weights applies: 0 people talking, 1 a turn of a chat with an assistant, 2 a bare question to it."""
-    return 0 if not mixed(stats) else 2 if query.bare else 1
-
-
-def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
-    said = dict(zip(SIGNALS, table.signals.T, strict=True))
-    assisted = mixed(stats)
-    people = np.where(table.message, 1.0 - assisted, 0.0)
-    user = np.where(table.message & ~table.assistant, assisted, 0.0)
-    length = said["words"] * 10.2  # undo the scaling of `signals`: back to log(1 + words)
-    other = _said(table, [bool(name) and name not in query.speakers for name in table.names])
-    # Where the assistant's own words are asked for, their length does not count against them.
-    long = np.where(
-        table.message & ~(table.assistant & query.asks_assistant), np.maximum(length - math.log(40), 0.0), 0.0
-    )
+def _form(query: Query, table: Table, stats: ScopeStats) -> dict[str, Floats]:
+    length = table.signals["words"] * 10.2  # undo the scaling of `signals`: back to log(1 + words)
+    person = table.message & ~table.assistant
+    assisted = stats.assistant_entries > 0
+    own = np.where(table.message, np.where(person, 0.0, -1.0), 0.0)
+    own_words = np.where(person, 1.0, 0.0)
     return {
-        "asks": said["asks"] * people,
-        "user": (-user if query.asks_assistant else user) * query.bare,
-        "short": np.where(table.message, np.minimum(length, math.log(13)) - math.log(13), 0.0),
-        "long": long,
-        "length": length / 3 * people,
-        "times": said["times"] * people,
-        "when_times": said["times"] * (query.kind == "when"),
-        "numbers": said["numbers"] * (query.kind in ("when", "count")),
-        "reacts": said["reacts"] * people,
-        "first": said["first"] * people,
-        "second": said["second"] * people,
-        "second_other": said["second"] * (other & bool(query.speakers)),
-        "names": said["names"] * people,
-        "name_names": said["names"] * (query.kind == "name"),
-        "user_first": said["first"] * user,
-        "user_reacts": said["reacts"] * user,
-        "user_asks": said["asks"] * user,
-        "user_short": np.minimum(length - math.log(25), 0.0) * user,
-        "user_gather": user * (query.form in ("order", "summary", "count", "list")),
-        "short_gather": np.minimum(length - math.log(25), 0.0) * user * (query.form in ("order", "summary")),
-        "numbers_count": said["numbers"] * user * (query.form == "count"),
-        "assistant_long": np.where(table.assistant, long, 0.0),
-        "standing": said["standing"] * user,
-        "orders": said["orders"] * user,
-        "own": user * (1.0 - said["asks"]),
-        "own_first": said["first"] * user * (1.0 - said["asks"]),
-        "fact": np.array([k in DERIVED for k in table.kind], np.float64),
-        "superseded": np.where(table.superseded, 0.0 if query.past else -1.0, 0.0),
+        "person": own if not query.asks_assistant else -own,
+        "first person": own_words * table.signals["first"],
+        "length": np.where(table.message, np.minimum(length, math.log(LONG_WORDS)) / math.log(LONG_WORDS) - 1.0, 0.0),
+        "statement": np.where(table.message, -table.signals["asks"], 0.0),
+        "instruction": own_words * table.signals["instructs"] * (assisted and not query.asks),
+        "confidence": np.array([_confidence(entry, past=query.past) for entry in table.entries]),
     }
 
 
-def _time(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
-    inside = np.zeros(table.size)
+def _confidence(entry: Entry, *, past: bool) -> float:
+    """0 for an ordinary record, less for a doubtful or superseded one; how things were is no reason to doubt."""
+    doubt = entry.confidence - 1.0 + 0.5 * (TRUST.get(entry.trust, 0.8) - 1.0)
+    return doubt - (SUPERSEDED_DOUBT if SUPERSEDED in entry.metadata and not past else 0.0)
+
+
+def _time(query: Query, table: Table) -> dict[str, Floats]:
     near = np.zeros(table.size)
     for start, end in query.dates:
-        at = table.created_at
-        inside = np.maximum(inside, ((at >= start) & (at < end)).astype(np.float64))
-        away = np.maximum(np.maximum(start - at, at - end), 0) / DAY
+        away = np.maximum(np.maximum(start - table.created_at, table.created_at - end), 0) / DAY
         near = np.maximum(near, np.exp(-away / 7.0))
     age = np.maximum(query.now - table.created_at, 0) / DAY if query.now else np.zeros(table.size)
-    recency = -np.log1p(age) / 5
-    # The next turn of a chat with an assistant goes on with what was said last; a bare question may be about any time.
-    return {"date": inside, "date_near": near, "recency": recency * mixed(stats) * (not query.bare)}
+    # The next turn of a conversation goes on with what was said last; a bare question may be about any time.
+    return {"date": near, "recency": -np.log1p(age) / 5 * (not query.bare)}
 
 
 def _sessions(thread: Ints, created: Ints) -> Ints:
@@ -391,55 +309,30 @@ def _sessions(thread: Ints, created: Ints) -> Ints:
     return out
 
 
-def _session_terms(has: NDArray[np.bool_], session: Ints) -> Floats:
-    """The share of query terms that each candidate's session contains, weighted by their rarity among sessions."""
+def _session_terms(has: Flags, session: Ints) -> Floats:
+    """The share of the question's terms that each candidate's session contains, weighted by rarity among sessions."""
     if not has.size:
         return np.zeros(len(session))
     sessions = int(session.max()) + 1
     seen = np.zeros((sessions, has.shape[1]), np.bool_)
     row, term = np.nonzero(has)
     seen[session[row], term] = True
-    df = seen.sum(0)
-    weight = np.where(df > 0, np.log(1.0 + (sessions - df + 0.5) / (df + 0.5)), 0.0)
-    share: Floats = (seen @ weight / (weight.sum() or 1.0))[session]
+    having = seen.sum(0)
+    weight = np.where(having > 0, np.log(1.0 + (sessions - having + 0.5) / (having + 0.5)), 0.0)
+    share: Floats = (seen @ weight / (float(weight.sum()) or 1.0))[session]
     return share
 
 
-def _session_top(value: Floats, session: Ints, take: int = 3) -> Floats:
-    """For each candidate, the mean of the best `take` values in its session."""
-    if not value.size:
-        return value
-    order = np.lexsort((-value, session))
-    ordered = session[order]
-    start = np.searchsorted(ordered, ordered)
-    top = np.arange(len(order)) - start < take
-    total = np.bincount(ordered[top], value[order][top], minlength=int(session.max()) + 1)
-    result: Floats = (total / take)[session]
-    return result
-
-
-def _neighbours(value: Floats, table: Columns, offsets: tuple[tuple[int, float], ...]) -> Floats:
-    """Weighted sum of the values of neighbouring turns that are candidates too."""
+def _neighbours(value: Floats, table: Table) -> Floats:
+    """Weighted sum of the values of neighbouring turns of the session that are candidates too."""
     out = np.zeros(table.size)
-    for offset, weight in offsets:
-        other, found = table.beside[offset]
-        out += np.where(found, weight * value[other], 0.0)
+    if not table.size:
+        return out
+    order = np.argsort(table.place, kind="stable")
+    places = table.place[order]
+    for offset, weight in OFFSETS:
+        wanted = table.place + offset
+        other = order[np.minimum(np.searchsorted(places, wanted), table.size - 1)]
+        beside = (table.place[other] == wanted) & (table.session[other] == table.session) & table.message
+        out += np.where(beside, weight * value[other], 0.0)
     return out
-
-
-def _beside(place: Ints, session: Ints) -> dict[int, tuple[Ints, NDArray[np.bool_]]]:
-    """For each of `OFFSETS`: the row of each candidate's neighbour, and whether it is a candidate of the session."""
-    order = np.argsort(place, kind="stable")
-    places = place[order]
-    out = {}
-    for offset in OFFSETS if place.size else ():
-        wanted = place + offset
-        other = order[np.minimum(np.searchsorted(places, wanted), place.size - 1)]
-        out[offset] = other, (place[other] == wanted) & (session[other] == session)
-    return out
-
-
-def matrix(found: Mapping[str, Any], names: Sequence[str]) -> Floats:
-    """The named features as columns of a matrix; zeros for one that was not computed."""
-    zero = np.zeros(len(next(iter(found.values()))))
-    return np.array([found.get(name, zero) for name in names]).T

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 import msgspec
 
 from ..records import as_dict
+
+DERIVED = ("fact", "learning")
+"""Kinds of things that are taken from messages."""
+DEFAULT_FLOOR = 0.0001
+"""The least score of what a context recalls, unless it says otherwise."""
+LEAST_BEST_SCORE = 0.005
+"""Where even the best hit scores less, a context recalls nothing: nothing is known about the subject."""
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -48,3 +56,9 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """The speaker of a message; empty for other records."""
     place: int = 0
     """Its number in its thread or document, from 1 on; 0 for records that are not part of one."""
+
+
+def log_odds(score: float) -> float:
+    """The log-odds of a score between 0 and 1, on which scores of hits are compared."""
+    inside = min(max(score, 1e-12), 1 - 1e-12)
+    return math.log(inside / (1 - inside))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorist.recall.features import CONTEXT_SHARE, K1, B, idf
+from memorist.recall.query import MAX_TERMS
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -21,13 +22,15 @@ SMALL_SCOPE = 2_000
 
 def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
     """The terms worth searching: those that exist, without the frequent ones where two rarer ones remain."""
-    known = [term for term in terms if frequency.get(term, 0) > 0]
+    existing = [term for term in terms if frequency.get(term, 0) > 0]
+    if len(existing) > MAX_TERMS:
+        existing = sorted(existing, key=lambda term: frequency[term])[:MAX_TERMS]
     if entries <= SMALL_SCOPE:
-        return known
-    rare = [term for term in known if frequency[term] <= min(FREQUENT * entries, FREQUENT_MOST)]
+        return existing
+    rare = [term for term in existing if frequency[term] <= min(FREQUENT * entries, FREQUENT_MOST)]
     if len(rare) >= 2:
         return rare
-    return sorted(known, key=lambda term: frequency[term])[: max(2, len(rare))]
+    return sorted(existing, key=lambda term: frequency[term])[: max(2, len(rare))]
 
 
 class _Postings:

@@ -12,25 +12,26 @@ import msgspec
 from memorist.languages import rules
 from memorist.languages.stemmed import STOP_WORDS
 from memorist.recall.analyze import normalise, query_terms, stemming_language, tokens, words
-from memorist.recall.entry import ASSISTANT_NAMES
 from memorist.recall.moments import Interval, find_dates
 
 _FLAGS = re.IGNORECASE
+ROLE_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool", "user", "human"})
+"""Names of speakers that name nobody."""
 _RULES = rules("en", "query", "talk")
-_FORMS = _RULES.each("forms")
-"""Patterns of questions whose answer is gathered from several records (an order, a summary, a count, a list)."""
 _PAST = _RULES.past
-_GREETS = _RULES.greets
-_SENTENCES = re.compile(r"[^.!?？。！]+[.!?？。！]*")
-_ASKING = _RULES.asking
-BARE_WORDS = 60
-"""The most words of a bare question (see `Query.bare`)."""
-_KINDS = _RULES.each("kinds")
 _ASKS_ASSISTANT = _RULES.asks_assistant
-MAX_TERMS = 48
-"""Only so many terms of a question are searched: a pasted page is no better a question for being long."""
-MAX_CHARS = 4_000
+_PART_END = re.compile(
+    r"(?<=[.!?;:\n])[\s\"'”’)\]]+|[。！？；\n]+|,?\s+and (?=(?:what|when|where|which|who|whose|why|how)\b)", _FLAGS
+)
+_SENTENCE = re.compile(r"[^.!?？؟。！]+[.!?？؟。！]*")
+_ASKS = re.compile(r"[?？؟]")
+MAX_TERMS = 256
+"""Of a longer question the rarest terms are searched; they come from anywhere in it."""
+MAX_CHARS = 16_000
 """Of a longer question half as many characters are read from each end, where a pasted text has its question."""
+MAX_PARTS = 4
+MIN_PART_TERMS = 2
+"""A part with fewer terms is searched only together with the rest."""
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,19 +44,21 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Terms that stand side by side in the question."""
     embed_text: str
     """The text to embed: without speakers' names and dates, which would dominate the vector."""
-    content_text: str = ""
-    """The same without stop words, for embedders that only average word vectors."""
+    parts: tuple[tuple[str, ...], ...] = ()
+    """The terms of each part of a question in several parts, which are searched one by one too; empty otherwise."""
+    part_texts: tuple[str, ...] = ()
+    """The text to embed of each part."""
     speakers: tuple[str, ...] = ()
     """Speakers asked about, in order of mention."""
     dates: tuple[Interval, ...] = ()
-    kind: str = "other"
-    form: str = "one"
-    """`order`, `summary`, `count` and `list` gather their answer from several records; `one` from a single one."""
     past: bool = False
     """Whether it asks how things were, so that superseded records are not ranked down."""
+    asks: bool = False
+    """Whether it asks something, rather than tells or requests it."""
     bare: bool = False
-    """Whether it can be understood by itself, rather than as the next turn of a conversation."""
+    """Whether it is a question that can be understood by itself, rather than the next turn of a conversation."""
     asks_assistant: bool = False
+    """Whether it asks for the assistant's own words."""
     language: str = "english"
     """Its language by its Snowball name, guessed; the scope's usual one where it is too short."""
     now: int = 0
@@ -81,18 +84,18 @@ def analyse(
         terms = query_terms(kept, language, usual)
         if terms:
             break
-    ordered = tokens(kept, language, usual)[: 2 * MAX_TERMS]
+    parts = _parts(kept, language, usual)
     return Query(
         text=text,
-        terms=tuple(terms[:MAX_TERMS]),
-        pairs=frozenset(pairwise(ordered)),
+        terms=tuple(terms),
+        pairs=frozenset(pairwise(tokens(kept, language, usual)[: 2 * MAX_TERMS])),
         embed_text=kept,
-        content_text=content(kept),
+        parts=tuple(found for _, found in parts),
+        part_texts=tuple(part for part, _ in parts),
         speakers=tuple(named),
         dates=tuple(dates),
-        kind=next((name for name, pattern in _KINDS if pattern.search(text)), "other"),
-        form=next((name for name, pattern in _FORMS if pattern.search(text)), "one"),
         past=bool(_PAST.search(text)),
+        asks=bool(_ASKS.search(text)),
         bare=_bare(text),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
         language=language or stemming_language(kept, usual),
@@ -101,12 +104,18 @@ def analyse(
 
 
 def _bare(text: str) -> bool:
-    """Whether a text is a question with at most one other sentence, without a greeting."""
-    if len(text.split()) > BARE_WORDS or _GREETS.match(text):
-        return False
-    parts = [part.strip() for part in _SENTENCES.findall(text) if part.strip()]
-    asking = [part for part in parts if part.endswith(("?", "？")) or _ASKING.match(part)]
-    return bool(asking) and len(parts) <= 2
+    """Whether a text is one question, with at most one other sentence."""
+    sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
+    return len(sentences) <= 2 and any(part.endswith(("?", "？", "؟")) for part in sentences)
+
+
+def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str, tuple[str, ...]]]:
+    """The parts of a question with their terms, the longest where there are many; none where it has but one."""
+    found = [(part, tuple(query_terms(part, language, usual))) for part in _PART_END.split(text) if part.strip()]
+    found = [(part, terms) for part, terms in found if len(terms) >= MIN_PART_TERMS]
+    if len(found) < 2:
+        return []
+    return sorted(found, key=lambda part: -len(part[1]))[:MAX_PARTS]
 
 
 def content(text: str) -> str:
@@ -128,7 +137,7 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
     aliases: set[str] = set()
     for speaker in speakers:
         parts = _names(speaker)
-        if not parts or parts[0] in ASSISTANT_NAMES or parts[0] in ("user", "human"):
+        if not parts or parts[0] in ROLE_NAMES:
             continue
         for word in place:
             short = len(word) >= 3 and word in capital and parts[0].startswith(word)

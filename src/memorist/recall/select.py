@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from memorist.recall.passage import passage
-from memorist.recall.rank import Scored
+from memorist.recall.ranking import Row
 
 DUPLICATE = 0.9
 """Two texts are near-duplicates if the Jaccard similarity of their terms is at least this."""
 OVERLAP = 12
 """The fewest characters that count as text repeated by chunking where two chunks meet."""
-MIN_SHARE = 0.35
-"""A token budget is not filled with hits that score less than this share of the best."""
 MOST_MERGED = 4
 """The most chunks of one document that are merged into one hit."""
 LEAST_TOKENS = 24
@@ -24,32 +22,38 @@ Place = tuple[tuple[str, str, str], int]
 """The (kind, namespace, document) of a chunk, and its number in the document."""
 
 
-def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[Scored], list[Scored]]:
-    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the duplicates left out."""
-    kept: list[Scored] = []
-    repeats: list[Scored] = []
+def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row], list[Row]]:
+    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others; exact repeats are in
+    neither."""
+    kept: list[Row] = []
+    repeats: list[Row] = []
+    exact: set[tuple[str, str, str]] = set()
     seen: dict[str, dict[int, list[frozenset[str]]]] = {}
-    for scored in ranked:
+    for row in ranked:
         if limit is not None and len(kept) >= limit:
             break
-        terms = frozenset(scored.entry.terms.split())
-        others = seen.setdefault(scored.entry.speaker, {})
+        same = (row.entry.kind, row.entry.speaker or "", row.entry.terms)
+        if row.entry.terms and same in exact:
+            continue
+        exact.add(same)
+        terms = frozenset(row.entry.terms.split())
+        others = seen.setdefault(row.entry.speaker or "", {})
         low, high = math.ceil(DUPLICATE * len(terms)), math.floor(len(terms) / DUPLICATE)
         if any(_same(terms, other) for size in range(low, high + 1) for other in others.get(size, ())):
-            repeats.append(scored)
+            repeats.append(row)
         else:
-            kept.append(scored)
+            kept.append(row)
             others.setdefault(len(terms), []).append(terms)
     return kept, repeats
 
 
-def chosen(ranked: Iterable[Scored], count: int, most: int) -> list[Scored]:
+def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
     """Up to `most` hits, best first; near-duplicates are included only if there are fewer than `count` without."""
     kept, repeats = distinct(ranked, most)
     if len(kept) >= count:
         return kept
     taken = kept + repeats[: most - len(kept)]
-    return sorted(taken, key=lambda scored: -scored.score)
+    return sorted(taken, key=lambda row: -row.score)
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
@@ -58,32 +62,32 @@ def _same(a: frozenset[str], b: frozenset[str]) -> bool:
     return shared > 0 and shared >= DUPLICATE * (len(a) + len(b) - shared)
 
 
-def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Scored]:
+def merge_chunks(ranked: Sequence[Row], *, separator: str = "\n") -> list[Row]:
     """Merge consecutive chunks of one document into one hit, at the rank of the best of them."""
-    chunks = {_place(s): s for s in ranked if s.entry.kind == "chunk" and s.entry.thread}
-    out: list[Scored] = []
+    chunks = {_place(row): row for row in ranked if row.entry.kind == "document"}
+    out: list[Row] = []
     used: set[Place] = set()
-    for scored in ranked:
-        key = _place(scored)
+    for row in ranked:
+        key = _place(row)
         if key in used:
             continue
         if key not in chunks:
-            out.append(scored)
+            out.append(row)
             continue
         run = _run(key, chunks, used)
         used.update(map(_place, run))
-        text = _joined([part.entry.text for part in run], separator)
-        out.append(msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text)))
+        text = _joined([part.text for part in run], separator)
+        out.append(msgspec.structs.replace(row, text=text))
     return out
 
 
-def _place(scored: Scored) -> Place:
+def _place(row: Row) -> Place:
     # Ids are unique only within a kind and a namespace.
-    entry = scored.entry
-    return (entry.kind, entry.namespace, entry.thread), entry.seq
+    entry = row.entry
+    return (entry.kind, entry.ns, entry.parent), entry.seq
 
 
-def _run(key: Place, chunks: dict[Place, Scored], used: set[Place]) -> list[Scored]:
+def _run(key: Place, chunks: dict[Place, Row], used: set[Place]) -> list[Row]:
     """The consecutive chunks around one, at most `MOST_MERGED`, later ones taken first."""
     whole, first = key
     last = first
@@ -107,21 +111,17 @@ def _joined(texts: Sequence[str], separator: str) -> str:
     return out
 
 
-def fill(
-    ranked: Sequence[Scored], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()
-) -> list[Scored]:
+def fill(ranked: Sequence[Row], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()) -> list[Row]:
     """The best hits that fit a token budget; one that is too long is cut to its best passage."""
-    out: list[Scored] = []
+    out: list[Row] = []
     left = max_tokens
-    for scored in ranked:
-        if out and scored.score < MIN_SHARE * out[0].score:
-            break
-        text = scored.entry.text
+    for row in ranked:
+        text = row.text
         cost = count(text)
         if cost > left and (not out or left >= LEAST_TOKENS):
             text = passage(text, terms, left, count)
             cost = count(text) if text else left + 1
         if cost <= left:
-            out.append(msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text)))
+            out.append(msgspec.structs.replace(row, text=text))
             left -= cost
     return out

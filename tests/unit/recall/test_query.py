@@ -104,18 +104,20 @@ def test_what_is_no_date_is_left_alone(text: str) -> None:
     assert find_dates(text, NOW) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("When did we meet?", "when"),
-        ("How many cats has she?", "count"),
-        ("Who is Tim?", "name"),
-        ("Can you recommend a film?", "request"),
-        ("Tell me of the sea", "other"),
-    ],
-)
-def test_the_kind_of_answer_is_known(text: str, kind: str) -> None:
-    assert analyse(text).kind == kind
+def test_the_whole_of_a_long_question_is_searched_in_any_script() -> None:
+    asked = analyse(
+        "我" + "上个月在公司附近的咖啡馆里和老同学讨论搬家计划的时候" * 4 + "提到的那只叫豆包的橘猫后来怎么样了？"
+    )
+    assert {"豆包", "橘猫"} <= set(asked.terms)
+
+
+def test_a_question_in_several_parts_is_searched_part_by_part() -> None:
+    asked = analyse("Where did my sister move last year? And which doctor treats her allergy to hazelnuts?")
+    assert [set(part) & {"sister", "hazelnut"} for part in asked.parts] in (
+        [{"sister"}, {"hazelnut"}],
+        [{"hazelnut"}, {"sister"}],
+    )
+    assert analyse("Where did my sister move last year?").parts == ()
 
 
 def test_a_question_about_the_assistants_words_is_told_apart() -> None:

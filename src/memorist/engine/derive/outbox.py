@@ -43,7 +43,14 @@ MOST = 8
 """Jobs claimed at once from a queue."""
 FIRST_DELAY = 1_000_000
 LONGEST_DELAY = 3600 * 1_000_000
-_NEEDED = ("recall.vectors", "recall.lexical", "recall.entry", "context.tokens", "context.measure", "extract.extractor")
+_NEEDED = (
+    "recall.vectors",
+    "recall.lexical",
+    "recall.candidates",
+    "context.tokens",
+    "context.measure",
+    "extract.extractor",
+)
 """Modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
 """The in-process worker waits for a pause this long in the writes, so that it does not slow a burst of appends."""

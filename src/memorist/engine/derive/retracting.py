@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...messages.message import Message
 from ...records import Entry, Fact, FactVersion, Learning
-from ...stores.base import Change, Delete, Load, Put
+from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
 from ..facts.facts import FORGOTTEN, index_job
 
@@ -22,7 +22,7 @@ MAX_MARKED = 12
 """How many messages one request marks at most."""
 MIN_SHARE = 0.5
 """The share of a request's words that a message must have to be about it."""
-MIN_SCORE = 0.5
+MIN_SCORE = 0.01
 """The least chance of being relevant, as recall computes it."""
 RECENT_MESSAGES = 8
 MIN_RECENT_COSINE = 0.04
@@ -75,13 +75,12 @@ async def message_before(core: Core, message: Message) -> Message | None:
 
 async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:
     """The ids of messages that tell what a request is about: found by recall, older than the request."""
-    from ..recall.candidates import Asked
     from ..recall.hits import Hits, Wanted
     from ..recall.recalling import Recalling
 
     said = terms(request)
     pool = await Recalling(core).pool(
-        request, namespaces=[ns], asked=Asked(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
+        request, namespaces=[ns], asked=EntryFilter(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
     )
     if not said or pool is None:
         return []

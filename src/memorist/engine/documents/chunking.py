@@ -61,20 +61,23 @@ def chunk(
 def _sections(text: str) -> Iterator[_Section]:
     """The text between headings, each with the path of headings it stands under."""
     path: list[tuple[int, str]] = []
-    start, heading = 0, None
+    # Only the text since the last heading is looked at for words: a page of headings would be read again for each.
+    start = last = 0
+    heading = None
     for at, level, title in _headings(text):
         path = [(depth, name) for depth, name in path if depth < level] + [(level, title)]
-        if _has_words(text[start:at], heading is not None):
+        if _has_words(text[last:at], heading is not None):
             yield _Section(start, at, heading)
             start = at
+        last = at
         heading = " > ".join(name for _, name in path)
     if start < len(text):
         yield _Section(start, len(text), heading)
 
 
-def _has_words(section: str, headed: bool) -> bool:
-    """Whether a section says something below its headings; one that does not belongs to the section that follows."""
-    lines = [line for line in section.splitlines() if line.strip()]
+def _has_words(part: str, headed: bool) -> bool:
+    """Whether the text from one heading to the next says something; headings alone belong to the section after them."""
+    lines = [line for line in part.splitlines() if line.strip()]
     if headed and len(lines) == 2 and _SETEXT.match(lines[1]):
         return False
     return any(not _ATX.match(line) for line in lines)

@@ -10,6 +10,8 @@ from ...runtime import Runtime
 
 if TYPE_CHECKING:
     from ...embed.opening import WordVectors
+    from ...recall.pool import Vectors
+    from ...recall.query import Query
 
 
 class Embedding:
@@ -44,9 +46,15 @@ class Embedding:
         """A function from words to their vectors; None for an embedder that has none."""
         return self._inner.word_vectors
 
-    async def ask(self, query: Any) -> Any:
-        """The unit vector of an analysed question."""
-        return (await self.embed([query.content_text if self.static else query.embed_text], query=True))[0]
+    async def ask(self, query: Query) -> Vectors:
+        """The unit vectors of a question: of the whole, then of each of its parts."""
+        texts = [query.embed_text, *query.part_texts]
+        if self.static:
+            from ...recall.query import content
+
+            texts = [content(text) for text in texts]
+        vectors: Vectors = await self.embed(texts, query=True)
+        return vectors
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
         """One unit vector per text (`query`: the texts are questions); any failure raises ModelError."""

@@ -22,13 +22,14 @@ from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, index_job
 from ..statistics import replaced_entries, statistics
-from .candidates import SUPERSEDED
 
 BATCH = 500
+SUPERSEDED = "memorist.superseded"
+"""The metadata key of an entry that names the fact which replaced what was said there."""
+MAX_CONTEXT_TERMS = 60
+"""Terms of the previous turn that are indexed with a turn; more would outweigh the turn's own."""
 VERSIONS = 16
 """How many earlier versions of a fact are searched for the messages that stated them."""
-"""How many standing wishes of a namespace are candidates of every question: instructions before preferences, newest
-first."""
 HEAD = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
@@ -306,7 +307,6 @@ def _analysed(
     drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, detail: Any
 ) -> tuple[list[Entry], dict[str, int]]:
     from ...recall.analyze import stemmer_of, token_string
-    from ...recall.entry import MAX_CONTEXT_TERMS
     from ...recall.signals import signals
 
     out = []

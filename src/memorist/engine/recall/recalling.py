@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ModelError, UsageError
 from ...filters import Where, parse_filter
+from ...kinds import FINDABLE
 from ...ports import When, as_micros
 from ...recall.hit import Hit
-from ...recall.reach import CANDIDATES, DERIVED
 from ...records import Job, Mark
 from ...scope import Namespace, Ns
-from ...stores.base import replica_reads
+from ...stores.base import EntryFilter, replica_reads
 from ...values import as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
-from .candidates import KINDS, Asked, Candidates
 from .hits import Hits, Wanted
 from .indexing import usual_language
-from .pools import Pool, make_pool
+
+if TYPE_CHECKING:
+    from ...recall.pool import Pool, Vectors
+    from ...recall.query import Query
 
 Spaces = Sequence[Ns] | Ns | None
 """Where to search: namespaces, one of them, or None for all that the handle may read."""
@@ -88,7 +90,7 @@ class Recalling:
     # -- a shared org
 
     async def _of_shared(
-        self, core: Core, query: str, namespaces: Spaces, asked: Asked, wanted: Wanted, vector: Any
+        self, core: Core, query: str, namespaces: Spaces, asked: EntryFilter, wanted: Wanted, vector: Any
     ) -> list[Hit]:
         """Hits from the shared org, in namespaces that may be read there."""
         there = Recalling(core)
@@ -120,7 +122,14 @@ class Recalling:
             raise UsageError("expand= and hops= ask a language model; open the memory with model=")
 
     async def _further(
-        self, query: str, pools: list[Pool], namespaces: Spaces, asked: Asked, wanted: Wanted, words: int, hops: int
+        self,
+        query: str,
+        pools: list[Pool],
+        namespaces: Spaces,
+        asked: EntryFilter,
+        wanted: Wanted,
+        words: int,
+        hops: int,
     ) -> list[Pool]:
         """Pools for other wordings and follow-up questions of the model; if the model fails, none are added."""
         from ...models.searching import follow_ups, wordings
@@ -139,7 +148,9 @@ class Recalling:
             self._core.shared.note("model", problem)
         return found[len(pools) :]
 
-    async def _pools(self, questions: Sequence[str], namespaces: Spaces, asked: Asked, wanted: Wanted) -> list[Pool]:
+    async def _pools(
+        self, questions: Sequence[str], namespaces: Spaces, asked: EntryFilter, wanted: Wanted
+    ) -> list[Pool]:
         count = wanted.top_k + wanted.offset
         made = [await self.pool(one, namespaces=namespaces, asked=asked, top_k=count) for one in questions]
         return [pool for pool in made if pool is not None]
@@ -149,31 +160,32 @@ class Recalling:
         query: str,
         *,
         namespaces: Spaces = None,
-        asked: Asked | None = None,
+        asked: EntryFilter | None = None,
         top_k: int = 10,
-        vector: Any = None,
+        vector: Sequence[float] | None = None,
         fresh: bool = True,
     ) -> Pool | None:
         """The candidates of a question with all that ranking needs; None if there are none.
 
         Without `fresh` only what is indexed already is searched: deriving does so, which is part of catching up.
         """
+        from ...languages.small_talk import is_small_talk
         from ...recall.query import analyse
 
-        asked = asked or Asked()
+        asked = asked or EntryFilter()
         spaces = await self._namespaces(namespaces)
         if fresh:
             await catch_up(self._core, spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
-        if not scopes or not query.strip() or top_k == 0:
+        if not scopes or not query.strip() or is_small_talk(query) or top_k == 0:
             return None
         speakers = [name for _, mark in scopes for name in mark.detail.get("speakers", ())]
         now = asked.before if asked.before is not None else self._core.now()
         usual = usual_language([mark.detail for _, mark in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
-        unit = await self._embedded(read) if vector is None else self._given(vector)
+        vectors = await self._embedded(read) if vector is None else self._given(vector)
         with replica_reads():
-            return await self._candidates(read, unit, scopes, asked, top_k, beside=vector is None)
+            return await self._candidates(read, vectors, scopes, asked, top_k, earlier=vector is None)
 
     # -- scope
 
@@ -198,22 +210,26 @@ class Recalling:
     async def _marks(self, spaces: Sequence[str]) -> list[Mark | None]:
         return await self._core.get_many(Mark, [("scope", ns) for ns in spaces])
 
-    @property
-    def _contextual(self) -> bool:
+    async def _embedded(self, query: Query) -> Vectors | None:
         embedder = self._core.shared.embedder
-        return embedder is not None and not embedder.static
-
-    async def _embedded(self, query: Any) -> Any:
-        embedder = self._core.shared.embedder
-        if embedder is None:
-            return None
         try:
-            return await embedder.ask(query)
+            vectors: Vectors | None = None if embedder is None else await embedder.ask(query)
         except ModelError as problem:
             self._core.shared.note("embedder", problem)
             return None
+        return vectors
 
-    def _given(self, vector: Sequence[float]) -> Any:
+    async def _embedded_earlier(self, name: str, query: Query) -> Vectors | None:
+        """The question's vectors by an earlier embedder; None if that cannot be opened or fails."""
+        embedder = self._core.shared.earlier.get(name)
+        try:
+            vectors: Vectors | None = None if embedder is None else await embedder.ask(query)
+        except ModelError as problem:
+            self._core.shared.note("embedder", problem)
+            return None
+        return vectors
+
+    def _given(self, vector: Sequence[float]) -> Vectors:
         """The caller's vector, checked for its length and normalised."""
         import numpy as np
 
@@ -229,40 +245,59 @@ class Recalling:
         norm = float(np.linalg.norm(given))
         if not np.isfinite(norm) or norm == 0.0:
             raise UsageError("a vector to recall by must be finite and not zero")
-        return given / norm
+        unit: Vectors = (given / norm)[None]
+        return unit
 
     async def _candidates(
-        self, query: Any, vector: Any, scopes: Sequence[tuple[str, Mark]], asked: Asked, top_k: int, *, beside: bool
+        self,
+        query: Query,
+        vectors: Vectors | None,
+        scopes: Sequence[tuple[str, Mark]],
+        only: EntryFilter,
+        top_k: int,
+        *,
+        earlier: bool,
     ) -> Pool | None:
         """Candidates of all namespaces; the search widens while filters leave too few."""
+        from ...recall.candidates import CANDIDATES, Candidates
+        from ...recall.pool import Pool, stats_of
+
         count = max(CANDIDATES, 3 * top_k) if top_k <= FEW else max(3 * FEW, 2 * top_k)
-        candidates = Candidates(self._core, query, vector, asked, beside=beside)
+        shared, embedder = self._core.shared, self._core.shared.embedder
+        name = None if embedder is None else embedder.name
+        candidates = Candidates(
+            self._core, shared.scopes, shared.recall_lock, query, only, embedder=name, vectors=vectors,
+            embed_earlier=(lambda old: self._embedded_earlier(old, query)) if earlier else None,
+        )  # fmt: skip
+        unfiltered = only.kinds is None and not only.beyond_kinds
         while True:
             found = await candidates.take(scopes, count)
-            allowed = asked.allowed(found.entries.values())
+            rows = list(found.entries.values())
+            allowed = rows if unfiltered else [entry for entry in rows if only.allows(entry)]
             if len(allowed) >= min(3 * top_k, CANDIDATES) or not found.full or count >= MOST_CANDIDATES:
                 break
             count *= 4
         if not allowed:
             return None
-        mine = {entry.row_key for entry in allowed}
-        leads = [e for e in found.entries.values() if e.kind in DERIVED and e.row_key not in mine]
-        call = self._core.runtime.call
-        embedder = self._core.shared.embedder
-        unit = None if vector is None else (embedder.name, vector)
-        return await call(make_pool, query, unit, allowed, leads, scopes, found, self._contextual)
+        asked, stats = found.asked(name, vectors), stats_of([mark for _, mark in scopes])
+        static = embedder is None or embedder.static
+        return await self._core.runtime.call(
+            lambda: Pool(query, allowed, len(allowed), stats, found.counts, asked, static=static)
+        )
 
 
 def _is_prefix(ns: str | Namespace) -> bool:
     return isinstance(ns, str) and ns.endswith("*")
 
 
-def _asked(kinds: Any, after: When | None, before: When | None, where: Where | None) -> Asked:
+def _asked(
+    kinds: Sequence[str] | str | None, after: When | None, before: When | None, where: Where | None
+) -> EntryFilter:
     chosen = None if kinds is None else tuple([kinds] if isinstance(kinds, str) else as_list(kinds, "kinds"))
-    unknown = [kind for kind in chosen or () if kind not in KINDS]
+    unknown = [kind for kind in chosen or () if kind not in FINDABLE]
     if unknown:
-        raise UsageError(f"kinds are {', '.join(KINDS)}")
-    return Asked(
+        raise UsageError(f"kinds are {', '.join(FINDABLE)}")
+    return EntryFilter(
         chosen,
         as_micros(after, "after"),
         as_micros(before, "before"),

@@ -11,6 +11,7 @@ from ...errors import UsageError
 from ...filters import Where
 from ...kinds import source_of
 from ...messages.message import Message
+from ...recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
 from ...records import Mark, Summary
 from ...values import Json, as_list
 from ..core import Core
@@ -30,8 +31,6 @@ NEIGHBOURS = 10
 """How many messages around a pinned one are searched for the rest of its tool exchange."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
 """How many items are recalled when the caller does not say: as many as may fit, between these bounds."""
-RELEVANCE_FLOOR = 0.01
-"""Recalled items with a lower score are left out, even when there is room."""
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -191,9 +190,12 @@ class Assembling:
         if spec.top_k is None:
             room = budget.request_tokens if budget.memory is None else budget.memory
             spec = msgspec.structs.replace(spec, top_k=max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS)))
-        if spec.min_score is None:
-            spec = msgspec.structs.replace(spec, min_score=RELEVANCE_FLOOR)
+        floor = spec.min_score is None
+        if floor:
+            spec = msgspec.structs.replace(spec, min_score=DEFAULT_FLOOR)
         hits = worth_sending(query, await self._hits(query, spec))
+        if floor and max((hit.score for hit in hits), default=0.0) < LEAST_BEST_SCORE:
+            return []
         return [self._item(hit) for hit in hits]
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
@@ -210,7 +212,7 @@ class Assembling:
     @staticmethod
     def _item(hit: Any) -> Any:
         from ...context.items import MemoryItem, when
-        from ...recall.reach import DERIVED
+        from ...recall.hit import DERIVED
 
         # The lineage id, by which forgetting finds copies of it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)

@@ -10,7 +10,6 @@ import msgspec
 
 from ...kinds import namespaced
 from ...recall.hit import Hit
-from ...recall.weights import CENTRE
 from ...records import Entry, Mark
 from .shared import message_row
 
@@ -57,7 +56,7 @@ async def search(handle: AsyncMemory, asked: Search) -> Any:
         "hits": [await hit_row(own, hit) for hit in found],
         "findable": sum((mark.detail or {}).get("entries", 0) for mark in reach),
         "milliseconds": took,
-        "centre": CENTRE,
+        "centre": 0.0,
         "namespaces": [mark.item for mark in reach][:200],
     }
 

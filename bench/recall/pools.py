@@ -1,0 +1,137 @@
+"""Pools of benchmark questions through the production path, kept between runs while what makes them is unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parent))
+from datasets import Conversation, Question, Turn, load, named
+from stored import Hands, aware, message_of
+
+import memorist
+from memorist import Memory
+from memorist.engine.recall.recalling import Recalling
+from memorist.recall.pool import Pool
+from memorist.runtime import run_blocking
+from memorist.stores.base import EntryFilter
+
+SOURCE = Path(memorist.__file__).parent
+MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/moments.py", "recall/signals.py", "recall/lexical.py",
+           "recall/candidates.py", "recall/vectors.py", "languages/en/talk.toml")  # fmt: skip
+DEPTH = 50
+STRANGERS = 120
+"""How many questions of other conversations are asked of the conversations of a set: they have no answer there."""
+BATCH = 200
+
+
+@dataclass
+class Case:
+    """One question asked of one conversation."""
+
+    data: str
+    conversation: str
+    pool: Pool | None
+    units: list[str]
+    """The evidence unit of each candidate: its turn or its session."""
+    gold: frozenset[str]
+    stale: frozenset[str] = frozenset()
+    any_of: list[frozenset[str]] = field(default_factory=list)
+    answers: tuple[str, ...] = ()
+    texts: list[str] = field(default_factory=list)
+    category: str = ""
+    """`stranger` for a question of another conversation."""
+
+
+class Talk:
+    """One conversation in a memory of its own, with the ids of its turns."""
+
+    def __init__(self, level: str, talk: Conversation, memory: Memory, name: str) -> None:
+        self.level, self.talk, self.memory, self.name = level, talk, memory, name
+        self.turn_of: dict[str, str] = {}
+        self._threads: dict[str, str] = {}
+        self._session = {turn.id: turn.session for turn in talk.turns}
+        self._text = {turn.id: turn.text for turn in talk.turns}
+
+    def write(self, turns: Sequence[Turn]) -> None:
+        """Append turns, one thread for each session."""
+        for session in dict.fromkeys(turn.session for turn in turns):
+            if session not in self._threads:
+                self._threads[session] = f"s{len(self._threads):05}"  # the same ids on every run
+                self.memory.threads.create("user:ada", id=self._threads[session])
+            spoken = [turn for turn in turns if turn.session == session]
+            for at in range(0, len(spoken), BATCH):
+                part = spoken[at : at + BATCH]
+                receipts = self.memory.threads.append(self._threads[session], *map(message_of, part))
+                self.turn_of.update((r.message.id, turn.id) for r, turn in zip(receipts, part, strict=True))
+
+    def ask(self, question: Question, *, stranger: bool = False) -> Case:
+        """The pool of a question, without the vectors of its candidates."""
+        recalling = Recalling(self.memory._core)
+        only = EntryFilter(("message",))
+        pool = run_blocking(recalling.pool(question.text, namespaces="user:ada", asked=only, top_k=DEPTH))
+        turns: list[str] = []
+        if pool is not None:
+            pool.entries = [msgspec.structs.replace(entry, vector=None) for entry in pool.entries]
+            turns = [self.turn_of[entry.id] for entry in pool.entries]
+        units = turns if self.level == "turn" else [self._session[turn] for turn in turns]
+        case = Case(self.name, self.talk.id, pool, units, frozenset(), texts=[self._text[turn] for turn in turns])
+        if stranger:
+            return replace(case, category="stranger")
+        return replace(
+            case, gold=question.gold, stale=question.stale, any_of=list(question.any_of), answers=question.answers,
+            category=question.category,
+        )  # fmt: skip
+
+
+def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
+    """Every question of a set, and questions of its other conversations, as cases."""
+    data = named(load(path)) if path.suffix == ".named" else load(path)
+    every = [(talk, question) for talk in data.conversations for question in talk.questions]
+    for talk in data.conversations:
+        clock = Hands()
+        org = f"bench-{talk.id}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            whole = Memory("memory://", org=org, embedder=embedder, clock=clock, worker=False, extract=None)
+        with whole:
+            told = Talk(data.level, talk, whole.scope(user="ada"), path.name)
+            written, everything = 0, len(talk.turns)
+            for question in sorted([*talk.questions, *talk.two_hops], key=lambda q: q.visible or everything):
+                visible = everything if question.visible is None else question.visible
+                if visible > written:
+                    told.write(talk.turns[written:visible])
+                    written = visible
+                    clock.at = max([aware(t.timestamp) for t in talk.turns[:visible] if t.timestamp] or [clock.at])
+                clock.ask(question.asked_at)
+                yield told.ask(question)
+            told.write(talk.turns[written:])
+            clock.at = max([aware(t.timestamp) for t in talk.turns if t.timestamp] or [clock.at]) + timedelta(days=1)
+            others = [question for other, question in every if other.id != talk.id]
+            number = max(2, STRANGERS // len(data.conversations))
+            for question in others[:: max(1, len(others) // number)][:number]:
+                yield told.ask(question, stranger=True)
+
+
+def cached(path: Path, embedder: str | None = "default") -> list[Case]:
+    """The cases of a set, made again only when the code that makes them has changed."""
+    stamp = hashlib.blake2b(f"{path}{embedder}{STRANGERS}".encode(), digest_size=8)
+    for name in (*MADE_BY,):
+        stamp.update((SOURCE / name).read_bytes())
+    stamp.update(Path(__file__).read_bytes())
+    stamp.update((Path(__file__).parent / "datasets.py").read_bytes())
+    file = Path(tempfile.gettempdir()) / "memorist-bench" / f"pools-{path.name}-{stamp.hexdigest()}.pickle"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(pickle.dumps(list(cases_of(path, embedder))))
+    cases: list[Case] = pickle.loads(file.read_bytes())
+    return cases

@@ -1,0 +1,419 @@
+"""Finds the candidates of a question: by text search, by vector search, by dates, and the neighbours of the best."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from memorist.filters import parse_filter
+from memorist.kinds import FINDABLE
+from memorist.ports import to_datetime, to_micros
+from memorist.recall.features import SUPERSEDED
+from memorist.recall.lexical import LexicalIndex, select_terms
+from memorist.recall.pool import Asked, Spread, Vectors
+from memorist.recall.query import Query
+from memorist.recall.vectors import Nearest, VectorIndex, decode
+from memorist.records import Entry, Key, Mark, Record
+from memorist.runtime import Runtime
+from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Store
+
+KINDS = tuple(FINDABLE)
+CANDIDATES = 40
+"""Candidates from each search (text and vector); three times the hits wanted where that is more."""
+NEIGHBOURS_OF = 4
+"""How many of the best candidates of each search bring their neighbours in."""
+NEAR = (-2, -1, 1, 2, 3)
+"""Offsets of those neighbouring turns: the answer often follows the turn that mentions the subject."""
+DATED = 40
+"""Nearest vectors taken from within a time that the question names."""
+SCANNED_FOR_DATES = 5_000
+"""A namespace with at most so many entries is scanned whole for a date."""
+PAGE_ENTRIES = 2_000
+SAMPLE_ENTRIES = 512
+COUNT_GROWTH = 1.1
+"""By what factor a namespace may grow before a cached document frequency is refreshed."""
+MAX_CACHED_COUNTS = 50_000
+LINKING_HITS, LINKING_TERMS = 3, 6
+"""From how many of the best matches, and by how many of the rarest words of each, further facts are searched."""
+
+R = TypeVar("R", bound=Record)
+ShortKey = str | tuple[str, str, str]
+"""A compact key of an entry in an index in RAM; see `slim`."""
+
+
+class Scoped(msgspec.Struct):
+    """The in-process index of one namespace: vectors (and terms, for stores without a text index) up to a stamp."""
+
+    org: str
+    ns: str
+    stamp: int = 0
+    embedder: str | None = None
+    vectors: VectorIndex[ShortKey] | None = None
+    earlier: dict[str, VectorIndex[ShortKey] | list[bytes]] = msgspec.field(default_factory=dict)
+    """By embedder name: an index of vectors that earlier embedders made and that are not replaced yet; only a sample of
+    them if the store searches vectors itself."""
+    lexical: LexicalIndex[ShortKey] | None = None
+    counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    sample: list[bytes] = msgspec.field(default_factory=list)
+
+    def drop(self, key: Key) -> None:
+        """Remove a deleted entry; the key begins with the namespace."""
+        short = slim(str(key[1]), str(key[2]), str(key[3]))
+        for vectors in (self.vectors, *self.earlier.values()):
+            if isinstance(vectors, VectorIndex):
+                vectors.remove([short])
+        if self.lexical is not None:
+            self.lexical.remove(short)
+
+
+class Scopes(Protocol):
+    """A cache of the in-process indexes of namespaces, by org and namespace."""
+
+    def get(self, key: tuple[str, str]) -> Scoped | None: ...
+
+    def put(self, key: tuple[str, str], scoped: Scoped) -> None: ...
+
+
+class Reader(Protocol):
+    """What the search needs of the handle that it reads through."""
+
+    org: str
+    store: Store
+    runtime: Runtime
+    now: Callable[[], int]
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]: ...
+
+    def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]: ...
+
+
+class Found(msgspec.Struct):
+    """The candidates found in all namespaces of a recall, and statistics for ranking."""
+
+    entries: dict[Key, Entry] = msgspec.field(default_factory=dict)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    spread: list[Spread] = msgspec.field(default_factory=list)
+    """For each namespace with vectors: their number, and the mean and standard deviation of their cosines."""
+    earlier: dict[str, tuple[Vectors | None, list[Spread]]] = msgspec.field(default_factory=dict)
+    """The same for earlier embedders, each with its vectors of the question."""
+    full: bool = False
+    """Whether a search returned as many as its limit, so that there may be more."""
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add entries, each once."""
+        for entry in entries:
+            self.entries[entry.ns, entry.kind, entry.parent, entry.id] = entry
+
+    def asked(self, embedder: str | None, vectors: Vectors | None) -> list[Asked]:
+        """The question's vectors by each embedder, the present one first."""
+        present = [] if embedder is None or vectors is None else [Asked(embedder, vectors, self.spread)]
+        return present + [Asked(name, by, spread) for name, (by, spread) in self.earlier.items() if by is not None]
+
+
+class Candidates:
+    """Searches the candidates of one question, namespace by namespace."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        scopes: Scopes,
+        lock: Any,
+        query: Query,
+        only: EntryFilter,
+        *,
+        embedder: str | None = None,
+        vectors: Vectors | None = None,
+        embed_earlier: Callable[[str], Awaitable[Vectors | None]] | None = None,
+    ) -> None:
+        self._reader = reader
+        self._scopes = scopes
+        self._lock = lock
+        self._query = query
+        self._only = only
+        self._embedder = embedder if vectors is not None else None
+        self._vectors = vectors
+        self._embed_earlier = embed_earlier
+        """Embeds the question by an earlier embedder; None with a vector given by the caller."""
+
+    async def take(self, namespaces: Sequence[tuple[str, Mark]], count: int) -> Found:
+        """Up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
+        found = Found()
+        wanted: dict[Key, Scoped | None] = {}
+        for ns, mark in namespaces:
+            scoped = await self._scoped(ns, mark)
+            detail = mark.detail or {}
+            worded = await self._by_words(scoped, detail.get("entries", 0), count, found)
+            near, dated = await self._by_meaning(scoped, detail.get("entries", 0), count, found)
+            found.full = found.full or max(len(worded), len(near)) >= count
+            wanted.update(((ns, *key), scoped) for key in [*near, *dated])
+            beside = _neighbours(ns, [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]])
+            if detail.get("assistant", 0):
+                # Standing instructions to an assistant may matter for any request, whatever its words.
+                beside += [(ns, *item[1:]) for item in detail.get("standing", ())]
+            for key in beside:
+                wanted.setdefault(key, None)
+        await self._add(wanted, found)
+        await self._add(dict.fromkeys(_replacements(found.entries.values())), found)
+        return found
+
+    async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
+        """Fetch entries known only by their keys, in one read; keys that the store lacks leave the index in RAM."""
+        missing = [key for key in wanted if key not in found.entries]
+        if not missing:
+            return
+        for key, entry in zip(missing, await self._reader.get_many(Entry, missing), strict=True):
+            if entry is not None:
+                found.entries[key] = entry
+            elif (scoped := wanted[key]) is not None:
+                scoped.drop(key)
+
+    # -- words
+
+    async def _by_words(self, scoped: Scoped, entries: int, count: int, found: Found) -> list[Key]:
+        """Add entries that share terms with the question or one of its parts; returns their keys, best first."""
+        frequency = await self._frequency(scoped, self._query.terms, entries)
+        for term, number in frequency.items():
+            found.counts[term] = found.counts.get(term, 0) + number
+        keys: dict[Key, None] = {}
+        for number, terms in enumerate((self._query.terms, *self._query.parts)):
+            for key in await self._search_text(scoped, terms, frequency, entries, count >> bool(number), found):
+                keys.setdefault(key)
+        return list(keys)
+
+    async def _search_text(
+        self, scoped: Scoped, terms: Sequence[str], frequency: Mapping[str, int], entries: int, count: int, found: Found
+    ) -> list[Key]:
+        chosen = select_terms(terms, frequency, entries)
+        if scoped.lexical is not None:
+            keys: list[Key] = [(scoped.ns, *whole(key)) for key, _ in scoped.lexical.search(terms, count)]
+            await self._add(dict.fromkeys(keys, scoped), found)
+            return [key[1:] for key in keys if key in found.entries]
+        store = self._reader.store
+        assert isinstance(store, SearchesText)
+        now = self._reader.now()
+        rows = await store.search_text(scoped.org, scoped.ns, chosen, limit=count, now=now, only=self._only)
+        found.add(rows)
+        return [(entry.kind, entry.parent, entry.id) for entry in rows]
+
+    async def _frequency(self, scoped: Scoped, terms: Sequence[str], entries: int) -> dict[str, int]:
+        if scoped.lexical is not None:
+            return scoped.lexical.frequency(terms)
+        cached = scoped.counts
+        fresh = [term for term in terms if term not in cached or entries > cached[term][0] * COUNT_GROWTH]
+        if fresh:
+            if len(cached) > MAX_CACHED_COUNTS:
+                cached.clear()
+                fresh = list(terms)
+            # Without an index in the process the store has its own (SearchesText).
+            store = self._reader.store
+            assert isinstance(store, SearchesText)
+            counts = await store.term_counts(scoped.org, scoped.ns, fresh)
+            cached.update((term, (entries, count)) for term, count in counts.items())
+        return {term: cached[term][1] for term in terms if term in cached}
+
+    # -- meaning
+
+    async def _by_meaning(self, scoped: Scoped, entries: int, count: int, found: Found) -> tuple[list[Key], list[Key]]:
+        """Keys of entries near the question, nearest first, and of entries from the times that it names."""
+        call, vectors = self._reader.runtime.call, self._vectors
+        before = await self._by_earlier(scoped, count, found) if scoped.earlier else []
+        if scoped.vectors is not None and vectors is not None and len(scoped.vectors):
+            near, spread, dated = await call(_nearest, scoped.vectors, vectors, count, self._only, self._query)
+            found.spread.append(spread)
+            return near + before, dated
+        if self._query.dates and entries <= SCANNED_FOR_DATES:
+            await self._at_dates(scoped.ns, found)
+        if vectors is None or scoped.embedder is None or scoped.vectors is not None:
+            return before, []
+        near = await self._search_vectors(scoped, scoped.embedder, vectors, count, found)
+        found.spread.append(await call(_sampled, scoped.sample, vectors))
+        return near + before, []
+
+    async def _search_vectors(
+        self, scoped: Scoped, embedder: str, vectors: Vectors, count: int, found: Found
+    ) -> list[Key]:
+        """Add entries near any of the question's vectors, by a store that searches; returns their keys."""
+        store = self._reader.store
+        assert isinstance(store, SearchesVectors)
+        keys: dict[Key, None] = {}
+        for number, vector in enumerate(vectors):
+            rows = await store.search_vector(
+                scoped.org, scoped.ns, embedder, vector.tolist(), limit=count >> bool(number), now=self._reader.now(),
+                only=self._only,
+            )  # fmt: skip
+            found.add(entry for entry, _ in rows)
+            keys.update(dict.fromkeys((entry.kind, entry.parent, entry.id) for entry, _ in rows))
+        return list(keys)
+
+    async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
+        """Keys of entries near the question by earlier embedders, whose vectors are not replaced yet."""
+        keys: list[Key] = []
+        call = self._reader.runtime.call
+        for name, index in scoped.earlier.items():
+            vectors = await self._earlier_vectors(name, found)
+            if vectors is None:
+                continue
+            if isinstance(index, list):
+                keys += await self._search_vectors(scoped, name, vectors, count, found)
+                found.earlier[name][1].append(await call(_sampled, index, vectors))
+            elif len(index):
+                near, spread, dated = await call(_nearest, index, vectors, count, self._only, self._query)
+                found.earlier[name][1].append(spread)
+                keys += [*near, *dated]
+        return keys
+
+    async def _earlier_vectors(self, name: str, found: Found) -> Vectors | None:
+        """The question's vectors by an earlier embedder; None if that cannot be opened or fails."""
+        if self._embed_earlier is None:
+            return None
+        if name not in found.earlier:
+            found.earlier[name] = (await self._embed_earlier(name), [])
+        return found.earlier[name][0]
+
+    async def _at_dates(self, ns: str, found: Found) -> None:
+        """Add entries from the times that the question names, without an index in RAM; for small namespaces only."""
+        for start, end in self._query.dates:
+            within = parse_filter({"created_at": {"$gte": to_datetime(start), "$lt": to_datetime(end)}})
+            found.add(await self._reader.scan(Entry, ns, where=within, limit=DATED))
+
+    # -- what this process keeps in RAM
+
+    async def _scoped(self, ns: str, mark: Mark) -> Scoped:
+        name = self._embedder
+        key = (self._reader.org, ns)
+        async with self._lock:
+            scoped = self._scopes.get(key)
+            if scoped is None or (name is not None and scoped.embedder != name) or scoped.stamp > mark.position:
+                scoped = self._fresh(ns, name)
+                self._scopes.put(key, scoped)
+            if scoped.stamp < mark.position:
+                await self._refresh(scoped, mark)
+        return scoped
+
+    def _fresh(self, ns: str, name: str | None) -> Scoped:
+        store = self._reader.store
+        scoped = Scoped(self._reader.org, ns, embedder=name)
+        if not isinstance(store, SearchesText):
+            scoped.lexical = LexicalIndex()
+        if name is not None and self._vectors is not None and not isinstance(store, SearchesVectors):
+            scoped.vectors = VectorIndex(self._vectors.shape[1])
+        return scoped
+
+    async def _refresh(self, scoped: Scoped, mark: Mark) -> None:
+        reader = self._reader
+        if scoped.vectors is None and scoped.lexical is None:
+            if scoped.embedder is not None:
+                some = await reader.scan(Entry, scoped.ns, index="by_stamp", limit=SAMPLE_ENTRIES)
+                scoped.sample = [e.vector for e in some if e.vector is not None and e.embedder == scoped.embedder]
+                # Re-embedding gives an entry a new stamp, so vectors left of another embedder have the oldest stamps.
+                scoped.earlier = dict(_by_embedder(some, scoped.embedder))
+            scoped.stamp = mark.position
+            return
+        if scoped.vectors is not None and not len(scoped.vectors):
+            scoped.vectors.reserve((mark.detail or {}).get("entries", 0))
+        after: Key = (scoped.stamp,)
+        while True:
+            page = await reader.scan(Entry, scoped.ns, index="by_stamp", after=after, limit=PAGE_ENTRIES)
+            await reader.runtime.call(_take_in, scoped, page)
+            if len(page) < PAGE_ENTRIES:
+                break
+            last = page[-1]
+            after = (last.stamp, last.kind, last.parent, last.id)
+        scoped.stamp = mark.position
+
+
+def slim(kind: str, parent: str, id: str) -> ShortKey:
+    """A compact key of an entry for the index in RAM: a message's id contains its thread already."""
+    return id if kind == "message" else (kind, parent, id)
+
+
+def whole(key: ShortKey) -> tuple[str, str, str]:
+    """The kind, parent and id of a key made by `slim`."""
+    return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
+
+
+def _short(entry: Entry) -> ShortKey:
+    return slim(entry.kind, entry.parent, entry.id)
+
+
+def _replacements(entries: Iterable[Entry]) -> list[Key]:
+    """Keys of the facts that replaced what messages said."""
+    return [(entry.ns, "fact", "", fact) for entry in entries if (fact := entry.metadata.get(SUPERSEDED)) is not None]
+
+
+def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
+    """Keys of the messages around some messages."""
+    beside: list[Key] = []
+    for kind, parent, id in keys:
+        if kind == "message":
+            seq = int(str(id).rpartition("#")[2])
+            beside += [(ns, kind, parent, f"{parent}#{seq + step}") for step in NEAR if seq + step > 0]
+    return beside
+
+
+def _nearest(
+    index: VectorIndex[ShortKey], vectors: Vectors, count: int, only: EntryFilter, query: Query
+) -> tuple[list[Key], Spread, list[Key]]:
+    """Keys of the nearest vectors that the filters allow, their spread, and keys from the times the question names."""
+    after = None if only.after is None else only.after + 1
+    groups = None if only.kinds is None else [KINDS.index(kind) for kind in only.kinds]
+    mask = index.between(after, only.before, groups)
+    dated: dict[Key, None] = {}
+    for start, end in query.dates:
+        within = index.between(start, end)
+        both = within if mask is None or within is None else within & mask
+        dated.update((whole(key), None) for key in index.search(vectors[0], DATED, mask=both).keys)
+    first: Nearest = index.search(vectors[0], count, mask=mask)
+    near: dict[Key, None] = dict.fromkeys(whole(key) for key in first.keys)
+    for vector in vectors[1:]:
+        near.update((whole(key), None) for key in index.search(vector, count // 2, mask=mask).keys)
+    return list(near), (len(index), first.mean, first.std), list(dated)
+
+
+def _take_in(scoped: Scoped, page: Sequence[Entry]) -> None:
+    """Add a page of entries to the indexes of this process."""
+    if scoped.lexical is not None:
+        for entry in page:
+            scoped.lexical.add(_short(entry), entry.terms, entry.context_terms)
+    if scoped.vectors is None:
+        return
+    _add_vectors(scoped.vectors, [entry for entry in page if entry.embedder == scoped.embedder])
+    scoped.vectors.remove([_short(entry) for entry in page if entry.vector is None])
+    for index in scoped.earlier.values():
+        if isinstance(index, VectorIndex):
+            index.remove([_short(entry) for entry in page])
+    for name, data in _by_embedder(page, scoped.embedder).items():
+        earlier = scoped.earlier.setdefault(name, VectorIndex(len(data[0]) - 4))
+        if isinstance(earlier, VectorIndex):
+            _add_vectors(earlier, [entry for entry in page if entry.embedder == name])
+
+
+def _add_vectors(index: VectorIndex[ShortKey], entries: Sequence[Entry]) -> None:
+    embedded = [(entry, entry.vector) for entry in entries if entry.vector is not None]
+    index.add_encoded(
+        [_short(entry) for entry, _ in embedded],
+        [vector for _, vector in embedded],
+        times=[to_micros(entry.created_at) for entry, _ in embedded],
+        groups=[KINDS.index(entry.kind) for entry, _ in embedded],
+    )
+
+
+def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, list[bytes]]:
+    """Encoded vectors of other embedders than the present one, by the embedder's name."""
+    out: dict[str, list[bytes]] = {}
+    for entry in entries:
+        if entry.vector is not None and entry.embedder is not None and entry.embedder != present:
+            out.setdefault(entry.embedder, []).append(entry.vector)
+    return out
+
+
+def _sampled(sample: Sequence[bytes], vectors: Vectors) -> Spread:
+    """The number, mean and standard deviation of cosines in a namespace, estimated from a sample of its vectors."""
+    import numpy as np
+
+    if not sample:
+        return 0, 0.0, 0.0
+    cosines = np.array([decode(data) @ vectors[0] for data in sample])
+    return len(sample), float(cosines.mean()), float(cosines.std())

@@ -1,0 +1,127 @@
+"""A pool: the candidates of one question as stored entries, with all that ranking needs.
+
+Production and benchmark both rank pools, so that weights are fitted on exactly what is ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from memorist.recall.features import Floats, Matches, ScopeStats, Similarity, Table, features, match, table_of
+from memorist.recall.query import Query
+from memorist.records import Entry, Mark
+
+Vectors = NDArray[np.float32]
+"""Unit vectors: of the whole question, then of each of its parts."""
+Spread = tuple[int, float, float]
+"""How many vectors a namespace has, and the mean and standard deviation of their cosines to the question."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A question's vectors by one embedder, and the spread of their cosines in each namespace."""
+
+    embedder: str
+    vectors: Vectors
+    spread: Sequence[Spread]
+
+
+class Pool:
+    """Candidates of one question; the first `allowed` may be hits, the others only lend evidence."""
+
+    def __init__(
+        self,
+        query: Query,
+        entries: Sequence[Entry],
+        allowed: int,
+        stats: ScopeStats,
+        counts: Mapping[str, int],
+        asked: Sequence[Asked] = (),
+        *,
+        static: bool = True,
+    ) -> None:
+        self.query = query
+        self.entries = list(entries)
+        self.allowed = allowed
+        self.stats = stats
+        self.counts = dict(counts)
+        self.embedder = asked[0].embedder if asked else None
+        """The name of the embedder that made the question's vector."""
+        self.static = static
+        """Whether that embedder averages word vectors, rather than encoding whole sentences."""
+        self.similarity = _similarity(self.entries, asked)
+
+    @cached_property
+    def table(self) -> Table:
+        """The candidates as columns."""
+        return table_of(self.entries)
+
+    @cached_property
+    def matches(self) -> Matches:
+        """How the words of the question match."""
+        return match(self.query, self.table, self.stats, self.counts)
+
+    def features(self) -> dict[str, Floats]:
+        """Every feature by name."""
+        return features(self.query, self.table, self.stats, self.matches, self.similarity)
+
+    def cosine(self, place: int) -> float | None:
+        """The cosine of a candidate to the question; None if there are no vectors to compare."""
+        entry = self.entries[place]
+        if self.similarity is None or entry.vector is None or entry.embedder != self.embedder:
+            return None
+        return float(self.similarity.cosine[place])
+
+
+def stats_of(marks: Sequence[Mark]) -> ScopeStats:
+    """The counts of several namespaces as one."""
+    details = [mark.detail or {} for mark in marks]
+    total = sum(detail.get("entries", 0) for detail in details)
+    return ScopeStats(
+        entries=total,
+        mean_terms=sum(detail.get("terms", 0) for detail in details) / max(total, 1),
+        assistant_entries=sum(detail.get("assistant", 0) for detail in details),
+        speakers=tuple(dict.fromkeys(name for detail in details for name in detail.get("speakers", ()))),
+    )
+
+
+def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
+    """Cosines on one scale: those of an earlier embedder are rescaled to the mean and deviation of the present one."""
+    scales = [(one, scale) for one in asked if (scale := _joined_spread(one.spread)) is not None]
+    if not scales:
+        return None
+    mean, std = scales[0][1]
+    whole, part = np.full(len(entries), mean, np.float64), np.full(len(entries), mean, np.float64)
+    for one, (own_mean, own_std) in scales:
+        places, cosines = _cosines(entries, one)
+        if not places:
+            continue
+        level = mean + std * (cosines - own_mean) / (own_std + 1e-6)
+        whole[places], part[places] = level[:, 0], level.max(axis=1)
+    return Similarity(whole, part, mean, std)
+
+
+def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
+    """Mean and deviation over several namespaces; None where none has vectors."""
+    weight = sum(count for count, _, _ in parts)
+    if not weight:
+        return None
+    return sum(n * mean for n, mean, _ in parts) / weight, sum(n * std for n, _, std in parts) / weight
+
+
+def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]:
+    """The places of the entries with a vector of this embedder, and their cosines to each of the question's vectors."""
+    width = asked.vectors.shape[1] + 4
+    places = [
+        place
+        for place, entry in enumerate(entries)
+        if entry.vector is not None and entry.embedder == asked.embedder and len(entry.vector) == width
+    ]
+    raw = np.frombuffer(b"".join([entries[place].vector or b"" for place in places]), np.uint8)
+    raw = raw.reshape(len(places), width)
+    scales = raw[:, :4].copy().view("<f4")
+    return places, ((raw[:, 4:].view(np.int8).astype(np.float32) @ asked.vectors.T) * scales).astype(np.float64)
