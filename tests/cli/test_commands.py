@@ -132,10 +132,11 @@ def test_recall_says_what_it_found_and_why(memorist: Memorist) -> None:
     assert found[0]["id"] == "user:ada/city" and found[0]["reasons"]
     assert "Lisbon" in memorist("recall", "which city", "--in", "user:ada", "--kind", "fact", "--top", "1").out
     assert memorist("recall", "which city", "--kind", "document").code == 1
-    memorist("threads", "create", "user:ada", "--id", "jobs")
-    for said in ("I work for a publisher.", "They let me go last week."):
-        memorist("threads", "append", "jobs", said)
-    shown = " ".join(memorist("recall", "where do I work?", "--in", "user:ada").out.split())
+    memorist("threads", "create", "user:ada", "--id", "moves")
+    for said in ("I live in Lisbon.", "I live in Porto now."):
+        memorist("threads", "append", "moves", said)
+        memorist("process", "facts")
+    shown = " ".join(memorist("recall", "where do I live?", "--in", "user:ada").out.split())
     assert "[superseded:" in shown
 
 

@@ -20,7 +20,7 @@ DATA = Path(__file__).parents[1] / "data"
 TOLD = (
     "wish-1", "safety-2", "move-3", "move-4", "move-5", "correction-6", "retraction-4", "document-3",
     "preference-4", "indirect-3", "second-safety-1", "second-move-4", "second-correction-3", "second-number-2",
-    "second-job-3", "second-document-1", "m2", "m6", "c4", "c9", "r1", "r5", "r14", "j2", "d1", "fr1", "zh4",
+    "second-job-3", "second-document-1", "m2", "m6", "c4", "c9", "r1", "r5", "r14", "d1", "fr1", "zh4",
 )  # fmt: skip
 BETWEEN = 8
 """Of the thirty exchanges about other things that the benchmark tells between the sessions."""
