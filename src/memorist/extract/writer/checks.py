@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+){0,2}")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?)?)?")
 _SOMEONE = re.compile(
-    r"\b(?:my|our|his|her|their|your|mein\w{0,2}|unser\w{0,2}|sein\w{0,2}|ihr\w{0,2}|mon|ma|mes|notre|son|sa|mi|mis|nuestr[oa]s?"
+    r"\b(?:my|our|his|her|their|mein\w{0,2}|unser\w{0,2}|sein\w{0,2}|ihr\w{0,2}|mon|ma|mes|notre|son|sa|mi|mis|nuestr[oa]s?"
     r"|su|mio|mia|miei|nostr[oaei]|suo|sua|meu|minha|nosso|nossa|seu|mijn|onze|ons|zijn|haar)\s+"
     r"(?!name\b|nickname\b|full\b|first\b|last\b|nombre\b|nom\b|nome\b|naam\b|job\b|birthday\b|home\b|age\b|employer\b|title\b|role\b"
     r"|hometown\b|city\b|work\b|beruf\b|alter\b|geburtstag\b|heimat\w*\b)"
@@ -281,7 +281,7 @@ def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
         before = text[: match.start()].rstrip()
         if inside and (not before or before[-1] in ".!?:"):
             continue
-        yield fold(match[0])
+        yield fold(match[0]).removesuffix("'s").removesuffix("'")
 
 
 def _numbers(text: str) -> list[str]:
