@@ -30,6 +30,7 @@ from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
 from .engine.records import Records
+from .engine.remembering import Remembering, Understood
 from .engine.review import Review
 from .engine.sessions.assembling import Assembling, Recall
 from .engine.sessions.inject import AsyncTask, Injection, Remember
@@ -390,6 +391,28 @@ class AsyncMemory(Listens):
             '1.2'
         """
         return AsyncBatch(self)
+
+    async def remember(
+        self, messages: Prompt, *, user: str | None = None, thread: str | None = None, infer: bool = True
+    ) -> Understood:
+        """Store words, read them at once, and return what was understood.
+
+        Args:
+            messages: A text, a message, or a list of messages, as the user said them.
+            user: Whose memory; by default the handle's own user.
+            thread: The thread to append to; by default one of the user's own for such notes.
+            infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
+                learning, word for word.
+
+        Returns:
+            The receipts, the memories that were taken from the words, what waits for review, and what was ended.
+
+        Examples:
+            >>> understood = memory.remember("I live in Lisbon.", user="ada")
+            >>> [(item.key, item.value) for item in understood.stored]
+            [('location', 'Lisbon')]
+        """
+        return await self._core.part(Remembering).remember(messages, user=user, thread=thread, infer=infer)
 
     async def tidy(self, *, user: str | None = None, dry_run: bool = True) -> AsyncPlan:
         """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.

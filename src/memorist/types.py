@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .lazy import load
 
 _HOMES = {
+    "engine.remembering": ("Understood",),
     "engine.tidying": ("Plan", "PlanLine", "AsyncPlan"),
     "blocking.plans": ("TidyPlan",),
     "extract.extraction": ("Proposal",),
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from .engine.profile import UserProfile as UserProfile
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
+    from .engine.remembering import Understood as Understood
     from .engine.sessions.session import Ended as Ended
     from .engine.sessions.session import SessionState as SessionState
     from .engine.sessions.session import Turn as Turn

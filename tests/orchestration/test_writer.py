@@ -106,6 +106,13 @@ async def test_small_talk_is_not_sent_to_the_model(open_memory: OpenMemory) -> N
     assert prompts == []
 
 
+async def test_remembering_answers_what_was_understood(open_memory: OpenMemory) -> None:
+    memory = open_memory()
+    understood = await do(memory.remember("I live in Lisbon.", user="ada"))
+    assert [(item.id, item.value) for item in understood.stored] == [("fact:location", "Lisbon")]
+    assert understood.receipts[0].derived == "done" and understood.waiting == []
+
+
 async def test_a_secret_is_never_noted(open_memory: OpenMemory) -> None:
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz012345"
     model, _ = scripted([operation(f"my key is {key}", f"The user's key is {key}.", key="api_key", value=key)])

@@ -461,6 +461,15 @@ export type Reason = {
   note: string;
 };
 
+/** What `remember` stored and understood. */
+export type Understood = {
+  thread: string | null;
+  receipts: MessageReceipt[];
+  stored: Remembered[];
+  waiting: Candidate[];
+  ended: string[];
+};
+
 /** The request to the model, assembled to a token budget. */
 export type Context = {
   tokens: number;
@@ -2622,6 +2631,25 @@ export class Memorist {
    */
   recall(args: { query: string; namespaces?: string | string[] | null; kinds?: string[] | string | null; top_k?: number; offset?: number; max_tokens?: number | null; after?: string | null; before?: string | null; where?: Record<string, unknown> | null; min_score?: number | null; vector?: number[] | null; expand?: boolean; hops?: number }, options: CallOptions = {}): Promise<Listed<Hit>> {
     return this.#http.call({"method": "POST", "path": "/v1/recall", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Hit>>;
+  }
+
+  /**
+   * Store words, read them at once, and return what was understood.
+   *
+   * Args:
+   *     messages: A text, a message, or a list of messages, as the user said them.
+   *     user: Whose memory; by default the handle's own user.
+   *     thread: The thread to append to; by default one of the user's own for such notes.
+   *     infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
+   *         learning, word for word.
+   *
+   * Returns:
+   *     The receipts, the memories that were taken from the words, what waits for review, and what was ended.
+   *
+   * Role: `writer`.
+   */
+  remember(args: { messages: string | Record<string, unknown> | (string | Record<string, unknown>)[]; user?: string | null; thread?: string | null; infer?: boolean }, options: CallOptions = {}): Promise<Understood> {
+    return this.#http.call({"method": "POST", "path": "/v1/remember", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Understood>;
   }
 
   /**

@@ -19,6 +19,7 @@ from ..engine.portable import Progress, Transfer
 from ..engine.processors import ProcessorSpec, Report
 from ..engine.processors import Progress as ProcessProgress
 from ..engine.recall.recalling import Spaces
+from ..engine.remembering import Understood
 from ..engine.sessions.assembling import Recall
 from ..engine.sessions.inject import BlockingTask, Remember, stepped
 from ..engine.sessions.session import Ended, Turn
@@ -429,6 +430,28 @@ class Memory(Listens):
             '1.2'
         """
         return Batch(self._engine.batch())
+
+    def remember(
+        self, messages: Prompt, *, user: str | None = None, thread: str | None = None, infer: bool = True
+    ) -> Understood:
+        """Store words, read them at once, and return what was understood.
+
+        Args:
+            messages: A text, a message, or a list of messages, as the user said them.
+            user: Whose memory; by default the handle's own user.
+            thread: The thread to append to; by default one of the user's own for such notes.
+            infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
+                learning, word for word.
+
+        Returns:
+            The receipts, the memories that were taken from the words, what waits for review, and what was ended.
+
+        Examples:
+            >>> understood = memory.remember("I live in Lisbon.", user="ada")
+            >>> [(item.key, item.value) for item in understood.stored]
+            [('location', 'Lisbon')]
+        """
+        return run_blocking(self._engine.remember(messages, user=user, thread=thread, infer=infer))
 
     def tidy(self, *, user: str | None = None, dry_run: bool = True) -> TidyPlan:
         """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.

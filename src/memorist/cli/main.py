@@ -22,6 +22,7 @@ _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
     "memory": ("facts", "The same facts, by namespace: memory list NS."),
     "memories": ("memories", "Everything remembered, in one list: list, search, show, delete."),
+    "remember": ("memories", "Store what a user says, and show what was understood."),
     "events": ("memories", "What happened or is planned: list, add, cancel."),
     "review": ("memories", "Memories that wait for approval: list, approve, reject."),
     "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),

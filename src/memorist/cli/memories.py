@@ -167,6 +167,28 @@ def reject_candidates(session: Session, ids: tuple[str, ...], ns: str | None, re
 
 
 @click.command()
+@click.argument("text")
+@click.option("--user", "of", help="Whose memory.")
+@click.option("--as-is", is_flag=True, help="Store the words as they are, without reading them.")
+@session_of
+def remember(session: Session, text: str, of: str | None, as_is: bool) -> None:
+    """Store what a user says, and show what was understood."""
+    with session.memory(create=True) as memory:
+        if of is None and memory.user is None:
+            raise UsageError("whose memory? pass --user NAME")
+        understood = memory.remember(text, user=of or memory.user, infer=not as_is)
+        if session.as_json:
+            session.print_json(understood)
+            return
+        for item in understood.stored:
+            echo(f"{item.id}  {item.text}")
+        for candidate in understood.waiting:
+            echo(f"waits for approval: {candidate.text}")
+        if not understood.stored and not understood.waiting:
+            echo("stored; no fact was taken from it")
+
+
+@click.command()
 @click.option("--user", "of", help="Whose memory to tidy up.")
 @click.option("--apply", "apply_", is_flag=True, help="Carry out the plan; without this it is only shown.")
 @click.option("--undo", metavar="PLAN", help="Put back what an applied plan changed.")

@@ -99,6 +99,7 @@ ACCESS: dict[str, Access] = {
     "records.put": "write",
     "records.put_many": "write",
     "records.scan": "read",
+    "remember": "own",
     "review.approve": "write",
     "review.edit": "write",
     "review.get": "read",

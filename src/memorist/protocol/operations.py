@@ -274,6 +274,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "",
         ("POST", "recall", "recall", ("heavy", True)),
+        ("POST", "remember", "remember", *_w(), ("heavy", True)),
         ("POST", "context", "context", ("heavy", True)),
         ("GET", "why", "why"),
         ("GET", "namespaces", "namespaces"),

@@ -18,6 +18,7 @@ from ..engine.namespaces import Namespaces
 from ..engine.portable import Portable
 from ..engine.processors import Processing
 from ..engine.recall.recalling import Recalling
+from ..engine.remembering import Remembering
 from ..engine.sessions.assembling import Assembling
 from ..engine.sessions.inject import Injection
 from ..engine.sessions.session import AsyncSession
@@ -41,7 +42,7 @@ from .transfers import RemoteExporting, RemotePortable
 
 T = TypeVar("T")
 _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
-    (Recalling, Assembling, Provenance, Health, Namespaces, Processing, Scrubbing), ""
+    (Recalling, Assembling, Provenance, Health, Namespaces, Processing, Remembering, Scrubbing), ""
 )
 """Parts of the engine whose methods are methods of the memory itself, not of a noun."""
 _OWN: Mapping[Any, Any] = {

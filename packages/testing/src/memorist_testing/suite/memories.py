@@ -206,6 +206,11 @@ class MemoryViewTests:
         assert erased.complete
         assert await memory.events.history(event.id, ns="user:ada") == []
 
+    async def test_words_can_be_remembered_as_they_are(self, memory: Any) -> None:
+        verbatim = await memory.remember("The user prefers concise answers", user="ada", infer=False)
+        assert [item.text for item in verbatim.stored] == ["The user prefers concise answers"]
+        assert await memory.scope(user="eve").memories.list() == []
+
     async def test_a_plan_merges_duplicates_and_can_be_undone(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         await ada.learnings.add("Prefers short answers, please")

@@ -1,0 +1,79 @@
+"""Remembering in one call: stores what was said, reads it at once, and answers what was understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import InvalidValue
+from ..records import Candidate
+from .core import Core
+from .derive.outbox import Jobs
+from .learnings import Learnings
+from .memories import Memories, Remembered, remembered
+from .review import Review
+from .threads.receipts import MessageReceipt
+from .threads.threads import Threads
+
+if TYPE_CHECKING:
+    from ..context.given import Prompt
+
+THREAD = "remembered"
+"""The first part of the id of the thread that keeps what was remembered without a thread of its own."""
+
+
+class Understood(msgspec.Struct, frozen=True, kw_only=True):
+    """What `remember` stored and understood."""
+
+    thread: str | None = None
+    """The thread that keeps the words; None if they were stored as they are."""
+    receipts: list[MessageReceipt] = []
+    stored: list[Remembered] = []
+    """The memories that were taken from them, or confirmed by them."""
+    waiting: list[Candidate] = []
+    """What waits for a person's approval."""
+    ended: list[str] = []
+    """The ids of what a request to forget has ended."""
+
+
+class Remembering:
+    """Stores words and reads them at once."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def remember(
+        self, messages: Prompt, *, user: str | None = None, thread: str | None = None, infer: bool = True
+    ) -> Understood:
+        """Store words, and return what was understood; see `AsyncMemory.remember`."""
+        core = self._core if user is None else self._core.narrowed(self._core.scope.narrow(user=user))
+        told = _told(messages)
+        ns = core.scope.own()
+        if not infer:
+            kept = [await Learnings(core).add(_text_of(message), confidence=1.0) for message in told]
+            return Understood(stored=[remembered(row, core.at()) for row in kept])
+        id = thread or f"{THREAD}:{ns}"
+        receipts = await Threads(core).append(id, *told, create=ns)
+        receipts = await Jobs(core).wait(receipts)
+        sources = {receipt.message.id for receipt in receipts}
+        items = [item for item in await Memories(core).list(ns=ns) if sources & set(item.sources)]
+        waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]
+        ended = [id for receipt in receipts for id in receipt.ended]
+        return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended)
+
+
+def _told(messages: Prompt) -> list[Any]:
+    told: Sequence[Any] = (
+        [messages] if isinstance(messages, str | Mapping) or hasattr(messages, "role") else list(messages)
+    )
+    if not told:
+        raise InvalidValue("there is nothing to remember")
+    return list(told)
+
+
+def _text_of(message: Any) -> str:
+    from ..messages.message import as_message
+
+    return as_message(message).text
