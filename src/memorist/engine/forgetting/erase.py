@@ -46,6 +46,8 @@ class Eraser(Rows):
         self._held: set[Ref] = set()
         """Things from which something came that this handle may not write."""
         self._guards: dict[Ref, list[Change]] = {}
+        self._summaries: dict[Ref, dict[Ref, Node]] = {}
+        """The summaries of each message; a later walk cannot find those that an earlier one deleted."""
 
     # -- what can be named; each method returns whether nothing that came from the thing is left
 
@@ -234,9 +236,12 @@ class Eraser(Rows):
         return copies
 
     async def _covering(self, ref: Ref) -> list[Node]:
-        """The summaries that cover a message."""
-        rows = await self._scan(Summary, ref.key)
-        return [Node(summary_ref(row)) for row in rows if row.first <= int(ref.part) <= row.last]
+        """The summaries that cover a message, and those that did before an earlier walk."""
+        covering = self._summaries.setdefault(ref, {})
+        for row in await self._scan(Summary, ref.key):
+            if row.first <= int(ref.part) <= row.last:
+                covering[summary_ref(row)] = Node(summary_ref(row))
+        return list(covering.values())
 
     def _hold_paths(self) -> None:
         """Hold everything from which a path leads to something that is held."""
@@ -310,6 +315,10 @@ class Eraser(Rows):
             return []
         if target.kind in ("fact", "learning"):
             return await self._absent(target, [link.source.id for link in links])
+        if target.kind == "summary":  # the messages that are left may be summarised anew
+            key = (target.key, int(target.part.rpartition("-")[2]))
+            absent = await self._core.get(Summary, *key) is None
+            return [Expect(Summary, (self._org, *key), 0)] if absent else None
         owner = thread_ref(target.key) if target.kind == "thread" else Ref(target.kind, links[0].source_ns, target.key)
         node = self._seen.get(owner)
         if target.kind not in ("thread", "document") or node is None:
