@@ -75,14 +75,6 @@ async def test_a_hook_comes_off_and_a_failing_one_stops_nothing(memory: Any, run
     assert len(told) == 1
 
 
-async def test_there_is_a_method_for_each_event(memory: Any, run: Run) -> None:
-    told: list[str] = []
-    for name in EVENTS:
-        getattr(memory, f"on_{name}")(lambda event: told.append(event.name))
-    await do(memory.facts.set("user:ada", "a", 1))
-    assert told == ["fact"]
-
-
 def test_wrong_hooks_are_refused(tmp_path: Any) -> None:
     from memorist import Memory
 

@@ -57,7 +57,8 @@ from memorist import Memory
 with Memory("m.db") as memory:
     memory.threads.create("user:ada", id="t")
     memory.wait(memory.threads.append("t", "I live in Lisbon."))
-    print(memory.facts.get("user:ada", "location").value, len(memory.recall("where?")), list(memory.doctor().problems))
+    hits, problems = memory.recall("Where do I live?"), list(memory.doctor().problems)
+    print(memory.facts.get("user:ada", "location").value, len(hits), problems)
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

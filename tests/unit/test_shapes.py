@@ -80,7 +80,7 @@ def test_a_flawed_message_that_is_stored_is_put_right_and_said(flaw: str) -> Non
     assembly = Assembly(budget=2000, input="And now?")
     assembly.feed([stored(FLAWED[flaw]), Message(role="user", content="first")], more=False, position=1)
     context = assembly.finish()
-    assert context.messages()[-1]["content"] == "And now?"
+    assert context.messages(merge=False)[-1]["content"] == "And now?"
     assert context.anthropic()["messages"]
     assert "repaired" in {entry.action for entry in context.manifest.entries}
 

@@ -7,7 +7,7 @@ import pytest
 import memorist.stores
 
 FOLDER = Path(memorist.stores.__file__).parent
-JOBS = ("store", "changes", "connection", "errors", "health", "rows", "schema", "scrub")
+JOBS = ("store", "changes", "errors", "health", "rows", "schema", "scrub")
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres", "redis"])
