@@ -140,9 +140,17 @@ def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
 
 def _clauses(text: str, book: RuleBook) -> list[str]:
     """The sentence itself, and what begins at a later "I", "my" or order in it."""
-    starts = [found.end() for found in book.boundary.finditer(text)][: MAX_CLAUSES - 1]
-    elided = [f"{book.subject}{text[found.end() :]}" for found in book.ellipsis.finditer(text)]  # "… and work at Acme"
-    return [text, *(_opened(text[start:], book)[0] for start in starts), *elided[:2]]
+    starts, elided = _starts(text, book)
+    return [
+        text,
+        *(_opened(text[start:], book)[0] for start in starts[: MAX_CLAUSES - 1]),
+        *(f"{book.subject}{text[start:]}" for start in elided[:2]),
+    ]
+
+
+def _starts(text: str, book: RuleBook) -> tuple[list[int], list[int]]:
+    """Where later clauses begin: with a subject of their own, and without one ("… and work at Acme")."""
+    return [own.end() for own in book.boundary.finditer(text)], [own.end() for own in book.ellipsis.finditer(text)]
 
 
 def _stated(
@@ -167,6 +175,10 @@ def _anywhere(text: str, book: RuleBook, frame: Extracted, at: datetime) -> Iter
 def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
     """The facts, the learning or the request that a match stands for; none where a value is not one."""
     said = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
+    if "things" in said:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
+        first, last = match.span("things")
+        ends = [start for starts in _starts(match.string, book) for start in starts if first < start < last]
+        said["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
     if "name" in said:
         said["name"] = said["name"].removesuffix("'s")
     made = replace(frame, rule=rule.id, retracted=rule.ends)
@@ -206,7 +218,10 @@ def _values(rule: Rule, said: dict[str, str], book: RuleBook, at: datetime) -> I
 
 def _things(topic: str, said: dict[str, str], book: RuleBook) -> Iterator[str]:
     if topic == "allergy":
-        things = [thing.strip(_EDGES) for thing in _JOINT.split(said.get("things") or said.get("things_2", ""))]
+        joined = said.get("things") or said.get("things_2", "")
+        things = [thing.strip(_EDGES) for thing in _JOINT.split(f"{joined} ")]
+        while things and not things[-1]:  # "peanuts, and"
+            things.pop()
         refused = book.words("not_things")
         if all(thing and not (set(thing.casefold().split()) & refused) for thing in things):
             yield from things

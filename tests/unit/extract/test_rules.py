@@ -33,6 +33,9 @@ STATED = {
         ("I work as a paramedic at St. Mary's Hospital.", {"role": "paramedic", "employer": "St. Mary's Hospital"}),
         ("As an architect, I sketch a lot.", {"role": "architect"}),
         ("I'm allergic to peanuts and shellfish.", {"allergy.peanuts": "peanuts", "allergy.shellfish": "shellfish"}),
+        ("I'm Ada. I live in Lisbon.", {"name": "Ada", "location": "Lisbon"}),
+        ("I'm allergic to peanuts, and I live in Lisbon.", {"allergy.peanuts": "peanuts", "location": "Lisbon"}),
+        ("I'm allergic to peanuts, and live in Lisbon.", {"allergy.peanuts": "peanuts", "location": "Lisbon"}),
         ("I have a severe penicillin allergy.", {"allergy.penicillin": "penicillin"}),
         ("I'm diabetic.", {"condition.diabetes": "diabetes"}),
         ("I was diagnosed with asthma.", {"condition.asthma": "asthma"}),
@@ -70,6 +73,7 @@ STATED = {
     "it": [
         ("Mi chiamo Giulia Conti.", {"name": "Giulia Conti"}),
         ("Abito a Torino.", {"location": "Torino"}),
+        ("Sono allergica alle noci e vivo a Roma.", {"allergy.noci": "noci", "location": "Roma"}),
         ("Sono allergica alle arachidi.", {"allergy.arachidi": "arachidi"}),
         ("Mio fratello Marco è qui.", {"relation.brother.marco": "Marco"}),
     ],
