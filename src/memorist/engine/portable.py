@@ -55,7 +55,7 @@ TYPED = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
 )
 """Kinds whose keys are chosen by users and so are checked as names."""
-HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup")
+HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup", "count")
 """Queues whose jobs only process what is stored; jobs of other queues carry commands, which no file may give."""
 IMPORT_MARK = "import"
 Progress = Callable[[int, int | None], None]

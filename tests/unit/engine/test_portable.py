@@ -13,12 +13,14 @@ from memorist.engine.core import Core, Shared
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.portable import Portable
+from memorist.engine.statistics import recount_jobs
 from memorist.errors import CorruptRecord, SchemaError, UsageError
 from memorist.kinds import RECORDS as KINDS
 from memorist.messages.message import Message
-from memorist.records import Fact, Job, Link, Mark, Record, Ref, Thread
+from memorist.records import Entry, Fact, Job, Link, Mark, Record, Ref, Thread
 from memorist.runtime import Runtime
 from memorist.scope import Scope
+from memorist.stores.base import DeleteRange
 from memorist.stores.memory import MemoryStore
 from memorist.testing import FakeClock
 
@@ -48,6 +50,15 @@ async def test_export_import_export_gives_the_same_bytes(core: Core, fill: Fill,
     await Portable(back).import_(tmp_path / "b.jsonl")
     await Portable(back).export(tmp_path / "c.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+
+
+async def test_a_namespace_to_be_counted_again_is_counted_where_it_is_imported(
+    core: Core, other: Core, tmp_path: Path
+) -> None:
+    await core.apply(*recount_jobs([DeleteRange(Entry, (core.org, "global"))], core.at()))
+    await Portable(core).export(tmp_path / "a.jsonl")
+    await Portable(other).import_(tmp_path / "a.jsonl")
+    assert [job.item for job in await other.scan(Job, "count")] == ["global"]
 
 
 async def test_versions_times_history_and_order_survive(core: Core, fill: Fill, other: Core, tmp_path: Path) -> None:
