@@ -28,14 +28,14 @@ def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> N
     ran = memorist("--user", "ada", "chat", input=said)
     assert ran.code == 0
     told = [line.strip() for line in ran.out.splitlines()]
-    assert "learned location: Lisbon" in told and "learned relation.sister: Mia" in told
+    assert "learned location: Lisbon" in told and "learned relation.sister.mia: Mia" in told
     assert "location: “I live in Lisbon and my sister is called Mia.”" in told
     assert any(line.startswith("I remember: ") and "Lisbon" in line for line in told)
     assert any("of 4,000 tokens" in line for line in told)
     assert any(line.startswith("forgotten: ") and "1 facts" in line for line in told)
     assert any(line.startswith("no command /nonsense") for line in told) and "never read" not in ran.out
     facts = memorist("facts", "list", "user:ada", "--json").json()
-    assert [fact["key"] for fact in facts] == ["relation.sister"]
+    assert [fact["key"] for fact in facts] == ["relation.sister.mia"]
 
 
 def test_a_talk_can_be_gone_on_with(memorist: Memorist) -> None:
