@@ -75,7 +75,8 @@ def test_what_is_remembered_is_recalled_and_explained() -> None:
         third = await said(client, "remember", text="The launch is on the ninth of May.", key="k1")
         assert again["message"] == third["message"] and third["duplicate"]
         found = await said(client, "recall", query="When is the launch?")
-        assert kept["message"] in [hit["id"] for hit in found["hits"]]
+        # Messages with the same text are returned once, as the newest of them.
+        assert [hit["id"] for hit in found["hits"]].count(again["message"]) == 1
         assert found["hits"][0]["reasons"]
         why = await said(client, "why", id=kept["message"])
         assert why["kind"] == "message"
@@ -123,8 +124,9 @@ def test_a_profile_and_a_context_are_the_users() -> None:
         assert [fact["value"] for fact in profile["facts"]] == ["Ada"]
         await said(client, "remember", text="Hello there.", thread="t1", namespace="user:ada")
         made = await said(client, "build_context", input="Who am I?", thread="t1", budget_tokens=1000)
-        assert made["tokens"] <= 1000 and made["messages"][-1] == {"role": "user", "content": "Who am I?"}
-        assert any("Hello there." in str(one["content"]) for one in made["messages"])
+        last = made["messages"][-1]
+        assert made["tokens"] <= 1000 and last["role"] == "user" and last["content"].endswith("\n\nWho am I?")
+        assert any("Hello there." in str(message["content"]) for message in made["messages"])
         assert "Ada" in str(made["messages"])
 
     run(check)

@@ -27,6 +27,7 @@ class Running:
     def __init__(
         self, url: Any, options: Options | None = None, parts: Iterable[MakePart] = (), **settings: Any
     ) -> None:
+        self.store_url = url
         self.clock: Callable[[], datetime] | None = None
         settings = {"embedder": None, "counter": "estimate", "extract": None, "worker": False, **settings}
         self.memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)

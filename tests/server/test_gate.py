@@ -64,7 +64,7 @@ def line_of(answer: httpx.Response, caplog: pytest.LogCaptureFixture) -> logging
 def test_another_method_is_told_which_there_are(server: Running) -> None:
     with ask(server) as client:
         answer = client.request("OPTIONS", "/v1/fact")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT, DELETE")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT, DELETE, PATCH")
     assert answer.headers["content-type"] == "application/problem+json"
 
 

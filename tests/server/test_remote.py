@@ -85,7 +85,7 @@ def test_a_session_creates_or_resumes_a_thread_and_has_the_state_of_a_local_one(
             talk = handle.session("own-id", user="ada")
             assert talk.state().messages == 0
             talk.add("I keep bees on the roof again.", "Noted.")
-            with handle.session(thread="own-id", user="ada", budget=300) as talk:
+            with handle.session(thread="own-id", user="ada", budget=500) as talk:
                 for number in range(20):
                     talk.context(f"Hive {number} was opened at noon and looked well.", recall=False)
                     talk.add(f"Hive {number} was opened at noon and looked well.", "Noted.")
@@ -133,7 +133,7 @@ def test_hooks_hear_what_happens_on_the_server(memory: Memory) -> None:
         told.append(event)
         heard.set()
 
-    memory.on_fact(hook)
+    memory.on("fact", hook)
     for number in range(200):
         memory.facts.set(NS, f"k{number}", 1)
         if heard.wait(0.1):

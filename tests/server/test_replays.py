@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from memorist import Memory
 from memorist.protocol.operations import OPERATIONS, Operation, parameters_of, takes_key
+from memorist.records import Candidate
 from memorist.server.openapi import document
+from memorist.stores.base import Put
 
 from .running import Running, running
 
 KEYED = [one for one in OPERATIONS if takes_key(one) and one.name != "erasing.forget"]
-LOST = {"threads.pop", "working.undo_action"}
+LOST = {"threads.pop", "working.undo_action", "facts.unforget", "review.approve"}
 """What is gone with the first answer: the second says that it was done, and that nobody knows more."""
 SAMPLES: dict[str, Any] = {
     "ns": "user:ada", "key": "home", "value": "Rome", "items": {"home": "Rome", "work": "Oslo"}, "prefix": "h",
@@ -33,6 +38,11 @@ OWN: dict[str, dict[str, Any]] = {
     "learnings.reinforce": {"id": "LEARNING"}, "learnings.weaken": {"id": "LEARNING"},
     "learnings.delete": {"id": "LEARNING"}, "learnings.used": {"ids": ["LEARNING"]}, "documents.add": {"id": "d"},
     "documents.delete": {"id": "d"}, "working.update": {"scratchpad": "y"}, "state.increment": {"key": "n"},
+    "learnings.update": {"id": "LEARNING", "content": "likes tea"}, "events.update": {"id": "EVENT", "text": "Tea"},
+    "events.cancel": {"id": "EVENT"}, "memories.update": {"id": "fact:home", "value": "Oslo", "ns": "user:ada"},
+    "events.delete": {"id": "EVENT"}, "memories.delete": {"id": "fact:home"}, "review.reject": {"id": "CANDIDATE"},
+    "review.edit": {"id": "CANDIDATE", "text": "Lives in Oslo"}, "review.approve": {"id": "CANDIDATE"},
+    "plans.apply": {"plan": "PLAN"}, "plans.undo": {"id": "APPLIED"}, "facts.unforget": {"key": "REQUEST"},
     "entity_cache.keep": {"id": "7"}, "entity_cache.lease": {"id": "7"}, "entity_cache.give_back": {"id": "7"},
     "threads.create": {"id": "new"}, "threads.delete_messages": {"ids": ["t#1"]}, "leases.save": {"done": ["a"]},
     "working.add_turn": {"messages": [{"role": "user", "content": "hello"}]},
@@ -53,8 +63,13 @@ def client(server: Running, org: str) -> Iterator[httpx.Client]:
         yield made
 
 
-def furnish(client: httpx.Client, operation: Operation) -> str:
-    """Something to change: a thread with messages, a fact, a state, records, a learning, a document, a task."""
+@pytest.fixture
+def furnish(server: Running, org: str, client: httpx.Client) -> Callable[[Operation], dict[str, Any]]:
+    """Stores something to change; returns what stands for the names in `OWN`."""
+    return partial(_furnish, server, org, client)
+
+
+def _furnish(server: Running, org: str, client: httpx.Client, operation: Operation) -> dict[str, Any]:
     put, post = client.put, client.post
     put("/v1/fact", params={"ns": "user:ada", "key": "home"}, json={"value": "Porto"}).raise_for_status()
     post("/v1/threads", json={"ns": "user:ada", "id": "t"}).raise_for_status()
@@ -70,16 +85,50 @@ def furnish(client: httpx.Client, operation: Operation) -> str:
         post("/v1/task/lease", params={"task_id": "job"}, json=lease).raise_for_status()
     if operation.name == "tasks.delete":
         put("/v1/task", json={"checkpoint": {"task_id": "job"}}).raise_for_status()
+    names: dict[str, Any] = {}
+    if operation.noun == "events" and operation.call != "add":
+        names["EVENT"] = post("/v1/events", json={"text": "Lunch", "ns": "user:ada"}).raise_for_status().json()["id"]
+    if operation.noun == "review":
+        names["CANDIDATE"] = _candidate(server, org)
+    if operation.noun == "plans":
+        names["PLAN"] = post("/v1/tidy", json={"ns": "user:ada"}).raise_for_status().json()
+        names["APPLIED"] = post("/v1/tidy", json={"ns": "user:ada"}).raise_for_status().json()["id"]
+    if operation.name == "plans.undo":
+        post("/v1/tidy/apply", json={"plan": {**names["PLAN"], "id": names["APPLIED"]}}).raise_for_status()
+    if operation.name == "facts.unforget":
+        names["REQUEST"] = _request_to_forget(server, org)
     learned = post("/v1/learnings", json={"content": "likes coffee"}).raise_for_status()
-    return str(learned.json()["id"])
+    return {**names, "LEARNING": learned.json()["id"]}
 
 
-def sent(client: httpx.Client, operation: Operation, learning: str, owner: str) -> httpx.Response:
+def _candidate(server: Running, org: str) -> str:
+    """The id of a new candidate, as a memory writer leaves it for review."""
+    core = server.memory.scope(org=org, user="ada")._core
+    proposal = {"op": "add", "kind": "fact", "turn": 0, "quote": "one", "key": "town", "value": "Oslo", "text": "Oslo"}
+    at = core.at()
+    candidate = Candidate(
+        org=org, ns="user:ada", id="c", kind="fact", text="Oslo", proposal=proposal, sources=("t#1",), created_at=at,
+        updated_at=at,
+    )  # fmt: skip
+    assert server.loop is not None
+    asyncio.run_coroutine_threadsafe(core.apply(Put(candidate)), server.loop).result(30)
+    return candidate.id
+
+
+def _request_to_forget(server: Running, org: str) -> str:
+    """The key of a request to forget, made in words through a memory that reads facts from messages."""
+    with Memory(server.store_url, org=org, worker=False, embedder=None, counter="estimate") as memory:
+        memory.threads.append("asks", "I live in Oslo.", create="user:ada")
+        receipts = memory.threads.append("asks", "Forget that I live in Oslo.")
+    return receipts[0].ended[-1].removeprefix("user:ada/")
+
+
+def sent(client: httpx.Client, operation: Operation, names: Mapping[str, Any], owner: str) -> httpx.Response:
     own = OWN.get(operation.name, {})
     samples = {**SAMPLES, **own, **({"owner": owner} if owner else {})}
     wanted = [one for one in parameters_of(operation) if one.required or one.name in own or one.kind == "many"]
-    query = {one.name: _text(samples[one.name], learning) for one in wanted if one.place == "query"}
-    body = {one.name: _told(samples[one.name], learning) for one in wanted if one.place == "body"}
+    query = {one.name: _text(samples[one.name], names) for one in wanted if one.place == "query"}
+    body = {one.name: _named(samples[one.name], names) for one in wanted if one.place == "body"}
     if any(one.kind == "fields" for one in wanted) or operation.name == "working.update":
         body = own
     headers = {"idempotency-key": "once"}
@@ -88,15 +137,15 @@ def sent(client: httpx.Client, operation: Operation, learning: str, owner: str) 
     )
 
 
-def _told(value: Any, learning: str) -> Any:
+def _named(value: Any, names: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_told(one, learning) for one in value]
-    return learning if value == "LEARNING" else value
+        return [_named(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
-def _text(value: Any, learning: str) -> str:
-    told = _told(value, learning)
-    return told if isinstance(told, str) else httpx.Response(200, json=told).text
+def _text(value: Any, names: Mapping[str, Any]) -> str:
+    sample = _named(value, names)
+    return sample if isinstance(sample, str) else httpx.Response(200, json=sample).text
 
 
 def stored(client: httpx.Client) -> list[str]:
@@ -106,17 +155,19 @@ def stored(client: httpx.Client) -> list[str]:
 
 
 @pytest.mark.parametrize("operation", KEYED, ids=lambda one: one.name)
-def test_the_second_answer_has_the_shape_of_the_first(client: httpx.Client, operation: Operation) -> None:
+def test_the_second_answer_has_the_shape_of_the_first(
+    client: httpx.Client, furnish: Callable[[Operation], dict[str, Any]], operation: Operation
+) -> None:
     if operation.noun == "entity_cache":
         client.headers.pop("memorist-scope")
-    learning, owner = furnish(client, operation), ""
+    names, owner = furnish(operation), ""
     if operation.name in ("entity_cache.keep", "entity_cache.give_back"):
         leased = client.post("/v1/entity/lease", params={"type": "order", "id": "7"}, json={}).raise_for_status()
         owner = leased.json()["owner"]
-    first = sent(client, operation, learning, owner)
+    first = sent(client, operation, names, owner)
     assert first.status_code == 200, first.text
     rows = stored(client)
-    second = sent(client, operation, learning, owner)
+    second = sent(client, operation, names, owner)
     assert stored(client) == rows
     if operation.name in LOST:
         assert (second.status_code, second.json()["title"]) == (409, "UnknownOutcome")
@@ -155,6 +206,10 @@ def wipe(client: httpx.Client) -> None:
         client.delete("/v1/thread", params={"id": thread["id"]}).raise_for_status()
     for learning in client.get("/v1/learnings").json()["items"]:
         client.delete("/v1/learning", params={"id": learning["id"]}).raise_for_status()
+    for event in client.get("/v1/events/list", params={"ns": "user:ada"}).json()["items"]:
+        client.delete("/v1/event", params={"id": event["id"], "ns": "user:ada"}).raise_for_status()
+    for candidate in client.get("/v1/review", params={"ns": "user:ada"}).json()["items"]:
+        client.post("/v1/review/reject", params={"id": candidate["id"], "ns": "user:ada"}, json={}).raise_for_status()
     for session in ({}, {"session": "s"}):
         client.delete("/v1/working", params=session).raise_for_status()
     client.delete("/v1/state", params={"key": "n"}).raise_for_status()
@@ -165,14 +220,14 @@ def wipe(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("operation", KEYED, ids=lambda one: one.name)
 def test_a_repeated_request_whose_row_is_gone_gets_a_valid_answer_or_a_clear_error(
-    client: httpx.Client, operation: Operation
+    client: httpx.Client, furnish: Callable[[Operation], dict[str, Any]], operation: Operation
 ) -> None:
     if operation.noun in ("entity_cache", "leases"):
         return  # their rows are leases, which end by themselves
-    learning = furnish(client, operation)
-    assert sent(client, operation, learning, "").status_code == 200
+    names = furnish(operation)
+    assert sent(client, operation, names, "").status_code == 200
     wipe(client)
-    second = sent(client, operation, learning, "")
+    second = sent(client, operation, names, "")
     if second.status_code != 200:
         assert second.status_code in (404, 409), second.text
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -29,7 +30,7 @@ SAMPLES: dict[str, Any] = {
     "operations": [{"operation": "facts.delete", "arguments": {"ns": "user:ada", "key": "secret"}}],
     "last": {"operation": "facts.get", "arguments": {"ns": "user:ada", "key": "secret"}}, "older_than": 1, "at": 1,
     "name": "log.jsonl", "prefix": ["secret"], "preference": "x", "data": "stolen", "limit": 5,
-    "said": "stolen",
+    "said": "stolen", "version": 1, "plan": {"id": "p", "ns": "user:ada"},
 }  # fmt: skip
 OWN: dict[str, dict[str, Any]] = {
     "records.get": {"key": ["secret"]}, "records.put": {"key": ["secret"]}, "records.delete": {"key": ["secret"]},
@@ -73,7 +74,7 @@ def belongings(server: Running) -> list[str]:
     """What is ada's, row by row."""
     with ask(server, server.key(org=ORG)) as client:
         rows = client.get("/v1/export").text.splitlines()
-    return [row for row in rows if "ada" in row and not row.startswith(APART)]
+    return [row for row in rows if re.search(r"\bada\b", row) and not row.startswith(APART)]
 
 
 def ask(server: Running, key: str, **headers: str) -> httpx.Client:
@@ -91,7 +92,7 @@ def sent(client: httpx.Client, operation: Operation) -> httpx.Response:
         body = OWN[operation.name]
     if operation.upload:
         return client.post(operation.path, params=query, content=b"x", headers={"content-type": operation.upload})
-    if operation.name == "events.follow":
+    if operation.name == "stream.follow":
         with client.stream("GET", operation.path) as reply:
             return httpx.Response(reply.status_code)
     return client.request(operation.method, operation.path, params=query, json=body if operation.has_body else None)

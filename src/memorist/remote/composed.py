@@ -22,11 +22,6 @@ async def _state_get(self: Any, key: str, default: Any = None) -> Any:
     return default if entry is None else entry.value
 
 
-async def _resume(self: Any, task_id: str) -> Any:
-    """The task's checkpoint, or None where there is no such task."""
-    return await self.get(task_id)
-
-
 def _run(
     self: Any, task_id: str, *, ns: Any = None, lease: Any = 60, keep: Any = None, state: Any = None, wait: float = 0
 ) -> RemoteTaskRun:
@@ -73,7 +68,6 @@ async def _wait(
 
 COMPOSED: Mapping[str, Callable[..., Any]] = {
     "state.get": _state_get,
-    "tasks.resume": _resume,
     "tasks.run": _run,
     "working.template": _template,
     "working.set": _working_set,

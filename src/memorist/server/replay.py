@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..engine.profile import PREFERENCE
 from ..engine.threads.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
@@ -24,8 +26,8 @@ MAX_KEY = 200
 
 
 class AnswerGone(UnknownOutcome):
-    """A repeated write cannot be answered again: the answer was a row that it removed (`threads.pop`), or that was
-    deleted since."""
+    """A repeated write cannot be answered again: the answer named rows that it removed or moved (`threads.pop`,
+    `facts.unforget`, `review.approve`), or that were deleted since."""
 
 
 NATIVE = frozenset({"threads.append"})
@@ -41,16 +43,19 @@ def _same(*names: str) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
 
 _FACT: Read = ("facts.get", _same("ns", "key"))
 _LEARNING: Read = ("learnings.get", _same("id", "user"))
+_EVENT: Read = ("events.get", _same("id", "ns"))
 _WORKING: Read = ("working.get", _same("user", "session"))
 _AGAIN: Mapping[str, Read] = {
-    "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT, "facts.restore": _FACT,
+    "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT, "facts.restore": _FACT, "facts.update": _FACT,
     "facts.set_many": ("facts.get_many", lambda _, given: {"ns": given["ns"], "keys": [*given["items"]]}),
     "profile.set_preference": ("facts.get", lambda handle, given: _preference(handle, given)),
     "threads.update": ("threads.get", _same("id")),
     "threads.fork": ("threads.get", lambda _, given: {"id": given["new_id"]}),
     "threads.redact": ("threads.message", lambda _, given: {"id": given["message"]}),
     "threads.pin": ("threads.message", lambda _, given: {"id": given["message"]}),
-    "learnings.reinforce": _LEARNING, "learnings.weaken": _LEARNING,
+    "learnings.reinforce": _LEARNING, "learnings.weaken": _LEARNING, "learnings.update": _LEARNING,
+    "events.update": _EVENT, "events.cancel": _EVENT, "memories.update": ("memories.get", _same("id", "ns")),
+    "review.edit": ("review.get", _same("id", "ns")),
     "working.set": _WORKING, "working.update": _WORKING, "working.record_action": _WORKING,
     "working.add_turn": _WORKING,
     "state.set": ("state.entry", _same("key")), "state.increment": ("state.get", _same("key")),
@@ -143,7 +148,14 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
         added = [learning for learning in learnings if learning.content == options["content"]]
         if added:
             return added[-1]
-    if operation.name == "facts.reject":
+    if operation.name == "events.add":
+        events = await handle.events.list(ns=options.get("ns"))
+        same = [event for event in events if event.text == options["text"]]
+        if same:
+            return max(same, key=lambda event: event.updated_at)
+    if operation.name == "plans.apply":
+        return msgspec.structs.replace(options["plan"], applied=True)
+    if operation.name in ("facts.reject", "facts.end"):
         versions = await handle.facts.history(options["ns"], options["key"])
         if versions:
             return versions[-1]

@@ -48,6 +48,9 @@ class Eraser(Rows):
         self._guards: dict[Ref, list[Change]] = {}
         self._summaries: dict[Ref, dict[Ref, Node]] = {}
         """The summaries of each message; a later walk cannot find those that an earlier one deleted."""
+        self._companions = core.companions
+        """What the handle commits with its next write: an erasure takes several commits, and it belongs to the last, so
+        that an interrupted one is done again."""
 
     # -- what can be named; each method returns whether nothing that came from the thing is left
 
@@ -268,10 +271,12 @@ class Eraser(Rows):
                     await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
                     deletions = deletions[DELETIONS_PER_COMMIT:]
                 counts = self.counts + Counter(change.kind.table.name for change in deletions)
-                await self._apply([*deletions, *sums, *end(dict(sorted(counts.items())))], locks)
+                endings = end(dict(sorted(counts.items())))
+                await self._apply([*deletions, *sums, *endings, *self._companions], locks)
             except Conflict:
                 await self._walk_until_nothing_is_found(first=False)
             else:
+                self._companions.clear()
                 return
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
