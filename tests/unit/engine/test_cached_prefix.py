@@ -13,7 +13,8 @@ from memorist.context.prefix import Prefix, shared_prefix
 from memorist.context.tokens import open_counter
 from memorist.stores.memory import MemoryStore
 
-BUDGET = TokenBudget(4_500, output_reserve=300)
+# Memory has a limit: else it takes all the room that the window leaves, and fills it when stored with its turn.
+BUDGET = TokenBudget(4_500, memory=256, output_reserve=300)
 TURNS = 80
 WORDS = "invoice order ledger shipment refund customer contract schema index replica queue token session".split()
 COUNTER = open_counter("estimate")
