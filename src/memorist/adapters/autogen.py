@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory as AutoGenMemory
 from autogen_core.memory import MemoryContent, MemoryMimeType, MemoryQueryResult, UpdateContextResult
 from autogen_core.model_context import ChatCompletionContext
@@ -31,7 +31,7 @@ class MemoristMemoryConfig(BaseModel):
     top_k: int = 5
 
 
-class MemoristMemory(AutoGenMemory):
+class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
     """Stores content as facts, and adds memories recalled for the last message to the model context."""
 
     component_config_schema = MemoristMemoryConfig

@@ -23,8 +23,8 @@ Place = tuple[tuple[str, str, str], int]
 
 
 def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row], list[Row]]:
-    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others; exact repeats are in
-    neither."""
+    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others; exact repeats of a
+    message are in neither."""
     kept: list[Row] = []
     repeats: list[Row] = []
     exact: set[tuple[str, str, str]] = set()
@@ -32,8 +32,9 @@ def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row]
     for row in ranked:
         if limit is not None and len(kept) >= limit:
             break
+        # Only what was said is dropped when it was said before: two facts of one value are still two facts.
         same = (row.entry.kind, row.entry.speaker or "", row.entry.terms)
-        if row.entry.terms and same in exact:
+        if row.entry.terms and row.entry.kind == "message" and same in exact:
             continue
         exact.add(same)
         terms = frozenset(row.entry.terms.split())

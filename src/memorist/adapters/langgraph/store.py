@@ -179,7 +179,12 @@ class _Items:
     async def _by_recall(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
         exact = [space for space in spaces if not space.endswith("*")]
         asked = MOST_HITS if op.filter or len(exact) < len(spaces) else op.offset + op.limit
-        hits = await self._memory.recall(op.query or "", namespaces=spaces, kinds="fact", top_k=asked) if spaces else []
+        # Without a floor: LangGraph's search ranks every item, however little it has to do with the query.
+        hits = (
+            await self._memory.recall(op.query or "", namespaces=spaces, kinds="fact", top_k=asked, min_score=0.0)
+            if spaces
+            else []
+        )
         inside = [hit for hit in hits if hit.namespace in spaces]
         found = await self._facts([(hit.namespace, hit.id[len(hit.namespace) + 1 :]) for hit in inside])
         return [
