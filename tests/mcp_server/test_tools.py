@@ -75,7 +75,7 @@ def test_what_is_remembered_is_recalled_and_explained() -> None:
         third = await said(client, "remember", text="The launch is on the ninth of May.", key="k1")
         assert again["message"] == third["message"] and third["duplicate"]
         found = await said(client, "recall", query="When is the launch?")
-        # Messages with the same text are returned once, as the newest of them.
+        # Of messages with the same text, the best ranked one is returned.
         assert [hit["id"] for hit in found["hits"]].count(again["message"]) == 1
         assert found["hits"][0]["reasons"]
         why = await said(client, "why", id=kept["message"])

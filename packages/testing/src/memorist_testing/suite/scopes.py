@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memorist.engine.tidying import Plan, PlanLine
 from memorist.errors import Forbidden, InvalidValue, MemoristError, NotFound, UsageError
 from memorist.memory import AsyncMemory
 from memorist.testing.clock import FakeClock
@@ -26,9 +27,14 @@ ARGUMENTS: dict[str, Any] = {
     "older_than": 1, "version": 1, "ids": ["t-ada#1"],
     "keys": ["secret"], "users": ["ada"], "sessions": [None], "task_ids": ["job-ada"],
     "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
+    "plan": Plan(
+        id="p", ns="user:ada", lines=[PlanLine(op="end", ids=["fact:secret"], before=[CANARY])],
+        versions={"fact:secret": 1},
+    ),
 }  # fmt: skip
 OF_GROUP: dict[str, dict[str, Any]] = {
     "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
+    "memories": {"id": "fact:secret"},
 }
 # Methods that neither read nor write stored data, or that need a file; export and import have their own tests.
 APART = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
@@ -46,6 +52,10 @@ READS = {
     "records.scan",
     "working.get",
     "recall",
+    "events.list",
+    "memories.get",
+    "memories.history",
+    "memories.list",
 }
 
 
@@ -113,8 +123,9 @@ class ScopeTests:
         assert await memory.scope(user="ada").namespaces() == []
 
     async def test_grants_that_are_dropped_are_gone(self, memory: Any, open_memory: Any) -> None:
-        for place in ("workflow:a", "agent:b", "agent:c"):
-            await memory.facts.set(place, "secret", "persimmon")
+        texts = {"workflow:a": "ripe persimmon", "agent:b": "persimmon jam recipe", "agent:c": "dried persimmon at six"}
+        for namespace, text in texts.items():  # different ones, because recall returns equal texts once
+            await memory.facts.set(namespace, "secret", text)
         ada = open_memory(user="ada", read=["workflow:a"], write=["agent:b", "agent:c"])
         whole = {"workflow:a", "agent:b", "agent:c"}
         written, nothing = {"agent:b", "agent:c"}, set[str]()
@@ -275,6 +286,7 @@ async def _furnish(memory: Any) -> None:
     await ada.state.set("secret", CANARY)
     await ada.records.put("user:ada", ("secret",), CANARY, meta={"m": CANARY})
     await ada.learnings.add(f"prefers {CANARY}", confidence=0.9)
+    await ada.events.add(f"meets {CANARY}")
     await ada.working.update(current_page={"route": CANARY})
     await ada.documents.add("user:ada", f"about {CANARY}", id="t-ada")
     await ada.tasks.save({"task_id": "job-ada", "ns": "user:ada", "step": 1, "state": {"s": CANARY}})
@@ -286,7 +298,7 @@ async def _belongings(memory: Any) -> str:
     return repr([
         await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
         await ada.threads.messages("t-ada"), await ada.state.entry("secret"), await ada.records.scan("user:ada"),
-        await ada.learnings.list(min_confidence=0),
+        await ada.learnings.list(min_confidence=0), await ada.events.list(),
         await ada.working.get(), await ada.documents.list("user:ada"), await ada.tasks.resume("job-ada"),
     ])  # fmt: skip
 
@@ -322,6 +334,7 @@ async def _tried(method: _Signed) -> str:
     for extra in (
         {},
         {"user": "ada"},
+        {"ns": "user:ada"},
         {"thread": "t-ada"},
         {"namespaces": ["user:ada"]},
         {"fact": ("user:ada", "secret")},

@@ -252,7 +252,7 @@ class ThreadTests:
             ("a", True), ("x", False), ("b", True),
         ]  # fmt: skip
         context = await memory.context("go on", thread="t", recall=False, policy=Fifo(1))
-        assert [m["content"] for m in context.messages()] == ["a", "b", "go on"]
+        assert [m["content"] for m in context.messages()] == ["a\n\nb\n\ngo on"]
 
     async def test_messages_are_deleted_by_id_or_before_a_place(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
