@@ -133,26 +133,10 @@ def cache_share() -> Drawing:
     )
 
 
-def evidence() -> Drawing:
-    data: list[Bar] = []
-    for row in rows("recall/RESULTS.md", "## What arrives in the prompt"):
-        shares = re.match(r"([\d.]+) / ([\d.]+) / ([\d.]+)", row[1])
-        if shares is None:
-            continue
-        name = row[0].split(" (")[0]
-        data += [
-            (f"{name}, {tokens} tokens", float(share), f"{share} %", OURS)
-            for tokens, share in zip(("1,000", "2,000", "4,000"), shares.groups(), strict=True)
-        ]
-    said = "share of the turns a question needs that are in the request; the weights have not seen the set"
-    return bars("Evidence in the prompt", said, data, top=100)
-
-
 CHARTS: dict[str, Callable[[], Drawing]] = {
     "append": append,
     "last-twenty": last_twenty,
     "floor": floor,
     "growth": growth,
     "cache-share": cache_share,
-    "evidence": evidence,
 }

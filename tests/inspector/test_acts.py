@@ -24,7 +24,7 @@ def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, sc
     window.undo()
     page.get_by_text("Undone").wait_for()
     page.get_by_text("active", exact=True).wait_for()
-    assert window.ask("fact", ns="user:ada", key="location")["fact"]["confidence"] == 0.62
+    assert window.ask("fact", ns="user:ada", key="location")["fact"]["confidence"] == 0.82
     window.use(page.get_by_role("button", name="It changed"))
     window.write(page.get_by_label("New value"), "Faro")
     window.use(page.get_by_role("button", name="Save as"))

@@ -13,7 +13,8 @@ def test_the_request_is_shown_as_it_is_sent(opened: Open, demo_site: Site) -> No
     window = opened(demo_site)
     page = window.page
     thread = window.thread()
-    window.go(f"#/context?thread={thread}&input=When+is+the+launch%3F")
+    options = "budget=6000&reserve=800&policy=elide:500%2Bwindow"
+    window.go(f"#/context?thread={thread}&input=When+is+the+launch%3F&{options}")
     made = window.ask(
         "context", thread=thread, input="When is the launch?", budget=6000, reserve=800, policy="elide:500+window"
     )

@@ -222,7 +222,7 @@ def _reader(clock: StoryClock) -> Callable[[str], Any]:
         if MISREAD not in message:
             return {"items": []}
         trip = {"type": None, "correction": False, "rejected": None, "valid_at": None, "kind": "fact"}
-        return {"items": [{**trip, "key": "location", "value": "Porto", "confidence": 0.62, "evidence": MISREAD}]}
+        return {"items": [{**trip, "key": "location", "value": "Porto", "confidence": 0.82, "evidence": MISREAD}]}
 
     return read
 
