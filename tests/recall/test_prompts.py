@@ -75,8 +75,8 @@ def test_what_a_story_needs_is_in_the_request(name: str) -> None:
     ("stated", "retracted"),
     [
         ("Ich wohne in Kassel.", "Ich wohne nicht mehr in Kassel."),
-        ("I work as a nurse.", "I lost my job."),
-        ("Lavoro per la Ferrero.", "Da quando sono in pensione ho tempo per l'orto."),
+        ("I work at Acme.", "I don't work at Acme anymore."),
+        ("Abito a Torino.", "Non abito più a Torino."),
     ],
 )
 def test_a_message_whose_fact_was_retracted_is_marked_with_the_retraction(stated: str, retracted: str) -> None:

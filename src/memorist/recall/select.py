@@ -23,20 +23,13 @@ Place = tuple[tuple[str, str, str], int]
 
 
 def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row], list[Row]]:
-    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others; exact repeats of a
-    message are in neither."""
+    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others."""
     kept: list[Row] = []
     repeats: list[Row] = []
-    exact: set[tuple[str, str, str]] = set()
     seen: dict[str, dict[int, list[frozenset[str]]]] = {}
     for row in ranked:
         if limit is not None and len(kept) >= limit:
             break
-        # Only what was said is dropped when it was said before: two facts of one value are still two facts.
-        same = (row.entry.kind, row.entry.speaker or "", row.entry.terms)
-        if row.entry.terms and row.entry.kind == "message" and same in exact:
-            continue
-        exact.add(same)
         terms = frozenset(row.entry.terms.split())
         others = seen.setdefault(row.entry.speaker or "", {})
         low, high = math.ceil(DUPLICATE * len(terms)), math.floor(len(terms) / DUPLICATE)
@@ -55,6 +48,21 @@ def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
         return kept
     taken = kept + repeats[: most - len(kept)]
     return sorted(taken, key=lambda row: -row.score)
+
+
+def without_repeats(rows: Iterable[Row]) -> list[Row]:
+    """The rows without messages that say, word for word, what one before them says.
+
+    Compared by text and not by terms: "I don't live in Porto" has the terms of "I live in Porto".
+    """
+    said: set[tuple[str, str]] = set()
+    kept: list[Row] = []
+    for row in rows:
+        words = (row.entry.speaker or "", row.text)
+        if row.entry.kind != "message" or not row.text or words not in said:
+            kept.append(row)
+        said.add(words)
+    return kept
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from memorist.recall.features import FEATURES, is_assistant
 from memorist.recall.pool import Pool, stats_of
 from memorist.recall.query import analyse
 from memorist.recall.ranking import Row, rank, weights_file
-from memorist.recall.select import chosen, distinct, fill, merge_chunks
+from memorist.recall.select import chosen, distinct, fill, merge_chunks, without_repeats
 from memorist.recall.signals import signals
 from memorist.records import Entry, Mark
 
@@ -184,7 +184,7 @@ def test_near_duplicates_give_way_to_the_first_of_them() -> None:
         ("c", "I sold the boat", 0.7),
     )
     kept, repeats = distinct(ranked)
-    assert ([s.entry.id for s in kept], [s.entry.id for s in repeats]) == (["a", "c"], [])
+    assert ([s.entry.id for s in kept], [s.entry.id for s in repeats]) == (["a", "c"], ["b"])
     assert [s.entry.id for s in distinct(ranked, 1)[0]] == ["a"]
 
 
@@ -195,8 +195,14 @@ def test_exact_repeats_are_told_once_and_near_ones_where_they_are_needed() -> No
         ("c", "I live in a small old house by the cold sea near the grey harbour of Oslo now, friend", 0.75),
         ("d", "I sold the boat", 0.7),
     )
-    assert [s.entry.id for s in chosen(ranked, 3, 3)] == ["a", "c", "d"]
+    assert [s.entry.id for s in without_repeats(ranked)] == ["a", "c", "d"]
+    assert [s.entry.id for s in chosen(without_repeats(ranked), 3, 3)] == ["a", "c", "d"]
     assert [s.entry.id for s in chosen(ranked, 2, 3)] == ["a", "d"]
+
+
+def test_a_denial_is_no_repeat_of_what_it_denies() -> None:
+    ranked = scored(("a", "I live in Porto", 0.9), ("b", "I do not live in Porto", 0.8))
+    assert [s.entry.id for s in without_repeats(ranked)] == ["a", "b"]
 
 
 def test_the_same_words_of_two_people_are_two_memories() -> None:

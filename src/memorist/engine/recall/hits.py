@@ -51,7 +51,7 @@ class Hits:
     async def of(self, pools: Sequence[Pool], wanted: Wanted) -> list[Hit]:
         """The hits, best first."""
         from ...recall.ranking import rank
-        from ...recall.select import chosen, fill, merge_chunks
+        from ...recall.select import chosen, fill, merge_chunks, without_repeats
 
         rankings = [await self._core.runtime.call(rank, pool) for pool in pools]
         last = wanted.offset + wanted.top_k
@@ -71,6 +71,7 @@ class Hits:
             further = [row for row in wide[most:] if row.entry.kind == "document"]
             rows = await self._with_texts(wide[:most] + further)
             rows = await self._core.runtime.call(_by_sentences, pools[0].query.text, rows, words, most)
+        rows = without_repeats(rows)
         verdict = None
         if reranker is not None and len(rows) > 1:
             rows, verdict = await self._reranked(reranker, pools[0].query, rows)
