@@ -220,9 +220,10 @@ class Shared:
         for shared in (self, other):
             if shared is not None:
                 shared.scopes.drop(org)
-                for cache in (shared.threads, shared.jobs):
-                    for key in [key for key in list(cache) if key[0] == org]:
-                        cache.pop(key, None)
+                for thread in [key for key in list(shared.threads) if key[0] == org]:
+                    shared.threads.pop(thread, None)
+                for job in [key for key in list(shared.jobs) if key[0] == org]:
+                    shared.jobs.pop(job, None)
 
     async def open(self) -> None:
         """Open the store on first use."""
@@ -338,7 +339,8 @@ class Core:
         self.watched: dict[str, str] = {} if watched is None else watched
         """Threads that an open batch relies on, each with the namespace it must be in when the batch is committed."""
         self.org = scope.org
-        self.store: Store = shared.store if batch is None else batch
+        # What an overlay does not do itself, it passes on to the store below it.
+        self.store: Store = shared.store if batch is None else cast("Store", batch)
         self.runtime = shared.runtime
         self.now = shared.now
         self.at = shared.at

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import InvalidValue
+from ..messages.message import Given, Message, as_message
 from ..records import Candidate
 from .core import Core
 from .derive.outbox import Jobs
@@ -64,16 +65,12 @@ class Remembering:
         return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended)
 
 
-def _told(messages: Prompt) -> list[Any]:
-    told: Sequence[Any] = (
-        [messages] if isinstance(messages, str | Mapping) or hasattr(messages, "role") else list(messages)
-    )
+def _told(messages: Prompt) -> list[Given]:
+    told: list[Given] = [messages] if isinstance(messages, str | Mapping | Message) else [*messages]
     if not told:
         raise InvalidValue("there is nothing to remember")
-    return list(told)
+    return told
 
 
-def _text_of(message: Any) -> str:
-    from ..messages.message import as_message
-
+def _text_of(message: Given) -> str:
     return as_message(message).text

@@ -109,10 +109,11 @@ class Extraction:
             if verdict not in VERDICTS:
                 raise UsageError(f"admit= answered {verdict!r}; it answers {', '.join(VERDICTS)}")
             return verdict  # type: ignore[no-any-return]  # checked above
-        if isinstance(self.admit, str):
-            return self.admit
         if isinstance(self.admit, Mapping):
             for name in (note.key, root, note.kind, note.op):
                 if name is not None and name in self.admit:
                     return self.admit[name]
+        for fixed in VERDICTS:
+            if self.admit == fixed:
+                return fixed
         return "active" if note.review is None else "review"

@@ -130,7 +130,7 @@ class BlockingClient:
         return psycopg.Connection.connect(self._options.conninfo, autocommit=True, prepare_threshold=None)
 
     async def script(self, connection: psycopg.Connection[Any], sql: str) -> None:
-        connection.execute(sql)
+        connection.execute(sql.encode())
 
     async def end(self, connection: psycopg.Connection[Any]) -> None:
         connection.close()
@@ -213,7 +213,7 @@ class AsyncClient:
         return await psycopg.AsyncConnection.connect(self._options.conninfo, autocommit=True, prepare_threshold=None)
 
     async def script(self, connection: psycopg.AsyncConnection[Any], sql: str) -> None:
-        await connection.execute(sql)
+        await connection.execute(sql.encode())
 
     async def end(self, connection: psycopg.AsyncConnection[Any]) -> None:
         await connection.close()

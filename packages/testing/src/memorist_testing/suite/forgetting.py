@@ -163,12 +163,12 @@ class ForgettingTests:
         for _ in range(3):
             report = await memory.import_from(graph, namespace="user:ada")
             assert report.added == {"facts": 1}
-            facts = await memory.facts.list("user:ada")
-            assert len(facts) == 1
+            assert len(await memory.facts.list("user:ada")) == 1
             await memory.forget(source=report.source)
             assert await memory.facts.list("user:ada") == []
         await memory.import_from(graph, namespace="user:ada")
-        await memory.facts.reject("user:ada", facts[0].key)
+        [fact] = await memory.facts.list("user:ada")
+        await memory.facts.reject("user:ada", fact.key)
         assert (await memory.import_from(graph, namespace="user:ada")).added == {}
         assert await memory.facts.list("user:ada") == []
 
