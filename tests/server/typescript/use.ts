@@ -48,7 +48,7 @@ for await (const line of memory.transfers.export()) lines.push(line);
 same(lines.length > 10, true);
 same((await memory.transfers.import(lines.join("\n") + "\n")).rows, lines.length - 2);
 
-for await (const told of memory.events.follow({ names: "fact" }, { lastEventId: "another run-1" })) {
+for await (const told of memory.stream.follow({ names: "fact" }, { lastEventId: "another run-1" })) {
   if (told.event === "missed") await memory.facts.set({ ns, key: "heard", value: true });
   else {
     same(told.event, "fact");
