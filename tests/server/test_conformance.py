@@ -15,6 +15,7 @@ from memorist.testing.clock import FakeClock
 from memorist_testing.facades import awaited
 from memorist_testing.memories import MemoryConformance, OpenMemory
 from memorist_testing.plugin import Run
+from memorist_testing.suite.forgetting import ForgettingTests
 
 from .running import Running, running
 
@@ -68,6 +69,12 @@ class OverHttp(MemoryConformance):
         await memory.process("gc")  # what other tests left
         (report,) = await memory.process("gc")
         assert report.counts.get("uploads") is None
+
+
+for _name in [name for name in vars(ForgettingTests) if name.startswith("test_")]:
+    # They look into the store behind the memory and change the actor, which a client cannot; `tests/conformance` runs
+    # them on every store.
+    setattr(OverHttp, _name, None)
 
 
 @pytest.fixture(scope="module")
