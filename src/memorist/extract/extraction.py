@@ -14,7 +14,6 @@ Verdict = Literal["active", "review", "refuse"]
 VERDICTS: tuple[Verdict, ...] = ("active", "review", "refuse")
 Admit = Callable[["Proposal"], Verdict] | Mapping[str, Verdict] | Verdict
 """Who decides what becomes active: a function, verdicts by kind or key, or one verdict for everything."""
-BeyondLimit = Literal["rules", "wait"]
 MAX_INSTRUCTIONS_CHARACTERS = 8_000
 
 
@@ -47,9 +46,6 @@ class Extraction:
         admit: What becomes active at once, waits for review, or is refused: a function of a `Proposal`, verdicts by
             kind or key (`{"allergy": "review", "event": "active"}`), or one verdict for everything. By default a
             memory is active unless it would end or replace something that must not be missed.
-        read_from: Whose words facts may be taken from: `user`, and where you trust them `assistant` and `tool`.
-        daily_tokens: How many tokens of the model one org may use in a day; None for no limit.
-        beyond_limit: What happens beyond it: the local `rules` read the messages, or they `wait` for the next day.
     """
 
     def __init__(
@@ -60,18 +56,9 @@ class Extraction:
         only: Sequence[str] = (),
         never: Sequence[str] = (),
         admit: Admit | None = None,
-        read_from: Sequence[str] = ("user",),
-        daily_tokens: int | None = None,
-        beyond_limit: BeyondLimit = "rules",
     ) -> None:
         if len(instructions) > MAX_INSTRUCTIONS_CHARACTERS:
             raise UsageError(f"instructions have at most {MAX_INSTRUCTIONS_CHARACTERS} characters")
-        if unknown := set(read_from) - {"user", "assistant", "tool"}:
-            raise UsageError(f"read_from= takes user, assistant and tool, not {sorted(unknown)[0]!r}")
-        if beyond_limit not in ("rules", "wait"):
-            raise UsageError("beyond_limit= is 'rules' or 'wait'")
-        if daily_tokens is not None and (not isinstance(daily_tokens, int) or daily_tokens < 0):
-            raise UsageError("daily_tokens= is a whole number from 0 up, or None")
         verdicts = admit.values() if isinstance(admit, Mapping) else [admit] if isinstance(admit, str) else []
         if any(verdict not in VERDICTS for verdict in verdicts) or not (
             admit is None or callable(admit) or isinstance(admit, Mapping | str)
@@ -81,9 +68,6 @@ class Extraction:
         self.instructions = instructions
         self.only, self.never = tuple(only), tuple(never)
         self.admit = admit
-        self.read_from = tuple(read_from)
-        self.daily_tokens = daily_tokens
-        self.beyond_limit = beyond_limit
 
     @cached_property
     def schemas_shown(self) -> str:
