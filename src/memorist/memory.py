@@ -393,7 +393,13 @@ class AsyncMemory(Listens):
         return AsyncBatch(self)
 
     async def remember(
-        self, messages: Prompt, *, user: str | None = None, thread: str | None = None, infer: bool = True
+        self,
+        messages: Prompt,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        infer: bool = True,
+        key: str | None = None,
     ) -> Understood:
         """Store words, read them at once, and return what was understood.
 
@@ -403,6 +409,7 @@ class AsyncMemory(Listens):
             thread: The thread to append to; by default one of the user's own for such notes.
             infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
                 learning, word for word.
+            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
 
         Returns:
             The receipts, the memories that were taken from the words, what waits for review, and what was ended.
@@ -412,7 +419,7 @@ class AsyncMemory(Listens):
             >>> [(item.key, item.value) for item in understood.stored]
             [('location', 'Lisbon')]
         """
-        return await self._core.part(Remembering).remember(messages, user=user, thread=thread, infer=infer)
+        return await self._core.part(Remembering).remember(messages, user=user, thread=thread, infer=infer, key=key)
 
     async def tidy(self, *, user: str | None = None, dry_run: bool = True) -> AsyncPlan:
         """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.

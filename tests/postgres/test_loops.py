@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable
@@ -121,8 +123,10 @@ def test_a_loop_that_was_closed_is_followed_by_another_while_a_third_runs(postgr
 
 
 def test_loops_that_ended_leave_no_connections(
-    new_database: Callable[[], str], org: str, caplog: pytest.LogCaptureFixture
+    new_database: Callable[[], str], org: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # An attempt to connect that ended with its loop is logged, and whoever keeps that record keeps the connection.
+    monkeypatch.setattr(logging.getLogger("psycopg.pool"), "disabled", True)
     url = new_database()
     store = PostgresStore(url, runtime=AsyncRuntime(), pool_size=3)
 
@@ -137,10 +141,10 @@ def test_loops_that_ended_leave_no_connections(
         counts: list[Any] = []
 
         def few() -> bool:
+            gc.collect()  # the connection of such an attempt is part of a reference cycle
             counts[:] = connection.execute(others).fetchone() or []
             return bool(counts[0] <= 3)
 
-        caplog.clear()  # an attempt to connect that ended with its loop is logged, and its error holds the connection
         # Each loop that ended takes its connections along; the server needs a moment to notice.
         wait_for(few, lambda: f"{counts} connections are left", WAIT_SECONDS)
     asyncio.run(store.close())

@@ -2642,13 +2642,14 @@ export class Memorist {
    *     thread: The thread to append to; by default one of the user's own for such notes.
    *     infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
    *         learning, word for word.
+   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
    *
    * Returns:
    *     The receipts, the memories that were taken from the words, what waits for review, and what was ended.
    *
    * Role: `writer`.
    */
-  remember(args: { messages: string | Record<string, unknown> | (string | Record<string, unknown>)[]; user?: string | null; thread?: string | null; infer?: boolean }, options: CallOptions = {}): Promise<Understood> {
+  remember(args: { messages: string | Record<string, unknown> | (string | Record<string, unknown>)[]; user?: string | null; thread?: string | null; infer?: boolean; key?: string | null }, options: CallOptions = {}): Promise<Understood> {
     return this.#http.call({"method": "POST", "path": "/v1/remember", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Understood>;
   }
 

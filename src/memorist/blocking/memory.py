@@ -432,7 +432,13 @@ class Memory(Listens):
         return Batch(self._engine.batch())
 
     def remember(
-        self, messages: Prompt, *, user: str | None = None, thread: str | None = None, infer: bool = True
+        self,
+        messages: Prompt,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        infer: bool = True,
+        key: str | None = None,
     ) -> Understood:
         """Store words, read them at once, and return what was understood.
 
@@ -442,6 +448,7 @@ class Memory(Listens):
             thread: The thread to append to; by default one of the user's own for such notes.
             infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
                 learning, word for word.
+            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
 
         Returns:
             The receipts, the memories that were taken from the words, what waits for review, and what was ended.
@@ -451,7 +458,7 @@ class Memory(Listens):
             >>> [(item.key, item.value) for item in understood.stored]
             [('location', 'Lisbon')]
         """
-        return run_blocking(self._engine.remember(messages, user=user, thread=thread, infer=infer))
+        return run_blocking(self._engine.remember(messages, user=user, thread=thread, infer=infer, key=key))
 
     def tidy(self, *, user: str | None = None, dry_run: bool = True) -> TidyPlan:
         """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.

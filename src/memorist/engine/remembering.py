@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import InvalidValue
 from ..messages.message import Given, Message, as_message
-from ..records import Candidate
+from ..records import Candidate, Learning
 from .core import Core
 from .derive.outbox import Jobs
 from .learnings import Learnings
@@ -46,17 +46,23 @@ class Remembering:
         self._core = core
 
     async def remember(
-        self, messages: Prompt, *, user: str | None = None, thread: str | None = None, infer: bool = True
+        self,
+        messages: Prompt,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        infer: bool = True,
+        key: str | None = None,
     ) -> Understood:
         """Store words, and return what was understood; see `AsyncMemory.remember`."""
         core = self._core if user is None else self._core.narrowed(self._core.scope.narrow(user=user))
-        told = _told(messages)
+        statements = _as_list(messages)
         ns = core.scope.own()
         if not infer:
-            kept = [await Learnings(core).add(_text_of(message), confidence=1.0) for message in told]
-            return Understood(stored=[remembered(row, core.at()) for row in kept])
+            texts = [_text_of(statement) for statement in statements]
+            return Understood(stored=[remembered(row, core.at()) for row in await _add_learnings(core, texts, key)])
         id = thread or f"{THREAD}:{ns}"
-        receipts = await Threads(core).append(id, *told, create=ns)
+        receipts = await Threads(core).append(id, *statements, create=ns, key=key)
         receipts = await Jobs(core).wait(receipts)
         sources = {receipt.message.id for receipt in receipts}
         items = [item for item in await Memories(core).list(ns=ns) if sources & set(item.sources)]
@@ -65,11 +71,18 @@ class Remembering:
         return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended)
 
 
-def _told(messages: Prompt) -> list[Given]:
-    told: list[Given] = [messages] if isinstance(messages, str | Mapping | Message) else [*messages]
-    if not told:
+async def _add_learnings(core: Core, texts: list[str], key: str | None) -> list[Learning]:
+    learnings = Learnings(core)
+    # A learning has no key of its own: a repeated call recognises what the first one added by its content.
+    added = {} if key is None else {row.content: row for row in await learnings.list(reverse=True)}
+    return [added.get(text) or await learnings.add(text, confidence=1.0) for text in texts]
+
+
+def _as_list(messages: Prompt) -> list[Given]:
+    statements: list[Given] = [messages] if isinstance(messages, str | Mapping | Message) else [*messages]
+    if not statements:
         raise InvalidValue("there is nothing to remember")
-    return told
+    return statements
 
 
 def _text_of(message: Given) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -127,14 +128,16 @@ class MemoryViewTests:
         with pytest.raises(Conflict):
             await facts.update("user:ada", "city", value="Rome", expect=1)
 
-    async def test_an_ended_fact_is_history_and_may_be_stated_again(self, memory: Any) -> None:
+    async def test_an_ended_fact_is_history_and_may_be_stated_again(
+        self, memory: Any, open_memory: Callable[..., Any]
+    ) -> None:
         facts = memory.facts
         await facts.set("user:ada", "employer", "Acme")
         ended = await facts.end("user:ada", "employer", since="2026-01-31T00:00:00Z", reason="she left")
         assert (ended.status, ended.value, ended.valid_until.year) == ("ended", "Acme", 2026)
         assert await facts.get("user:ada", "employer") is None
         assert [version.status for version in await facts.history("user:ada", "employer")] == ["active", "ended"]
-        again = await memory.scope(actor="processor").facts.set("user:ada", "employer", "Acme")
+        again = await open_memory(actor="processor").facts.set("user:ada", "employer", "Acme")
         assert (again.status, again.version) == ("active", 3)
         with pytest.raises(NotFound):
             await facts.end("user:ada", "nothing")
