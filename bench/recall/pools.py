@@ -20,7 +20,7 @@ from stored import Hands, aware, message_of
 
 import memorist
 from memorist import Memory
-from memorist.engine.recall.recalling import Recalling
+from memorist.engine.recalling import Recalling
 from memorist.recall.pool import Pool
 from memorist.runtime import run_blocking
 from memorist.stores.base import EntryFilter

@@ -22,7 +22,7 @@ BATCH = 200
 SOURCE = Path(memorist.__file__).parent
 WRITES = (
     "extract", "languages", "recall/analyze.py", "recall/signals.py", "recall/features.py", "engine/derive/deriving.py",
-    "engine/recall/indexing.py", "records.py", "embed/wordllama.py",
+    "engine/derive/indexing.py", "records.py", "embed/wordllama.py",
 )  # fmt: skip
 """What decides the contents of a store; a change in one of them makes the kept files worthless."""
 

@@ -28,7 +28,7 @@ from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
-from .engine.recall.recalling import Recalling, Spaces
+from .engine.recalling import Recalling, Spaces
 from .engine.records import Records
 from .engine.remembering import Remembering, Understood
 from .engine.review import Review

@@ -626,6 +626,10 @@ class Entry(Record, frozen=True, kw_only=True):
     expires_at: datetime | None = None
 
 
+SUPERSEDED = "memorist.superseded"
+"""The metadata key of an entry that names the fact which replaced what was said there."""
+
+
 @cache
 def view_of(kind: type[R], *fields: str) -> type[R]:
     """A kind that reads only the key, the expiry and these fields of another kind's rows, for scans that need no more.

@@ -243,7 +243,7 @@ async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
 async def test_indexing_is_tried_again_for_as_long_as_it_fails(
     memory: Any, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memorist.engine.recall.indexing import Indexer
+    from memorist.engine.derive.indexing import Indexer
 
     finished = Indexer._finished
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memorist.engine.recall.indexing import BATCH
+from memorist.engine.derive.indexing import BATCH
 from memorist.records import Job
 from memorist.runtime import run_blocking
 from memorist.stores.base import Put

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ from memorist import AsyncMemory, Memory
 from memorist.context.items import MemoryItem, fill_memory
 from memorist.embed.wordllama import CACHED_WORDS, WordLlamaEmbedder
 from memorist.recall.passage import alone, passage, sentences
-from memorist.recall.sentences import Passage, best_sentences, features, split
+from memorist.recall.ranking import Row
+from memorist.recall.sentences import best_sentences, features, split
+from memorist.records import Entry
 from memorist.stores.memory import MemoryStore
 
 
@@ -25,12 +29,18 @@ PETS = "Small animals may be kept. One dog or up to two cats may be kept with co
 WASTE = "Refuse is separated. The bins are emptied on Monday and on Thursday."
 
 
-def scores(question: str, passages: list[Passage]) -> list[float]:
+def _passage(text: str, heading: str, raw: float) -> Row:
+    """A chunk of a document with a first score of these log-odds."""
+    entry = Entry(org="default", ns="global", kind="document", id="d#1", terms="", created_at=datetime.now(UTC))
+    return Row(entry, 1 / (1 + math.exp(-raw)), 0, text=text, heading=heading)
+
+
+def scores(question: str, passages: list[Row]) -> list[float]:
     return [one.score for one in best_sentences(question, passages, VECTORS)]
 
 
 def best(question: str, *texts: str) -> str:
-    value = scores(question, [Passage(text, "", 0.0) for text in texts])
+    value = scores(question, [_passage(text, "", 0.0) for text in texts])
     return texts[int(np.argmax(value))]
 
 
@@ -47,26 +57,26 @@ def test_a_passage_is_found_by_one_sentence_in_other_words(question: str, answer
 
 
 def test_equal_sentences_keep_the_first_ranking() -> None:
-    value = scores("What is due?", [Passage(RENT, "", 1.0), Passage(RENT, "", 3.0)])
+    value = scores("What is due?", [_passage(RENT, "", 1.0), _passage(RENT, "", 3.0)])
     assert value[1] > value[0]
 
 
 def test_a_heading_counts_for_every_sentence_of_its_passage() -> None:
-    texts = [Passage("It is 3,300 euros.", "Deposit", 0.0), Passage("It is 1,180 euros.", "Rent", 0.0)]
+    texts = [_passage("It is 3,300 euros.", "Deposit", 0.0), _passage("It is 1,180 euros.", "Rent", 0.0)]
     assert np.argmax(scores("How high is the rent?", texts)) == 1
     assert np.argmax(scores("How high is the deposit?", texts)) == 0
 
 
 @pytest.mark.parametrize("question", ["", "???", "the of and", "日本語だけ"])
 def test_any_question_and_any_text_can_be_scored(question: str) -> None:
-    given = [Passage(text, "", 0.0) for text in ("", "|---|", "---", "...", "漢字の文。", "```\nx = 1\n```", PETS)]
+    given = [_passage(text, "", 0.0) for text in ("", "|---|", "---", "...", "漢字の文。", "```\nx = 1\n```", PETS)]
     value = scores(question, given)
     assert len(value) == len(given)
     assert not np.isnan(value).any()
 
 
 def test_features_are_the_same_whatever_was_asked_before() -> None:
-    given = [Passage(text, "", 0.0) for text in (RENT, PETS, WASTE)]
+    given = [_passage(text, "", 0.0) for text in (RENT, PETS, WASTE)]
     found = split(given)
     fresh = features("Is my kitten allowed?", found, given, WordLlamaEmbedder().word_vectors)
     again = features("Is my kitten allowed?", found, given, VECTORS)
@@ -74,7 +84,7 @@ def test_features_are_the_same_whatever_was_asked_before() -> None:
 
 
 def test_the_words_of_a_sentence_and_its_heading_are_counted_apart() -> None:
-    found = split([Passage("A deposit is paid. It is kept.", "Money > Deposit", 0.0)])
+    found = split([_passage("A deposit is paid. It is kept.", "Money > Deposit", 0.0)])
     assert found.texts == ["A deposit is paid.", " It is kept."]
     assert [found.vocabulary[i] for i in found.flat] == ["deposit", "paid", "kept"]
     headed = [found.vocabulary[i] for i in found.headed]

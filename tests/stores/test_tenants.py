@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.recall.recalling import Recalling
+from memorist.engine.recalling import Recalling
 from memorist.records import Job
 from memorist.scope import Scope
 from memorist.testing import FakeClock

@@ -12,7 +12,7 @@ from agent_framework import Message as FrameworkMessage
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 from agent_framework.exceptions import WorkflowCheckpointException
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..engine.records import OpaqueRecord
 from ..errors import NotFound
 from ..memory import AsyncMemory

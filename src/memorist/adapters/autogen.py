@@ -12,7 +12,7 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import SystemMessage
 from pydantic import BaseModel
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..errors import UsageError
 from ..ids import new_id
 from ..scope import Namespace

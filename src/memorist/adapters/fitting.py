@@ -10,7 +10,7 @@ from ..context.compress import compress
 from ..context.items import as_items, render_memory
 from ..context.plan import Policy
 from ..context.policies import SlidingWindow
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..memory import AsyncMemory
 from ..messages.message import Given, Message, as_message
 

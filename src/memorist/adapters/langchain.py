@@ -16,7 +16,7 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..errors import NotFound
 from ..memory import AsyncMemory
 from ..messages.message import Message

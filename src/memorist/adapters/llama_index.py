@@ -9,7 +9,7 @@ from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 from pydantic import PrivateAttr
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..memory import AsyncMemory
 from ..messages.message import Message

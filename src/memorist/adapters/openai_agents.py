@@ -12,7 +12,7 @@ from agents.memory.session import _CompactionSnapshot
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 from agents.run_config import CallModelData, ModelInputData
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..memory import AsyncMemory
 from ..messages.message import Message, text_of

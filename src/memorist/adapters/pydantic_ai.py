@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..engine.records import OpaqueRecord, RecordPut
 from ..errors import Conflict
 from ..memory import AsyncMemory

@@ -10,7 +10,7 @@ from strands.session.session_repository import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..ids import new_id
 from ..messages.message import Message

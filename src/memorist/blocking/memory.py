@@ -18,7 +18,7 @@ from ..engine.hooks import Listens
 from ..engine.portable import Progress, Transfer
 from ..engine.processors import ProcessorSpec, Report
 from ..engine.processors import Progress as ProcessProgress
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..engine.remembering import Understood
 from ..engine.sessions.assembling import Recall
 from ..engine.sessions.inject import BlockingTask, Remember, stepped

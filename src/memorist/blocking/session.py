@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..engine.recall.recalling import Spaces
+from ..engine.recalling import Spaces
 from ..engine.sessions.assembling import Recall
 from ..engine.sessions.session import AsyncSession, Ended, SessionState
 from ..engine.threads.receipts import MessageReceipt

@@ -16,7 +16,7 @@ import msgspec
 
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
-from ..ports import Clock, to_datetime, to_micros, ttl_micros
+from ..ports import Clock, EmbedderSpec, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Entry, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
@@ -38,6 +38,9 @@ from .hooks import Events, warn
 from .locks import KeyedLocks
 
 if TYPE_CHECKING:
+    from ..context.tokens import Counter
+    from ..recall.embedding import Earlier, Embedding
+    from ..recall.reranking import Reranking
     from .entities import EntityCache
     from .overlay import Overlay
 
@@ -109,16 +112,16 @@ class Shared:
         """Whether the memory is being closed: long jobs stop after their present batch, and stay in the outbox."""
         self.worker: Any = None
         """The in-process worker, if there is one."""
-        self._counter: Any = None
+        self._counter: Counter | None = None
         self._model: Any = None
-        self._embedder: Any = None
-        self._reranker: Any = None
-        self._earlier: Any = None
+        self._embedder: Embedding | None = None
+        self._reranker: Reranking | None = None
+        self._earlier: Earlier | None = None
         self._opened = False
         self._open_lock = runtime.lock()
 
     @property
-    def counter(self) -> Any:
+    def counter(self) -> Counter:
         """The token counter, made on first use."""
         if self._counter is None:
             from ..context.tokens import open_counter
@@ -136,30 +139,30 @@ class Shared:
         return counting(counter), None if counter.name == DEFAULT_COUNTER else counter.name
 
     @property
-    def embedder(self) -> Any:
+    def embedder(self) -> Embedding | None:
         """The embedder, made on first use; None if recall is lexical only."""
         spec = self.parts.embedder
         if self._embedder is None and spec is not None:
-            from .recall.embedding import Embedding
+            from ..recall.embedding import Embedding
 
-            self._embedder = Embedding(spec, self.runtime)
+            self._embedder = Embedding(cast(EmbedderSpec, spec), self.runtime)
         return self._embedder
 
     @property
-    def earlier(self) -> Any:
+    def earlier(self) -> Earlier:
         """Embedders that made older vectors, by the name stored beside each vector."""
         if self._earlier is None:
-            from .recall.embedding import Earlier
+            from ..recall.embedding import Earlier
 
             self._earlier = Earlier(self.runtime)
         return self._earlier
 
     @property
-    def reranker(self) -> Any:
+    def reranker(self) -> Reranking | None:
         """The reranker, made on first use; None if there is none."""
         spec = self.parts.reranker
         if self._reranker is None and spec is not None:
-            from .recall.reranking import Reranking
+            from ..recall.reranking import Reranking
 
             self._reranker = Reranking(cast(Any, spec), self.runtime, self.model if spec == "model" else None)
         return self._reranker

@@ -14,9 +14,9 @@ from ..records import Entry, Mark, Record, StateEntry, Thread, as_dict, view_of
 from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
+from .derive.indexing import INDEX
 from .derive.outbox import Backlog, Jobs
 from .facts.corrections import replaced_corrections
-from .recall.indexing import INDEX
 
 T = TypeVar("T")
 PAGE = 1000

@@ -24,7 +24,7 @@ from .core import Core
 from .events import Events
 from .facts.facts import Facts, checked_limit
 from .learnings import Learnings
-from .recall.recalling import Recalling
+from .recalling import Recalling
 
 MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")

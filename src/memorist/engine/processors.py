@@ -21,10 +21,10 @@ from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
 from .derive.deriving import REREAD
 from .derive.folding import Folding
+from .derive.indexing import texts_of
 from .derive.outbox import Jobs, Outbox
 from .forgetting.guard import epochs
 from .idempotency import collect_keys
-from .recall.indexing import texts_of
 from .records import collect_uploads
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Protocol
 
 from memorist.languages import language_of
 from memorist.languages.stemmed import STOP_WORDS
@@ -53,6 +53,12 @@ _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _C
 """Cache of the terms of each word seen, by language."""
 MOST_KNOWN = 65_536
 """The cache of a language is cleared when it is larger than this."""
+
+
+class Stemmer(Protocol):
+    """A stemmer of snowballstemmer or PyStemmer."""
+
+    def stemWord(self, word: str) -> str: ...
 
 
 def normalise(text: str) -> str:
@@ -159,7 +165,10 @@ def _fold(word: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _stemmer(language: str) -> Any:
+def _stemmer(language: str) -> Stemmer | None:
     import snowballstemmer
 
-    return snowballstemmer.stemmer(language) if language in snowballstemmer.algorithms() else None
+    if language not in snowballstemmer.algorithms():
+        return None
+    stemmer: Stemmer = snowballstemmer.stemmer(language)
+    return stemmer

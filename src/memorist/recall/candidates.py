@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from memorist.filters import parse_filter
+from memorist.filters import Filter, parse_filter
 from memorist.kinds import FINDABLE
-from memorist.ports import to_datetime, to_micros
-from memorist.recall.features import SUPERSEDED
+from memorist.ports import TokenCounter, to_datetime, to_micros
+from memorist.recall.embedding import Embedding
 from memorist.recall.lexical import LexicalIndex, select_terms
 from memorist.recall.pool import Asked, Spread, Vectors
 from memorist.recall.query import Query
+from memorist.recall.reranking import Reranking
 from memorist.recall.vectors import Nearest, VectorIndex, decode
-from memorist.records import Entry, Key, Mark, Record
+from memorist.records import SUPERSEDED, Entry, Key, Mark, Record
 from memorist.runtime import Runtime
 from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Store
 
@@ -76,6 +78,21 @@ class Scopes(Protocol):
     def put(self, key: tuple[str, str], scoped: Scoped) -> None: ...
 
 
+class Parts(Protocol):
+    """What was plugged into the memory, as far as recall uses it."""
+
+    @property
+    def embedder(self) -> Embedding | None: ...
+
+    @property
+    def reranker(self) -> Reranking | None: ...
+
+    @property
+    def counter(self) -> TokenCounter: ...
+
+    def note(self, part: str, problem: Exception) -> None: ...
+
+
 class Reader(Protocol):
     """What the search needs of the handle that it reads through."""
 
@@ -84,9 +101,23 @@ class Reader(Protocol):
     runtime: Runtime
     now: Callable[[], int]
 
+    @property
+    def shared(self) -> Parts: ...
+
+    async def get(self, kind: type[R], *key: str | int) -> R | None: ...
+
     async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]: ...
 
-    def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]: ...
+    def scan(
+        self,
+        kind: type[R],
+        *prefix: str | int,
+        index: str | None = None,
+        after: Key | None = None,
+        where: Filter | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Awaitable[list[R]]: ...
 
 
 class Found(msgspec.Struct):
@@ -119,7 +150,7 @@ class Candidates:
         self,
         reader: Reader,
         scopes: Scopes,
-        lock: Any,
+        lock: AbstractAsyncContextManager[object],
         query: Query,
         only: EntryFilter,
         *,
@@ -365,7 +396,7 @@ def _nearest(
         within = index.between(start, end)
         both = within if mask is None or within is None else within & mask
         dated.update((whole(key), None) for key in index.search(vectors[0], DATED, mask=both).keys)
-    first: Nearest = index.search(vectors[0], count, mask=mask)
+    first: Nearest[ShortKey] = index.search(vectors[0], count, mask=mask)
     near: dict[Key, None] = dict.fromkeys(whole(key) for key in first.keys)
     for vector in vectors[1:]:
         near.update((whole(key), None) for key in index.search(vector, count // 2, mask=mask).keys)

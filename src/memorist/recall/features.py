@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memorist.ports import to_micros
 from memorist.recall.query import Query
 from memorist.recall.signals import NAMES as SIGNALS
-from memorist.records import Entry
+from memorist.records import SUPERSEDED, Entry
 
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
 LENGTH_SHARE = 0.75
@@ -32,8 +32,6 @@ LONG_WORDS = 40
 ASSISTANT_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool"})
 SUPERSEDED_DOUBT = 2.0
 TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
-SUPERSEDED = "memorist.superseded"
-"""The metadata key of an entry that names the fact which replaced what was said there."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -31,13 +31,12 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Pool:
-    """Candidates of one question; the first `allowed` may be hits, the others only lend evidence."""
+    """Candidates of one question."""
 
     def __init__(
         self,
         query: Query,
         entries: Sequence[Entry],
-        allowed: int,
         stats: ScopeStats,
         counts: Mapping[str, int],
         asked: Sequence[Asked] = (),
@@ -46,7 +45,6 @@ class Pool:
     ) -> None:
         self.query = query
         self.entries = list(entries)
-        self.allowed = allowed
         self.stats = stats
         self.counts = dict(counts)
         self.embedder = asked[0].embedder if asked else None

@@ -13,10 +13,10 @@ from importlib.resources import files
 import msgspec
 import numpy as np
 
-from memorist.recall.features import SUPERSEDED, Flags, Floats
+from memorist.recall.features import Flags, Floats
 from memorist.recall.hit import Reason
 from memorist.recall.pool import Pool
-from memorist.records import Entry
+from memorist.records import SUPERSEDED, Entry
 
 AHEAD = 0.1
 """By how much what replaced a statement outranks it, in the units of the weighted sum."""
@@ -77,7 +77,6 @@ class Row(msgspec.Struct, frozen=True):
     heading: str = ""
     answer: str = ""
     """The sentence of a passage that answers."""
-    page: int | None = None
 
 
 class Ranking(msgspec.Struct, frozen=True):

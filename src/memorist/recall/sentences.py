@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from memorist.languages.stemmed import STOP_WORDS
 from memorist.recall.analyze import tokens, words
+from memorist.recall.hit import log_odds
 from memorist.recall.passage import ROW, sentences
+from memorist.recall.ranking import Row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,14 +29,6 @@ WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 COSINE_NUMBERS = 128
 """How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
 _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
-
-
-class Passage(msgspec.Struct, frozen=True):
-    """A passage with its heading, and its raw score in the first ranking."""
-
-    text: str
-    heading: str
-    score: float
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -61,7 +55,7 @@ def content_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in stop]
 
 
-def split(passages: Sequence[Passage]) -> Split:
+def split(passages: Sequence[Row]) -> Split:
     """Split passages into sentences and words, without stop words; sentences without words are left out.
 
     The words of a table's head count as words of each of its rows.
@@ -99,7 +93,7 @@ def _ints(values: list[int]) -> Ints:
     return np.array(values, np.int64)
 
 
-def features(question: str, found: Split, passages: Sequence[Passage], vectors: WordVectors) -> dict[str, Floats]:
+def features(question: str, found: Split, passages: Sequence[Row], vectors: WordVectors) -> dict[str, Floats]:
     """The features of each sentence by name, those of meaning standardised; none if there are no words to compare."""
     asked = list(dict.fromkeys(content_words(question) or words(question)))
     if not asked or not found.texts:
@@ -111,7 +105,7 @@ def features(question: str, found: Split, passages: Sequence[Passage], vectors: 
     weight = np.minimum(rarity[size:], math.log(1 + len(passages) / 3)) * length
     weight = weight / (weight.sum() or 1.0)
     own, whole = _matched(likeness, found.flat, found.starts), _of_passages(found, likeness)
-    score = np.array([passage.score for passage in passages])[found.owner]
+    score = np.array([log_odds(passage.score) for passage in passages])[found.owner]
     out = {
         "match": weight @ own,
         "match_square": weight @ np.square(np.maximum(own, 0.0)),
@@ -220,7 +214,7 @@ class Best(msgspec.Struct, frozen=True):
     """Its index among the passage's sentences; -1 for a passage without words."""
 
 
-def best_sentences(question: str, passages: Sequence[Passage], vectors: WordVectors) -> list[Best]:
+def best_sentences(question: str, passages: Sequence[Row], vectors: WordVectors) -> list[Best]:
     """For each passage the sentence that answers best; a passage without words has the lowest score."""
     found = split(passages)
     out = [Best(-math.inf, -1)] * len(passages)

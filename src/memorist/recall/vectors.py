@@ -8,15 +8,16 @@ best of them in full; a matrix product over the sketch is several times cheaper 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from memorist.errors import CorruptRecord, UsageError
 
 Key = TypeVar("Key", bound=Hashable)
+Number = TypeVar("Number", bound=np.generic)
 Floats = NDArray[np.float32]
 
 EXACT = 4_096
@@ -30,12 +31,12 @@ _SPREAD = 32_768
 """Mean and standard deviation are estimated from an even sample of about so many scores."""
 
 
-def encode(vector: Any) -> bytes:
+def encode(vector: ArrayLike) -> bytes:
     """A vector as bytes: a float32 scale, then one signed byte per dimension."""
     return encode_many(np.asarray(vector, np.float32)[None])[0]
 
 
-def encode_many(vectors: Any) -> list[bytes]:
+def encode_many(vectors: ArrayLike) -> list[bytes]:
     """The same for each row of a matrix."""
     codes, scales = _quantise(np.asarray(vectors, np.float32))
     return [scales[i].tobytes() + codes[i].tobytes() for i in range(len(codes))]
@@ -56,10 +57,10 @@ def _quantise(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
 
 
-class Nearest(msgspec.Struct, frozen=True):
+class Nearest(msgspec.Struct, Generic[Key], frozen=True):
     """The result of a vector search, with mean and standard deviation of the cosines of all that was searched."""
 
-    keys: list[Any]
+    keys: list[Key]
     cosines: NDArray[np.float32]
     mean: float
     std: float
@@ -96,7 +97,7 @@ class VectorIndex(Generic[Key]):
         kept = (self._codes, self._scales, self._sketch, self._times, self._groups)
         return sum(part.nbytes for part in kept)
 
-    def add(self, keys: Sequence[Key], vectors: Any) -> None:
+    def add(self, keys: Sequence[Key], vectors: ArrayLike) -> None:
         """Add or replace vectors, given as rows of floats."""
         rows = np.asarray(vectors, np.float32).reshape(len(keys), -1)
         if rows.shape[1:] != (self.dimensions,) and len(keys):
@@ -143,7 +144,7 @@ class VectorIndex(Generic[Key]):
             gone += 1
         return gone
 
-    def search(self, vector: Any, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest:
+    def search(self, vector: ArrayLike, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest[Key]:
         """The nearest by cosine, best first; `mask` (from `between`) is applied before the limit."""
         query = _unit(np.asarray(vector, np.float32))
         count = len(self._keys)
@@ -169,7 +170,7 @@ class VectorIndex(Generic[Key]):
         order = np.argsort(-full, kind="stable")[:limit]
         return self._nearest(best[order], full[order], mean, std)
 
-    def cosines(self, vector: Any, keys: Sequence[Key], *, missing: float = 0.0) -> NDArray[np.float32]:
+    def cosines(self, vector: ArrayLike, keys: Sequence[Key], *, missing: float = 0.0) -> NDArray[np.float32]:
         """Cosine to each of some keys; `missing` where there is no vector."""
         out = np.full(len(keys), missing, np.float32)
         have = [(i, self._place[key]) for i, key in enumerate(keys) if key in self._place]
@@ -192,15 +193,6 @@ class VectorIndex(Generic[Key]):
             some = np.isin(self._groups[:count], groups)
             mask = some if mask is None else mask & some
         return mask
-
-    def vectors(self, keys: Sequence[Key]) -> Floats:
-        """The vectors of some keys, zero where there is none."""
-        out = np.zeros((len(keys), self.dimensions), np.float32)
-        for i, key in enumerate(keys):
-            at = self._place.get(key)
-            if at is not None:
-                out[i] = self._codes[at].astype(np.float32) * self._scales[at]
-        return out
 
     def _put(self, keys: Sequence[Key], codes: NDArray[np.int8], scales: Floats) -> None:
         start = len(self._keys)
@@ -271,12 +263,12 @@ class VectorIndex(Generic[Key]):
         out *= self._scales[places]
         return out
 
-    def _nearest(self, places: NDArray[np.int64], scores: Floats, mean: float, std: float) -> Nearest:
+    def _nearest(self, places: NDArray[np.int64], scores: Floats, mean: float, std: float) -> Nearest[Key]:
         keep = np.isfinite(scores)
         return Nearest([self._keys[i] for i in places[keep].tolist()], scores[keep], mean, std)
 
 
-def _grow(old: Any, size: int) -> Any:
+def _grow(old: NDArray[Number], size: int) -> NDArray[Number]:
     new = np.zeros((size, *old.shape[1:]), old.dtype)
     new[: len(old)] = old
     return new

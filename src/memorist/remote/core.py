@@ -17,7 +17,7 @@ from ..engine.locks import KeyedLocks
 from ..engine.namespaces import Namespaces
 from ..engine.portable import Portable
 from ..engine.processors import Processing
-from ..engine.recall.recalling import Recalling
+from ..engine.recalling import Recalling
 from ..engine.remembering import Remembering
 from ..engine.sessions.assembling import Assembling
 from ..engine.sessions.inject import Injection

@@ -47,7 +47,7 @@ def pool_of(entries: list[Entry], text: str) -> Pool:
     }
     held = {t: sum(t in f"{e.terms} {e.context_terms}".split() for e in entries) for t in query.terms}
     mark = Mark(org="o", name="scope", item="user:ada", detail=detail, updated_at=to_datetime(NOW))
-    return Pool(query, entries, len(entries), stats_of([mark]), held)
+    return Pool(query, entries, stats_of([mark]), held)
 
 
 def ranked(entries: list[Entry], text: str) -> list[Row]:

@@ -16,8 +16,8 @@ from ...filters import parse_filter
 from ...records import Job, Mark, Thread
 from ...scope import Scope
 from ..core import Core
-from ..recall.indexing import INDEX, Indexer
 from .deriving import Deriver
+from .indexing import INDEX, Indexer
 
 MOST = 2_000
 """How many messages are read at most before an answer; the rules take about half a second for them."""

@@ -27,10 +27,10 @@ from ...records import Job, Mark
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
 from ..core import Core, Shared
-from ..recall.indexing import Indexer
 from ..statistics import COUNT, recount
 from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, permanent
+from .indexing import Indexer
 
 QUEUES = ("index", "derive", REREAD, COUNT)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}

@@ -75,8 +75,8 @@ async def message_before(core: Core, message: Message) -> Message | None:
 
 async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:
     """The ids of messages that tell what a request is about: found by recall, older than the request."""
-    from ..recall.hits import Hits, Wanted
-    from ..recall.recalling import Recalling
+    from ...recall.hits import Hits, Wanted
+    from ..recalling import Recalling
 
     said = terms(request)
     pool = await Recalling(core).pool(

@@ -17,7 +17,7 @@ from ...values import Json, as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
 from ..learnings import Learnings
-from ..recall.recalling import Recalling, Spaces
+from ..recalling import Recalling, Spaces
 from ..threads.threads import Threads
 
 if TYPE_CHECKING:

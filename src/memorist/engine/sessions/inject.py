@@ -20,7 +20,7 @@ from ...values import Json
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..facts.facts import Facts
-from ..recall.recalling import Recalling, Spaces
+from ..recalling import Recalling, Spaces
 from ..state import State
 from ..threads.threads import Threads
 from .assembling import Assembling, Recall, _spec

@@ -20,7 +20,7 @@ from ...stores.base import Scan, Store
 from ..core import Core
 from ..derive.catching_up import catch_up
 from ..facts.facts import Facts
-from ..recall.recalling import Recalling
+from ..recalling import Recalling
 from .assembling import Assembling, Recall
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ...values import Json
 from ..core import Core
 from ..derive.folding import Folding
 from ..derive.outbox import QUEUES, Outbox
-from ..recall.recalling import Spaces
+from ..recalling import Spaces
 from ..state import State
 from ..threads.appending import keyed
 from ..threads.receipts import MessageReceipt

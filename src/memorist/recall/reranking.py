@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from ...errors import MemoristError, ModelError, UsageError
-from ...ports import RerankerSpec
-from ...runtime import Runtime
+from ..errors import MemoristError, ModelError, UsageError
+from ..ports import Model, RerankerSpec
+from ..runtime import Runtime
 
 RERANKED = 50
 """How many candidates a reranker is given."""
@@ -27,8 +26,8 @@ class Verdict(msgspec.Struct, frozen=True):
 class Reranking:
     """Asks the reranker that a memory was opened with, within its time limit."""
 
-    def __init__(self, spec: RerankerSpec, runtime: Runtime, model: Any) -> None:
-        from ...embed.reranking import TIME_LIMIT, open_reranker
+    def __init__(self, spec: RerankerSpec, runtime: Runtime, model: Model | None) -> None:
+        from ..embed.reranking import TIME_LIMIT, open_reranker
 
         self._runtime = runtime
         self._inner = open_reranker(spec, blocking=runtime.blocking)
@@ -41,7 +40,7 @@ class Reranking:
     @property
     def name(self) -> str:
         """The reranker's name, shown in the reasons of hits."""
-        return f"model {self._model.name}" if self._inner is None else self._inner.name
+        return self._inner.name if self._inner is not None else f"model {self._model.name if self._model else ''}"
 
     async def judge(self, query: str, texts: Sequence[str]) -> Verdict:
         """Scores for the texts, or why there are none."""
@@ -57,7 +56,7 @@ class Reranking:
         return Verdict(self.name, scores, f"{took}, {cost}" if cost else took)
 
     async def _asked(self, query: str, texts: Sequence[str]) -> tuple[list[float], str]:
-        from ...embed.reranking import checked
+        from ..embed.reranking import checked
 
         self._busy += 1
         try:
@@ -74,8 +73,9 @@ class Reranking:
             self._busy -= 1
 
     async def _by_model(self, query: str, texts: Sequence[str]) -> tuple[list[float], str]:
-        from ...models.searching import scores
+        from ..models.searching import scores
 
+        assert self._model is not None
         found, made = await scores(self._model, query, texts)
         usage = made.usage
         return found, f"{usage.input_tokens} tokens in, {usage.output_tokens} out"

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import MemoristError, ModelError, UsageError
-from ...runtime import Runtime
+from ..errors import MemoristError, ModelError, UsageError
+from ..ports import EmbedderSpec
+from ..runtime import Runtime
 
 if TYPE_CHECKING:
-    from ...embed.opening import WordVectors
-    from ...recall.pool import Vectors
-    from ...recall.query import Query
+    from ..embed.opening import OpenEmbedder, WordVectors
+    from .pool import Vectors
+    from .query import Query
 
 
 class Embedding:
     """Turns texts into unit vectors; local work runs off the event loop."""
 
-    def __init__(self, spec: Any, runtime: Runtime) -> None:
-        from ...embed import open_embedder
+    def __init__(self, spec: EmbedderSpec | OpenEmbedder, runtime: Runtime) -> None:
+        from ..embed import open_embedder
 
         inner = open_embedder(spec, blocking=runtime.blocking)
         if inner is None:
@@ -50,13 +51,12 @@ class Embedding:
         """The unit vectors of a question: of the whole, then of each of its parts."""
         texts = [query.embed_text, *query.part_texts]
         if self.static:
-            from ...recall.query import content
+            from .query import content
 
             texts = [content(text) for text in texts]
-        vectors: Vectors = await self.embed(texts, query=True)
-        return vectors
+        return await self.embed(texts, query=True)
 
-    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """One unit vector per text (`query`: the texts are questions); any failure raises ModelError."""
         try:
             return await self._inner.embed(texts, query=query, offload=self._offload)
@@ -80,7 +80,7 @@ class Earlier:
 
     def get(self, name: str) -> Embedding | None:
         """The embedder of a stored name."""
-        from ...embed.opening import reopened
+        from ..embed.opening import reopened
 
         if name not in self._known:
             found = reopened(name)

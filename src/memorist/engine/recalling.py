@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ModelError, UsageError
-from ...filters import Where, parse_filter
-from ...kinds import FINDABLE
-from ...ports import When, as_micros
-from ...recall.hit import Hit
-from ...records import Job, Mark
-from ...scope import Namespace, Ns
-from ...stores.base import EntryFilter, replica_reads
-from ...values import as_list
-from ..core import Core
-from ..derive.catching_up import catch_up
-from .hits import Hits, Wanted
-from .indexing import usual_language
+from ..errors import ModelError, UsageError
+from ..filters import Where, parse_filter
+from ..kinds import FINDABLE
+from ..ports import When, as_micros
+from ..recall.hit import Hit
+from ..recall.hits import Hits, Wanted
+from ..records import Job, Mark
+from ..scope import Namespace, Ns
+from ..stores.base import EntryFilter, replica_reads
+from ..values import as_list
+from .core import Core
+from .derive.catching_up import catch_up
+from .derive.indexing import usual_language
 
 if TYPE_CHECKING:
-    from ...recall.pool import Pool, Vectors
-    from ...recall.query import Query
+    from ..recall.pool import Pool, Vectors
+    from ..recall.query import Query
 
 Spaces = Sequence[Ns] | Ns | None
 """Where to search: namespaces, one of them, or None for all that the handle may read."""
@@ -132,7 +132,7 @@ class Recalling:
         hops: int,
     ) -> list[Pool]:
         """Pools for other wordings and follow-up questions of the model; if the model fails, none are added."""
-        from ...models.searching import follow_ups, wordings
+        from ..models.searching import follow_ups, wordings
 
         model, found = self._core.shared.model, list(pools)
         try:
@@ -169,8 +169,8 @@ class Recalling:
 
         Without `fresh` only what is indexed already is searched: deriving does so, which is part of catching up.
         """
-        from ...languages.small_talk import is_small_talk
-        from ...recall.query import analyse
+        from ..languages.small_talk import is_small_talk
+        from ..recall.query import analyse
 
         asked = asked or EntryFilter()
         spaces = await self._namespaces(namespaces)
@@ -259,8 +259,8 @@ class Recalling:
         earlier: bool,
     ) -> Pool | None:
         """Candidates of all namespaces; the search widens while filters leave too few."""
-        from ...recall.candidates import CANDIDATES, Candidates
-        from ...recall.pool import Pool, stats_of
+        from ..recall.candidates import CANDIDATES, Candidates
+        from ..recall.pool import Pool, stats_of
 
         count = max(CANDIDATES, 3 * top_k) if top_k <= FEW else max(3 * FEW, 2 * top_k)
         shared, embedder = self._core.shared, self._core.shared.embedder
@@ -281,9 +281,7 @@ class Recalling:
             return None
         asked, stats = found.asked(name, vectors), stats_of([mark for _, mark in scopes])
         static = embedder is None or embedder.static
-        return await self._core.runtime.call(
-            lambda: Pool(query, allowed, len(allowed), stats, found.counts, asked, static=static)
-        )
+        return await self._core.runtime.call(lambda: Pool(query, allowed, stats, found.counts, asked, static=static))
 
 
 def _is_prefix(ns: str | Namespace) -> bool:

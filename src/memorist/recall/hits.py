@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...errors import ModelError
-from ...kinds import FINDABLE, fact_text
-from ...messages.message import Message
-from ...recall.hit import Hit, Reason, log_odds
-from ...records import Chunk, Fact, FactVersion
-from ..core import Core
-from .indexing import SUPERSEDED
+from ..errors import ModelError
+from ..kinds import FINDABLE, fact_text
+from ..messages.message import Message
+from ..records import SUPERSEDED, Chunk, Fact, FactVersion
+from .hit import Hit, Reason
 from .reranking import RERANKED, Reranking, Verdict
 
 if TYPE_CHECKING:
-    from ...embed.opening import WordVectors
-    from ...recall.pool import Pool
-    from ...recall.query import Query
-    from ...recall.ranking import Ranking, Row
+    from ..embed.opening import WordVectors
+    from .candidates import Reader
+    from .pool import Pool
+    from .query import Query
+    from .ranking import Ranking, Row
 
 PASSAGES = 160
 """How many candidates are looked at for passages of documents, whose order their sentences then decide."""
@@ -45,21 +44,21 @@ class Wanted(msgspec.Struct, frozen=True):
 class Hits:
     """Makes hits from the pools of a question; the first pool is the question's own."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     async def of(self, pools: Sequence[Pool], wanted: Wanted) -> list[Hit]:
         """The hits, best first."""
-        from ...recall.ranking import rank
-        from ...recall.select import chosen, fill, merge_chunks, without_repeats
+        from .ranking import rank
+        from .select import chosen, fill, merge_chunks, without_repeats
 
-        rankings = [await self._core.runtime.call(rank, pool) for pool in pools]
+        rankings = [await self._reader.runtime.call(rank, pool) for pool in pools]
         last = wanted.offset + wanted.top_k
         most = 4 * last if wanted.max_tokens is not None else last + 4
         documents = any(entry.kind == "document" for pool in pools for entry in pool.entries)
         if not wanted.bare and documents:
             most = max(most, 2 * last)  # adjacent chunks may be merged into one
-        reranker = self._core.shared.reranker
+        reranker = self._reader.shared.reranker
         if reranker is not None:
             most = max(most, RERANKED)
         ranked = _merged(pools, rankings, wanted.min_score)
@@ -70,7 +69,7 @@ class Hits:
             wide = chosen(ranked, last, max(most, PASSAGES))
             further = [row for row in wide[most:] if row.entry.kind == "document"]
             rows = await self._with_texts(wide[:most] + further)
-            rows = await self._core.runtime.call(_by_sentences, pools[0].query.text, rows, words, most)
+            rows = await self._reader.runtime.call(_by_sentences, pools[0].query.text, rows, words, most)
         rows = without_repeats(rows)
         verdict = None
         if reranker is not None and len(rows) > 1:
@@ -78,7 +77,7 @@ class Hits:
         if wanted.max_tokens is None:
             rows = (rows if wanted.bare else merge_chunks(rows))[wanted.offset : last]
         else:
-            counter = self._core.shared.counter.count
+            counter = self._reader.shared.counter.count
             rows = merge_chunks(fill(rows[wanted.offset :], wanted.max_tokens, counter, pools[0].query.terms))
         rows = rows[: wanted.top_k]
         reasons = [
@@ -89,7 +88,7 @@ class Hits:
 
     def _word_vectors(self, query: Query) -> WordVectors | None:
         """The embedder's function for word vectors; None if it has none or the question is not in English."""
-        embedder = self._core.shared.embedder
+        embedder = self._reader.shared.embedder
         return embedder.word_vectors if embedder is not None and query.language == "english" else None
 
     async def _reranked(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
@@ -98,7 +97,7 @@ class Hits:
         try:
             verdict = await reranker.judge(query.text, [row.text for row in first])
         except ModelError as problem:
-            self._core.shared.note("reranker", problem)
+            self._reader.shared.note("reranker", problem)
             verdict = Verdict(reranker.name, None, "it failed: the first ranking stands")
         if verdict.scores is None:
             return rows, verdict
@@ -122,7 +121,7 @@ class Hits:
         replaced = await self._replaced(rows)
         hits = [
             _hit(
-                self._core.org, row,
+                self._reader.org, row,
                 (*reasons[row.pool].get(row.place, ()), *_notes(pools, row, place, verdict)),
                 pools[row.pool].cosine(row.place), replaced,
             )
@@ -134,7 +133,7 @@ class Hits:
         """What replaced superseded hits, by the fact's id: its present text, or the statement that retracted it."""
         ids = dict.fromkeys(id for row in rows if (id := row.entry.metadata.get(SUPERSEDED)) is not None)
         keys = [id.partition("/")[::2] for id in ids]
-        facts = await self._core.get_many(Fact, keys) if keys else []
+        facts = await self._reader.get_many(Fact, keys) if keys else []
         out = {}
         for id, key, fact in zip(ids, keys, facts, strict=True):
             if fact is not None:
@@ -145,16 +144,16 @@ class Hits:
 
     async def _retraction(self, ns: str, key: str) -> str | None:
         """The statement that retracted a fact, with its date; None for a fact that ended in another way."""
-        last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
+        last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
         thread, _, place = last[0].source.rpartition("#")
-        message = await self._core.get(Message, thread, int(place))
+        message = await self._reader.get(Message, thread, int(place))
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:
         """The same rows with their texts; those whose record was deleted are left out."""
-        from ...languages.small_talk import is_small_talk
+        from ..languages.small_talk import is_small_talk
 
         texts: dict[int, Row] = {}
         for kind in {row.entry.kind for row in ranked}:
@@ -162,7 +161,7 @@ class Hits:
             assert found is not None
             mine = [(number, row) for number, row in enumerate(ranked) if row.entry.kind == kind]
             keys = [found.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in mine]
-            records = await self._core.get_many(FINDABLE[kind].record, keys)
+            records = await self._reader.get_many(FINDABLE[kind].record, keys)
             for (number, row), record in zip(mine, records, strict=True):
                 if record is not None:
                     heading = record.heading or "" if isinstance(record, Chunk) else ""
@@ -183,12 +182,12 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
 
     Each rank keeps its score, and all that is not a passage its place.
     """
-    from ...recall.passage import alone
-    from ...recall.sentences import Passage, best_sentences
+    from .passage import alone
+    from .sentences import best_sentences
 
     places = [place for place, row in enumerate(rows) if row.entry.kind == "document"]
     passages = [rows[place] for place in places]
-    best = best_sentences(question, [Passage(row.text, row.heading, log_odds(row.score)) for row in passages], words)
+    best = best_sentences(question, passages, words)
     order = sorted(range(len(places)), key=lambda place: (-best[place].score, place))
     out = rows[:most]
     for place, chosen in zip([place for place in places if place < most], order, strict=False):
@@ -216,7 +215,7 @@ def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], min_score: float
 
 def _rows(pool: Pool, ranking: Ranking, min_score: float | None) -> Iterator[Row]:
     """The candidates that may be hits, best first, made lazily."""
-    from ...recall.ranking import Row
+    from .ranking import Row
 
     for place in ranking.order:
         score = float(ranking.score[place])

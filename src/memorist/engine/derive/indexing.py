@@ -16,7 +16,7 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages.message import Message
-from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
+from ...records import SUPERSEDED, Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load, Put
 from ...values import fingerprint_json
 from ..core import Core
@@ -24,8 +24,6 @@ from ..facts.facts import FORGOTTEN, index_job
 from ..statistics import replaced_entries, statistics
 
 BATCH = 500
-SUPERSEDED = "memorist.superseded"
-"""The metadata key of an entry that names the fact which replaced what was said there."""
 MAX_CONTEXT_TERMS = 60
 """Terms of the previous turn that are indexed with a turn; more would outweigh the turn's own."""
 VERSIONS = 16
