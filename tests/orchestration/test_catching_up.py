@@ -62,7 +62,7 @@ async def test_the_fact_that_replaced_a_statement_ranks_before_it(open_memory: O
 async def test_a_large_backlog_is_left_to_the_worker(
     open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catching_up, "MOST", 2)
+    monkeypatch.setattr(catching_up, "MAX_MESSAGES", 2)
     memory = open_memory(user="ada")
     await say(memory, "I live in Lisbon.", "My name is Ada.", "I'm allergic to nuts.")
     assert await do(memory.recall("Where do I live?", kinds="fact")) == []

@@ -15,6 +15,7 @@ from memorist.testing.clock import FakeClock
 from memorist_testing.facades import awaited
 from memorist_testing.memories import MemoryConformance, OpenMemory
 from memorist_testing.plugin import Run
+from memorist_testing.suite.busy import BusyTests
 from memorist_testing.suite.forgetting import ForgettingTests
 
 from .running import Running, running
@@ -71,7 +72,7 @@ class OverHttp(MemoryConformance):
         assert report.counts.get("uploads") is None
 
 
-for _name in [name for name in vars(ForgettingTests) if name.startswith("test_")]:
+for _name in [name for tests in (ForgettingTests, BusyTests) for name in vars(tests) if name.startswith("test_")]:
     # They look into the store behind the memory and change the actor, which a client cannot; `tests/conformance` runs
     # them on every store.
     setattr(OverHttp, _name, None)

@@ -23,6 +23,7 @@ from memorist.testing.clock import FakeClock
 from .facades import awaited
 from .plugin import Run
 from .suite.batches import BatchTests
+from .suite.busy import BusyTests
 from .suite.calling import CallingTests
 from .suite.closing import ClosingTests
 from .suite.facts import FactTests
@@ -54,6 +55,7 @@ class MemoryConformance(
     MemoryViewTests,
     NounTests,
     FindingTests,
+    BusyTests,
     SessionTests,
     ForgettingTests,
     ScopeTests,

@@ -2,13 +2,17 @@
 
 So the next recall, context or profile knows what a user has just said, whether or not a worker has run. A language
 model is never asked here, because it takes seconds: with one, facts follow when the worker has asked it. A backlog of
-more than `MOST` messages, such as an import, is left to the worker too.
+more than `MAX_MESSAGES`, such as an import, is left to the worker too.
+
+"Just" means before the call: what others write meanwhile is for the next call. Whoever follows a busy writer until
+nothing is left never returns.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from time import monotonic
 
 from ...backoff import pause
 from ...errors import Conflict, StoreError
@@ -19,10 +23,12 @@ from ..core import Core
 from .deriving import Deriver
 from .indexing import INDEX, Indexer
 
-MOST = 2_000
+MAX_MESSAGES = 2_000
 """How many messages are read at most before an answer; the rules take about half a second for them."""
-MOST_THREADS = 200
-PATIENCE = 12
+MAX_THREADS = 200
+MAX_SECONDS = 30.0
+"""After this time an answer comes from what is indexed, however much is left."""
+MAX_LOOKS = 12
 """How often to look again while this process's own worker reads the same messages, about half a second in all."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
@@ -40,28 +46,28 @@ async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
 
 async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
     """In a shared org this only indexes: which facts follow is the business of that org's own handles."""
-    indexer = Indexer(core)
-    await indexer.catch_up(namespaces)
+    until = monotonic() + MAX_SECONDS
+    await Indexer(core, until=until).catch_up(namespaces)
     if core.scope.foreign or not core.shared.reads_by_rules:
         return
-    if any([await _read(core, ns) for ns in namespaces]):
-        await indexer.catch_up(namespaces)
+    if any([await _read(core, ns, until) for ns in namespaces]):
+        await Indexer(core, until=until).catch_up(namespaces, threads=False)
 
 
-async def _read(core: Core, ns: str) -> bool:
+async def _read(core: Core, ns: str, until: float) -> bool:
     """Do the waiting derivations of a namespace, unless they are too many; returns whether there were any."""
     deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
-    found = False
-    for attempt in range(PATIENCE):
-        jobs = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MOST_THREADS + 1)
-        if not jobs or len(jobs) > MOST_THREADS or await _backlog(core, jobs) > MOST:
-            break
-        found = True
-        left = [job for job in jobs if not await _done(core, deriver, job)]
-        if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left):
+    jobs = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
+    if not jobs or len(jobs) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
+        return False
+    for attempt in range(MAX_LOOKS):
+        left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job)]
+        if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left) or monotonic() > until:
             break
         await core.runtime.sleep(pause(attempt, first=0.005, longest=0.1))
-    return found
+        rows = await core.get_many(Job, [job.row_key[1:] for job in left])
+        jobs = [job for job in rows if job is not None and job.status != "dead"]
+    return True
 
 
 async def _backlog(core: Core, jobs: Sequence[Job]) -> int:

@@ -83,14 +83,19 @@ class Deriver:
             self._reader = ModelReader(self._model, timeout=lease / 3e6)
 
     async def run(self, job: Job) -> int:
-        """Read a thread from its watermark to its end; returns how many facts and learnings were written."""
+        """Read a thread from its watermark to the end it has now; returns how many facts and learnings were written.
+
+        If it grows meanwhile, the job is left ready for the rest, because a busy writer is never caught up with.
+        """
         if job.queue == REREAD:
             return await self._again(job)
         # After a failed attempt, messages are read one at a time to isolate the one that fails.
         total, limit = 0, BATCH if job.attempts <= 1 else 1
+        thread = await self._core.get(Thread, job.item.partition(":")[2])
+        goal = 0 if thread is None else thread.length
         while True:
             try:
-                written, more = await self._stretch(job, 1 if self._alone else limit)
+                written, more = await self._stretch(job, 1 if self._alone else limit, goal)
             except ModelError as problem:
                 if not (permanent(problem) and self._alone):
                     raise
@@ -137,8 +142,9 @@ class Deriver:
         )
         return True
 
-    async def _stretch(self, job: Job, limit: int) -> tuple[int, Job | None]:
-        """Derive from one batch of messages in one commit; returns the job with a longer lease if more are left."""
+    async def _stretch(self, job: Job, limit: int, goal: int) -> tuple[int, Job | None]:
+        """Derive from one batch of messages in one commit; returns the job with a longer lease if more are left to
+        read up to message `goal`."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
@@ -150,7 +156,7 @@ class Deriver:
         owner = await self._owner(thread, messages)
         messages = list(self._together(messages, owner))
         reached = messages[-1].seq if messages else thread.length
-        more = bool(messages) and reached < thread.length
+        is_partial = bool(messages) and reached < thread.length
         failed = _seqs(mark)
         try:
             changes, written = await self._derived(thread, messages, done, failed)
@@ -165,14 +171,30 @@ class Deriver:
             changes = [*await self._unread(job, own, why(problem)), *stand_in]
             failed = [*failed, *(message.seq for message in own)]
         changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
-        changes += self._marked(job.item, mark, reached if more else thread.length, failed)
-        if more:
+        changes += self._marked(job.item, mark, reached if is_partial else thread.length, failed)
+        if is_partial and reached < goal:
             longer = self._longer(job)
             await core.apply(*changes, Put(longer))
             return written, msgspec.structs.replace(longer, version=job.version + 1)
-        # The job is deleted only if nothing was appended since the thread was read.
-        await core.apply(*changes, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key))
+        if not is_partial and await self._ended_job(job, thread, changes):
+            return written, None
+        ready = msgspec.structs.replace(
+            self._longer(job), status="ready", owner=None, leased_until=None, attempts=0, run_at=core.at()
+        )
+        await core.apply(*changes, Put(ready))
         return written, None
+
+    async def _ended_job(self, job: Job, thread: Thread, changes: Sequence[Change]) -> bool:
+        """Commit the changes and delete the job; False, and nothing is written, if the thread has grown since it was
+        read."""
+        ends: list[Change] = [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+        try:
+            await self._core.apply(*changes, *ends)
+        except Conflict as conflict:
+            if conflict.facts.get("key") != thread.row_key:
+                raise
+            return False
+        return True
 
     async def _again(self, job: Job) -> int:
         """Read dead letters of a thread once more with the model; those it fails on again stay dead letters."""

@@ -8,10 +8,12 @@ compare-and-set on its version makes two indexers of one namespace take turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 import msgspec
 
+from ...backoff import pause
 from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
@@ -31,6 +33,8 @@ VERSIONS = 16
 HEAD = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
+MAX_LOST_RACES = 8
+"""How often `catch_up` tries jobs again that others changed meanwhile, about a third of a second in all."""
 INDEX = "the index"
 """The part that `doctor` names while the store refuses to write entries."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
@@ -48,6 +52,8 @@ class IndexWork(msgspec.Struct):
 
     drafts: list[Draft] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
+    ends: list[Change] = msgspec.field(default_factory=list)
+    """Changes that end the jobs of threads, provided that no thread has grown since it was read."""
     touched: list[Entry] = msgspec.field(default_factory=list)
     """Existing entries whose metadata changes."""
 
@@ -55,39 +61,69 @@ class IndexWork(msgspec.Struct):
 class Indexer:
     """Turns index jobs into entries."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, *, until: float | None = None) -> None:
         self._core = core
+        self._until = until
+        """When to stop after the present batch, on the monotonic clock."""
+        self._goals: dict[str, int] = {}
+        """By item: the length of a thread when its job was first read. What is appended later waits for the next call,
+        because following a thread to its end never finishes beside a busy writer."""
 
-    async def catch_up(self, namespaces: Sequence[str]) -> int:
-        """Do the waiting index jobs of these namespaces; returns how many entries were written."""
+    async def catch_up(self, namespaces: Sequence[str], *, threads: bool = True) -> int:
+        """Do the index jobs that wait in these namespaces now; returns how many entries were written.
+
+        Jobs that come up meanwhile are left alone. Without `threads`, those of threads are left alone too.
+        """
         total = 0
         for ns in namespaces:
-            while True:
-                jobs = await self._core.scan(Job, "index", ns, where=_ALIVE, limit=BATCH)
-                if not jobs:
-                    break
-                total += await self.run(ns, jobs)
+            jobs = await self._core.scan(Job, "index", ns, where=_ALIVE)
+            total += await self._finish(ns, [job for job in jobs if threads or not job.item.startswith("thread:")])
+        return total
+
+    async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
+        """Do jobs of a namespace, and again those that others changed meanwhile, a limited number of times."""
+        total, lost = await self._attempt(ns, jobs)
+        for attempt in range(MAX_LOST_RACES):
+            if not lost or self._is_late():
+                break
+            await self._core.runtime.sleep(pause(attempt, first=0.001, longest=0.1))
+            rows = await self._core.get_many(Job, [job.row_key[1:] for job in lost])
+            waiting = [job for job in rows if job is not None and job.status != "dead"]
+            versions = {job.row_key: job.version for job in lost}
+            # A job that changes all the time must not make the others of its batch fail with it.
+            steady = [job for job in waiting if job.version == versions[job.row_key]]
+            lost = []
+            for group in (steady, [job for job in waiting if job.version != versions[job.row_key]]):
+                written, again = await self._attempt(ns, group)
+                total, lost = total + written, lost + again
         return total
 
     async def run(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Work through jobs of one namespace, batch by batch."""
-        total, left = 0, list(jobs)
+        """Work through jobs of one namespace, batch by batch; returns how many entries were written."""
+        return (await self._attempt(ns, jobs))[0]
+
+    def _is_late(self) -> bool:
+        return self._until is not None and monotonic() > self._until
+
+    async def _attempt(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
+        """Work through jobs; returns how many entries were written, and the jobs of batches that others interfered
+        with."""
+        total, left, lost = 0, list(jobs), list[Job]()
         while left:
-            plan = IndexWork()
-            taken: list[Job] = []
-            for job in left:
-                if len(plan.drafts) >= BATCH:
-                    break
-                more = await self._plan(job, plan)
-                if not more:
-                    taken.append(job)
-                else:
-                    break
-            total += await self._commit(ns, plan)
-            left = left[len(taken) :]
-            if self._core.shared.closing:
+            plan, count = IndexWork(), 0
+            more = False
+            while count < len(left) and len(plan.drafts) < BATCH and not more:
+                more = await self._plan(left[count], plan)
+                count += 0 if more else 1
+            written = await self._commit(ns, plan)
+            if written is None:
+                # The job that is half done is tried again with the others: this batch did not move its watermark.
+                lost += left[: count + more]
+                count += more
+            total, left = total + (written or 0), left[count:]
+            if self._core.shared.closing or self._is_late():
                 break  # the remaining jobs stay in the outbox for the next worker
-        return total
+        return total, lost
 
     async def _plan(self, job: Job, plan: IndexWork) -> bool:
         """Add a job's work to the plan; returns whether some of the job is left for the next batch."""
@@ -125,8 +161,10 @@ class Indexer:
                 plan.drafts.append(draft)
             before = message
         reached = fresh[-1].seq if fresh else thread.length
-        more = reached < thread.length and bool(fresh)
-        position = reached if more else thread.length
+        goal = self._goals.setdefault(job.item, thread.length)
+        is_partial = reached < thread.length and bool(fresh)
+        more = is_partial and reached < goal
+        position = reached if is_partial else thread.length
         plan.changes += [
             Expect(Mark, (core.org, "index", job.item), mark.version if mark else 0),
             Put(Mark(org=core.org, name="index", item=job.item, position=position, updated_at=core.at())),
@@ -135,9 +173,10 @@ class Indexer:
             plan.changes.append(_aging(thread, job.item, fresh[0]))
         # Forgetting the thread deletes this job, and forgetting a message rewrites it: both must fail this batch.
         plan.changes.append(Expect(Job, job.row_key, job.version))
-        if not more:
+        if not is_partial:
             # The job is deleted only if nothing was appended since the thread was read.
-            plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+            plan.ends += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+        if not more:
             plan.changes += await self._revived(job, derive)
             plan.changes += _later(thread, job.item, core.shared.derives)
         return more
@@ -247,7 +286,8 @@ class Indexer:
                 plan.drafts.append(Draft(made, summary.text))
         plan.changes += [Delete(Entry, entry.row_key) for id, entry in known.items() if id not in found]
 
-    async def _commit(self, ns: str, plan: IndexWork) -> int:
+    async def _commit(self, ns: str, plan: IndexWork) -> int | None:
+        """Write a batch; returns how many entries it has, or None if others interfered."""
         core = self._core
         scope = await core.get(Mark, "scope", ns)
         stamp = (scope.position if scope else 0) + 1
@@ -264,12 +304,22 @@ class Indexer:
         fresh = {entry.row_key for entry in entries}
         changes += [Put(msgspec.structs.replace(e, stamp=stamp)) for e in plan.touched if e.row_key not in fresh]
         try:
-            await core.apply(*changes, *plan.changes)
+            await self._apply([*changes, *plan.changes], plan.ends)
         except Conflict:
-            # Another process indexed, appended or deleted meanwhile: the jobs are read again.
-            return 0
+            # Another process indexed or deleted meanwhile: the jobs are read again.
+            return None
         core.shared.problems.pop(INDEX, None)
         return len(entries)
+
+    async def _apply(self, changes: Sequence[Change], ends: Sequence[Change]) -> None:
+        """Commit a batch, and end its jobs unless one of the threads has grown: then the jobs stay for the rest."""
+        threads = {change.key for change in ends if isinstance(change, Expect)}
+        try:
+            await self._core.apply(*changes, *ends)
+        except Conflict as conflict:
+            if conflict.facts.get("key") not in threads:
+                raise
+            await self._core.apply(*changes)
 
     async def _finished(self, drafts: Sequence[Draft], stamp: int, detail: Any) -> tuple[list[Entry], dict[str, int]]:
         """Entries with their terms and, if the embedder answers, vectors; and the number of texts per language."""

@@ -1,0 +1,122 @@
+"""Recall, context and profile beside a busy writer: they answer from what existed when the call began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from memorist.records import Mark
+from memorist.stores.base import Change, Put
+
+NS = "user:ada"
+MAX_WRITES = 60
+"""A call that lets the writer in this often follows it, and would never end."""
+Write = Callable[[int], Coroutine[Any, Any, Any]]
+
+
+class BusyWriter:
+    """Writes once before each commit of an indexer or deriver: the worst moment, and the same one in each run."""
+
+    def __init__(self, memory: Any, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.writes = 0
+        self._write = write
+        self._inside = False
+        store = memory._core.store
+        self._apply = store.apply
+        monkeypatch.setattr(store, "apply", self._interfere)
+
+    async def _interfere(self, changes: Sequence[Change], *, now: int) -> Any:
+        if not self._inside and any(_moves_watermark(change) for change in changes):
+            assert self.writes < MAX_WRITES, "the call follows the writer"
+            self.writes += 1
+            self._inside = True
+            try:
+                await self._write(self.writes)
+            finally:
+                self._inside = False
+        return await self._apply(changes, now=now)
+
+
+class BusyTests:
+    """What a caller gets while somebody else writes without a pause."""
+
+    async def test_recall_finds_what_existed_while_a_thread_grows(
+        self, memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await memory.threads.create(NS, id="talk")
+        await memory.threads.append("talk", {"role": "user", "content": "The heron stands in the reeds."})
+
+        async def write(number: int) -> None:
+            await memory.threads.append("talk", {"role": "user", "content": f"Entry {number} of the log."})
+
+        writer = BusyWriter(memory, write, monkeypatch)
+        for _ in range(3):
+            assert "heron" in (await memory.recall("Where is the heron?", namespaces=NS))[0].text
+        assert 0 < writer.writes < 10
+
+    async def test_recall_finds_what_existed_while_facts_are_added(
+        self, memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await memory.facts.set(NS, "bird", "heron")
+
+        async def write(number: int) -> None:
+            await memory.facts.set(NS, f"measurement-{number:04}", number)
+
+        writer = BusyWriter(memory, write, monkeypatch)
+        for _ in range(3):
+            assert "heron" in (await memory.recall("Which bird?", namespaces=NS))[0].text
+        assert 0 < writer.writes < 10
+
+    async def test_recall_returns_while_one_fact_changes_all_the_time(
+        self, memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await memory.facts.set(NS, "bird", "heron")
+        await memory.recall("Which bird?", namespaces=NS)
+        await memory.facts.set(NS, "counter", 0)
+
+        async def write(number: int) -> None:
+            await memory.facts.set(NS, "counter", number)
+
+        writer = BusyWriter(memory, write, monkeypatch)
+        assert "heron" in (await memory.recall("Which bird?", namespaces=NS))[0].text
+        assert 0 < writer.writes < MAX_WRITES
+
+    async def test_facts_of_what_existed_are_known_while_a_thread_grows(
+        self, open_memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory = open_memory(extract="rules")
+        await memory.threads.create(NS, id="talk")
+        await memory.threads.append("talk", {"role": "user", "content": "My name is Ada Byron."})
+
+        async def write(number: int) -> None:
+            await memory.threads.append("talk", {"role": "user", "content": f"Entry {number} of the log."})
+
+        writer = BusyWriter(memory, write, monkeypatch)
+        context = await memory.scope(user="ada").context("Who am I?", thread="talk", budget=4_000)
+        assert "Ada Byron" in str(context.openai())
+        assert 0 < writer.writes < 20
+
+    async def test_nothing_is_left_unread_once_the_writer_stops(
+        self, open_memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory = open_memory(extract="rules")
+        await memory.threads.create(NS, id="talk")
+        await memory.threads.append("talk", {"role": "user", "content": "My name is Ada Byron."})
+
+        async def write(number: int) -> None:
+            await memory.threads.append("talk", {"role": "user", "content": f"I live in Porto. Kingfisher {number}."})
+
+        with monkeypatch.context() as patch:
+            writer = BusyWriter(memory, write, patch)
+            await memory.recall("Who am I?", namespaces=NS)
+        hits = await memory.recall("kingfisher", namespaces=NS, kinds=["message"])
+        assert len(hits) == writer.writes
+        assert (await memory.facts.get(NS, "location")).value == "Porto"
+        await memory.jobs.drain()
+        assert [queue.waiting for queue in await memory.jobs.backlog()] == [0, 0]
+
+
+def _moves_watermark(change: Change) -> bool:
+    return isinstance(change, Put) and isinstance(change.record, Mark) and change.record.name in ("scope", "derive")
