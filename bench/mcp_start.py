@@ -18,7 +18,7 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 STEPS: list[tuple[str, str, dict[str, Any]]] = [
     ("initialize", "initialize", HELLO),
     ("tools/list", "tools/list", {}),
-    ("list_facts", "tools/call", {"name": "list_facts", "arguments": {}}),
+    ("profile", "tools/call", {"name": "profile", "arguments": {}}),
     ("remember", "tools/call", {"name": "remember", "arguments": {"text": "The launch is on the ninth of May."}}),
 ]
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -13,18 +13,15 @@ WORKS = {"from": "Ada", "to": "Acme", "relationType": "works at"}
 def calls(own: str) -> list[tuple[str, dict[str, Any]]]:
     """Tools and their arguments, for a caller whose own namespace this is."""
     return [
-        ("remember", {"text": "The launch is in May."}),
+        ("remember", {"text": "The launch is in May.", "facts": {"city": "Porto"}}),
         ("recall", {"query": "launch"}),
-        ("get_profile", {}),
-        ("set_fact", {"key": "city", "value": "Porto"}),
-        ("list_facts", {}),
-        ("correct_fact", {"key": "city", "value": "Lisbon"}),
+        ("profile", {}),
+        ("update", {"id": "city", "to": "Lisbon"}),
         ("why", {"id": f"{own}/city"}),
         ("build_context", {"input": "Hello"}),
-        ("reject_fact", {"key": "city"}),
         ("save_checkpoint", {"task_id": f"task of {own}", "step": 1}),
         ("resume_task", {"task_id": f"task of {own}"}),
-        ("forget", {"kind": "thread", "id": f"notes/{own}"}),
+        ("forget", {"id": f"thread:remembered:{own}"}),
         ("create_entities", {"entities": [ADA, ACME]}),
         ("create_relations", {"relations": [WORKS]}),
         ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["sails"]}]}),

@@ -38,11 +38,10 @@ async def every_tool(client: Client, own: str) -> None:
     wanted = calls(own)
     assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in wanted}
     answers = {name: await said(client, name, **arguments) for name, arguments in wanted}
-    found = {hit["kind"]: hit["text"] for hit in answers["recall"]["hits"]}
-    assert found.pop("message") == "The launch is in May."
-    assert set(found) <= {"fact"}, "the date that a worker took from it may be there too"
-    assert answers["list_facts"]["facts"][0]["value"] == "Porto"
-    assert (await said(client, "list_facts", prefix="city"))["facts"] == []
+    assert "The launch is in May." in [item["text"] for item in answers["recall"]["items"]]
+    assert "city: Porto" in [item["text"] for item in answers["profile"]["items"]]
+    assert (answers["update"]["before"], answers["update"]["after"]) == ("city: Porto", "city: Lisbon")
+    assert not answers["forget"]["erased"]
     assert await said(client, "read_graph") == {"entities": [ADA], "relations": []}
 
 
@@ -88,10 +87,10 @@ def test_changes_are_told_over_http(tmp_path: Path) -> None:
             over_http(server, bob) as bobs,
         ):
             for client in (writing, bobs):
-                await said(client, "set_fact", key="city", value="Porto")
+                await said(client, "remember", facts={"city": "Porto"})
             async with listening.listen(resource_subscriptions=[mine, other]) as stream:
-                await said(bobs, "set_fact", key="city", value="Milan")
-                await said(writing, "set_fact", key="city", value="Braga")
+                await said(bobs, "remember", facts={"city": "Milan"})
+                await said(writing, "remember", facts={"city": "Braga"})
                 event = await asyncio.wait_for(anext(aiter(stream)), 60)
                 assert event.uri == mine  # type: ignore[union-attr]
 

@@ -52,12 +52,12 @@ def test_a_key_decides_whose_memory_it_is(server: Running, mode: str) -> None:
 
     async def main() -> None:
         async with client(server, ada, mode) as one, client(server, bob, mode) as other:
-            await said(one, "set_fact", key="city", value="Porto")
+            await said(one, "remember", facts={"city": "Porto"})
             await said(one, "remember", text="The code word is quince.")
-            assert (await said(other, "list_facts"))["facts"] == []
-            assert (await said(other, "recall", query="What is the code word?"))["hits"] == []
-            assert "may not" in await refused(other, "list_facts", namespace=f"user:ada-{mode}")
-            assert (await said(one, "list_facts"))["facts"][0]["value"] == "Porto"
+            assert (await said(other, "profile"))["items"] == []
+            assert (await said(other, "recall", query="What is the code word?"))["items"] == []
+            assert "may not" in await refused(other, "profile", user=f"ada-{mode}")
+            assert (await said(one, "profile"))["items"][-1]["text"] == "city: Porto"
             assert "forget" not in [tool.name for tool in (await one.list_tools()).tools]
             with pytest.raises(MCPError, match="Resource not found"):
                 await other.read_resource(f"memorist://profile/ada-{mode}")
@@ -120,12 +120,12 @@ def test_stdio_in_front_of_a_server_has_what_its_key_may_do(server: Running) -> 
         parameters = command("--quiet", "--tools", "all", before=("--url", server.url), MEMORIST_API_KEY=key)
         async with Client(parameters) as one:
             names = {tool.name for tool in (await one.list_tools()).tools}
-            assert "set_fact" in names and "forget" not in names
-            await said(one, "set_fact", key="city", value="Turku")
+            assert "remember" in names and "forget" not in names
+            await said(one, "remember", facts={"city": "Turku"})
             await said(one, "remember", text="I sail on Sundays.")
-            facts = (await said(one, "list_facts"))["facts"]
-            assert [(fact["namespace"], fact["value"]) for fact in facts] == [("user:finn", "Turku")]
-            assert (await said(one, "recall", query="sailing on Sundays"))["hits"]
+            profile = await said(one, "profile")
+            assert profile["user"] == "finn" and "city: Turku" in [item["text"] for item in profile["items"]]
+            assert (await said(one, "recall", query="sailing on Sundays"))["items"]
             made = {"name": "boat", "entityType": "thing", "observations": []}
             await said(one, "create_entities", entities=[made, {**made, "name": "sea"}])
             await said(one, "delete_entities", entityNames=["sea"])
@@ -205,12 +205,12 @@ def test_tokens_of_the_issuer_for_us_are_taken_and_no_others(tmp_path: Path) -> 
 
         async def main() -> None:
             async with client(server, issuer.token(resource)) as one:
-                await said(one, "set_fact", key="city", value="Bergen")
-                assert (await said(one, "list_facts"))["facts"][0]["namespace"] == "user:gina"
+                await said(one, "remember", facts={"city": "Bergen"})
+                assert (await said(one, "profile"))["user"] == "gina"
             async with client(server, issuer.token(resource, scope="memory:read")) as one:
-                assert "set_fact" not in [tool.name for tool in (await one.list_tools()).tools]
+                assert "remember" not in [tool.name for tool in (await one.list_tools()).tools]
             async with client(server, server.key(user="hans")) as one:
-                assert (await said(one, "list_facts"))["facts"] == []
+                assert (await said(one, "profile"))["items"] == []
 
         asyncio.run(main())
         for wrong in (

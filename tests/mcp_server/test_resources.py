@@ -128,7 +128,7 @@ def test_prompts_bring_what_is_stored_as_data() -> None:
         assert names == ["what_do_you_know", "continue_thread", "review_memory"]
         for name, arguments, wanted in (
             ("what_do_you_know", {}, "Porto"), ("continue_thread", {"thread": "t/1"}, "message 120"),
-            ("review_memory", {"namespace": "global"}, "no shoes"),
+            ("review_memory", {"user": "ada"}, "Porto"),
         ):  # fmt: skip
             data, ask = (await client.get_prompt(name, arguments)).messages
             assert data.role == ask.role == "user"
@@ -154,15 +154,15 @@ def test_an_older_client_is_told_when_a_fact_changes() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
         uri = address("fact", "user:ada", "city")
         await client.session.subscribe_resource(uri)
-        await said(client, "set_fact", key="city", value="Braga", namespace="user:ada")
-        await said(client, "set_fact", key="city", value="Milan", namespace="user:bob")
+        await said(client, "remember", facts={"city": "Braga"}, user="ada")
+        await said(client, "remember", facts={"city": "Milan"}, user="bob")
         for _ in range(200):
             if heard:
                 break
             await asyncio.sleep(0.01)
         assert heard == [uri]
         await client.session.unsubscribe_resource(uri)
-        await said(client, "set_fact", key="city", value="Faro", namespace="user:ada")
+        await said(client, "remember", facts={"city": "Faro"}, user="ada")
         await asyncio.sleep(0.05)
         assert heard == [uri]
 

@@ -9,18 +9,27 @@ from typing import Any
 
 import msgspec
 
-from ..engine.forgetting.forget import Erasure
-from ..errors import NotFound, UsageError
-from ..records import Fact
+from ..engine.remembering import THREAD
+from ..errors import UsageError
+from ..gate.secrets import find_secrets
+from ..kinds import fact_text
+from ..languages.small_talk import is_small_talk
 from . import shown
 from .answers import Answer
 from .callers import Caller
-from .shown import shown_fact, shown_hit
-from .tools import MOST_LISTED, Tool, arguments_of
+from .naming import Target, resolve_memory, resolve_target
+from .person import in_first_person
+from .shown import shown_hit, shown_memory
+from .tools import Tool, arguments_of
 
 DEFAULT_BUDGET = 2_000
+DEFAULT_HITS = 10
+MIN_SCORE_SHARE = 0.2
+"""Hits whose score is a smaller share of the best one's are left out."""
 CONFIRM_SECONDS = 300
 """The length of the time window that a preview's code belongs to; codes of this window and the one before are valid."""
+_SECRET = "it contains a secret ({}); secrets are never stored"
+_REJECTED = "the user rejected or corrected this before; if they insist, use update"
 Given = Any
 """The arguments of a call, as the struct made by `arguments_of`."""
 
@@ -40,32 +49,88 @@ def read_arguments(tool: Tool, arguments: Mapping[str, Any]) -> Given:
 
 
 async def _remember(caller: Caller, given: Given) -> Answer:
-    space = given.namespace or caller.own
-    thread = given.thread or f"notes/{space}"
-    message = {"role": given.role or "user", "content": given.text}
-    # An existing thread has its namespace already; a new one needs one to be created in.
-    exists = given.namespace is None and given.thread and await caller.memory.threads.get(thread)
-    receipts = await caller.memory.threads.append(
-        thread, _spoken(message), key=given.key, create=None if exists else space
-    )
-    receipt = receipts[0]
-    kept = shown.Remembered(
-        thread=thread, message=receipt.message.id, derived=receipt.derived, duplicate=receipt.replayed
-    )
-    return Answer(kept)
+    if not given.text and not given.facts:
+        raise UsageError("remember needs `text` or `facts`")
+    user = given.user or caller.user
+    answer = shown.Remembered(understood=[])
+    for key, value in (given.facts or {}).items():
+        answer = _joined(answer, await _remember_fact(caller, user, key, value))
+    if given.text:
+        answer = _joined(answer, await _remember_text(caller, user, given.text))
+    return Answer(answer)
 
 
-def _spoken(message: dict[str, Any]) -> dict[str, Any]:
-    """The message to store: a tool's becomes a user's with the trust `tool`, since there is no call it answers."""
-    if message["role"] != "tool":
-        return message
-    return {"role": "user", "content": message["content"], "trust": "tool"}
+async def _remember_fact(caller: Caller, user: str, key: str, value: Any) -> shown.Remembered:
+    text = f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+    if kinds := _secret_kinds(text):
+        return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=_SECRET.format(kinds))])
+    fact = await caller.memory.facts.set(f"user:{user}", key, value)
+    if fact.status == "rejected" or fact.value != value:
+        return shown.Remembered(understood=[], refused=[shown.Refusal(text=text, why=_REJECTED)])
+    return shown.Remembered(understood=[shown.Item(id=f"fact:{fact.key}", text=fact_text(fact))])
+
+
+async def _remember_text(caller: Caller, user: str, text: str) -> shown.Remembered:
+    """Store a statement and read it; one that the rules do not read is kept word for word as a learning."""
+    if kinds := _secret_kinds(text):
+        return shown.Remembered(
+            understood=[], refused=[shown.Refusal(text="the whole text", why=_SECRET.format(kinds))]
+        )
+    if is_small_talk(text) or text.rstrip().endswith("?"):
+        return shown.Remembered(
+            understood=[], refused=[shown.Refusal(text=text, why="it states nothing that could be remembered")]
+        )
+    words = in_first_person(text, user)
+    # The words that were written stay beside those that were read, so that `why` can show both.
+    message = {"role": "user", "content": words} | ({} if words == text else {"metadata": {"written": text}})
+    memory = caller.memory
+    understood = await memory.remember([message], user=user)
+    items = [shown_memory(item) for item in understood.stored if item.status == "active"]
+    waiting = [shown.Item(id=f"candidate:{row.id}", text=row.text) for row in understood.waiting]
+    if not items and not waiting and not understood.ended:
+        source = understood.receipts[0].message.id if understood.receipts else None
+        learning = await memory.learnings.add(words, confidence=1.0, source=source, user=user)
+        items = [shown.Item(id=f"learning:{learning.id}", text=learning.content)]
+    return shown.Remembered(understood=items, waiting=waiting, ended=list(understood.ended))
+
+
+def _joined(first: shown.Remembered, second: shown.Remembered) -> shown.Remembered:
+    return shown.Remembered(
+        understood=[*first.understood, *second.understood], refused=[*first.refused, *second.refused],
+        waiting=[*first.waiting, *second.waiting], ended=[*first.ended, *second.ended],
+    )  # fmt: skip
+
+
+def _secret_kinds(text: str) -> str:
+    return ", ".join(sorted({secret.kind for secret in find_secrets(text)}))
 
 
 async def _recall(caller: Caller, given: Given) -> Answer:
-    options = {name: getattr(given, name) for name in ("namespaces", "kinds", "after", "before")}
-    hits = await caller.memory.recall(given.query, top_k=given.top_k or 10, **options)
-    return Answer(shown.Hits(hits=[shown_hit(hit) for hit in hits]), stored=True, listed="hits")
+    space = f"user:{given.user or caller.user}"
+    hits = await caller.memory.recall(
+        given.query, top_k=given.limit or DEFAULT_HITS, namespaces=None if given.user is None else [space],
+        after=given.after, before=given.before,
+    )  # fmt: skip
+    best = max((hit.score for hit in hits), default=0.0)
+    covered = await _covered_notes(caller, space) if any(hit.kind == "message" for hit in hits) else frozenset()
+    items = [
+        shown_hit(hit, caller.own)
+        for hit in hits
+        if hit.score >= best * MIN_SCORE_SHARE and not (hit.kind == "message" and hit.id in covered)
+    ]
+    return Answer(shown.Recalled(items=items), stored=True, listed="items")
+
+
+async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
+    """The messages whose words a memory repeats, or has replaced since; recalled beside it they say nothing new."""
+    memories = await caller.memory.memories.list(ns=space)
+    return frozenset(
+        source
+        for memory in memories
+        if memory.kind == "learning" or memory.version > 1
+        for source in memory.sources
+        if source.startswith(f"{THREAD}:{space}#")
+    )
 
 
 async def _profile(caller: Caller, given: Given) -> Answer:
@@ -73,68 +138,30 @@ async def _profile(caller: Caller, given: Given) -> Answer:
 
 
 async def profile_answer(caller: Caller, user: str) -> Answer:
-    """Facts, preferences and learnings of a user."""
-    profile = await caller.memory.profile.get(user)
-    learnings = [
-        shown.ShownLearning(id=one.id, type=one.type, content=one.content, confidence=one.confidence)
-        for one in profile.learnings
-    ]
-    told = shown.ShownProfile(
-        user=profile.user,
-        preferences=dict(profile.preferences),
-        learnings=learnings,
-        facts=[shown_fact(fact) for fact in profile.facts],
-    )
-    return Answer(told, stored=True, listed="facts")
+    """Everything remembered about a user."""
+    memories = await caller.memory.memories.list(ns=f"user:{user}")
+    # Learnings hold the user's wishes, which matter most if the answer has to be cut.
+    memories.sort(key=lambda memory: ("learning", "fact", "event").index(memory.kind))
+    items = [shown_memory(memory) for memory in memories if memory.status == "active"]
+    return Answer(shown.ShownProfile(user=user, items=items), stored=True, listed="items")
 
 
-async def _list_facts(caller: Caller, given: Given) -> Answer:
-    return await facts_answer(caller, given.namespace or caller.own, given.prefix, given.limit, given.cursor)
+async def _update(caller: Caller, given: Given) -> Answer:
+    memory = await resolve_memory(caller, given.id)
+    if kinds := _secret_kinds(str(given.to)):
+        raise UsageError(_SECRET.format(kinds))
+    change: dict[str, Any] = {"value": given.to} if memory.kind == "fact" else {"text": _sentence(given.to)}
+    changed = await caller.memory.memories.update(memory.id, **change, reason=given.reason, ns=memory.namespace)
+    return Answer(shown.Updated(id=changed.id, before=memory.text, after=changed.text), stored=True)
 
 
-async def facts_answer(
-    caller: Caller, space: str, prefix: str | None = None, limit: int | None = None, cursor: str | None = None
-) -> Answer:
-    """A page of facts."""
-    limit = limit or MOST_LISTED
-    facts = await caller.memory.facts.list(space, prefix=prefix, limit=limit, after=cursor)
-    after = facts[-1].key if len(facts) == limit else None
-    listed = shown.Facts(facts=[shown_fact(fact) for fact in facts], next=after)
-    return Answer(listed, stored=True, listed="facts", cursor=lambda last: str(last["key"]))
-
-
-async def _set_fact(caller: Caller, given: Given) -> Answer:
-    fact = await caller.memory.facts.set(
-        given.namespace or caller.own,
-        given.key,
-        given.value,
-        ttl=given.ttl_seconds,
-        confidence=1.0 if given.confidence is None else given.confidence,
-        source=given.source,
-    )
-    hint = ""
-    if fact.status == "rejected" or fact.value != given.value:
-        hint = "this value was rejected or corrected before and was not stored; if the user insists, use correct_fact"
-    return _written(fact, hint)
-
-
-async def _correct_fact(caller: Caller, given: Given) -> Answer:
-    space = given.namespace or caller.own
-    return _written(await caller.memory.facts.correct(space, given.key, given.value, reason=given.reason))
-
-
-async def _reject_fact(caller: Caller, given: Given) -> Answer:
-    return _written(await caller.memory.facts.reject(given.namespace or caller.own, given.key, reason=given.reason))
-
-
-def _written(fact: Fact, hint: str = "") -> Answer:
-    return Answer(
-        shown.Written(id=fact.id, namespace=fact.ns, key=fact.key, version=fact.version, status=fact.status, hint=hint)
-    )
+def _sentence(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 async def _why(caller: Caller, given: Given) -> Answer:
-    why = await caller.memory.why(given.id)
+    target = await resolve_target(caller, given.id)
+    why = await caller.memory.why(_traced_id(target))
     sources = [
         shown.Source(
             kind=step.kind, id=step.id, depth=step.depth, actor=step.actor, trust=step.trust,
@@ -142,8 +169,16 @@ async def _why(caller: Caller, given: Given) -> Answer:
         )
         for step in why.sources
     ]  # fmt: skip
-    told = shown.Origins(kind=why.kind, id=why.item, actor=why.actor, created_at=why.created_at, sources=sources)
-    return Answer(told, stored=True, listed="sources")
+    origins = shown.Origins(
+        kind=why.kind, id=target.id, text=target.text, actor=why.actor, created_at=why.created_at, sources=sources
+    )
+    return Answer(origins, stored=True, listed="sources")
+
+
+def _traced_id(target: Target) -> str:
+    if target.memory is None:
+        return target.id
+    return f"{target.memory.namespace}/{target.memory.id.partition(':')[2]}"
 
 
 async def _build_context(caller: Caller, given: Given) -> Answer:
@@ -200,52 +235,102 @@ def _saved(task_id: str, checkpoint: Any, *, whole: bool) -> shown.Saved:
 
 
 async def _forget(caller: Caller, given: Given) -> Answer:
-    target = {given.kind: given.id}
-    before = await caller.memory.forget(**target, preview=True)
-    if not before.total:
-        raise NotFound(f"there is no such {given.kind} to forget")
+    target = await resolve_target(caller, given.id)
+    steps = await _erasing_steps(caller, target)
+    counts = [await _preview(caller, step) for step in steps]
+    what = await _texts_going(caller, target, steps)
     if given.confirm is None:
-        return Answer(_forgotten(given, before, confirm=_code(caller, given, before, _window())))
-    if given.confirm not in (_code(caller, given, before, _window() - age) for age in (0, 1)):
+        code = _code(caller, target, steps, counts, _window())
+        return Answer(
+            shown.Forgotten(id=target.id, erased=False, what=what, rows=sum(counts), confirm=code), stored=True
+        )
+    if given.confirm not in (_code(caller, target, steps, counts, _window() - age) for age in (0, 1)):
         raise UsageError(
             "`confirm` is not the code of a preview of this made in the last five minutes, or what would be erased has "
             "changed since. Call forget without `confirm` for a new preview"
         )
-    return Answer(_forgotten(given, await caller.memory.forget(**target)))
+    reports = [await _erase(caller, step) for step in steps]
+    complete = all(reports)
+    return Answer(
+        shown.Forgotten(id=target.id, erased=True, what=what, rows=sum(counts), complete=complete), stored=True
+    )
 
 
-def _forgotten(given: Given, done: Erasure, confirm: str | None = None) -> shown.Forgotten:
-    return shown.Forgotten(
-        kind=given.kind, id=given.id, erased=not done.preview, rows=done.total, counts=done.counts, confirm=confirm,
-        complete=done.complete,
-    )  # fmt: skip
+class Step(msgspec.Struct, frozen=True):
+    """One thing to erase: an argument of `memory.forget`, or a memory to delete."""
+
+    kind: str
+    id: str
+    namespace: str = ""
+
+
+async def _erasing_steps(caller: Caller, target: Target) -> list[Step]:
+    """What has to go: the thing itself, and the notes that `remember` wrote only to hold it.
+
+    Without the notes, recall would still find the words after the user was told that they are gone.
+    """
+    memory = target.memory
+    if memory is None:
+        return [Step(target.kind, target.id)]
+    notes = [source for source in memory.sources if source.startswith(f"{THREAD}:{memory.namespace}#")]
+    others = [
+        item for item in await caller.memory.memories.list(ns=memory.namespace)
+        if item.id != memory.id and item.status == "active"
+    ]  # fmt: skip
+    only = [note for note in notes if not any(note in item.sources for item in others)]
+    own = (
+        Step("fact", f"{memory.namespace}/{memory.key}")
+        if memory.kind == "fact"
+        else Step("memory", memory.id, memory.namespace)
+    )
+    return [own, *(Step("message", note) for note in only)]
+
+
+async def _texts_going(caller: Caller, target: Target, steps: list[Step]) -> list[str]:
+    texts = [target.text] if target.text else [f"everything of {target.kind} {target.id}"]
+    for step in steps:
+        message = await caller.memory.threads.message(step.id) if step.kind == "message" else None
+        if message is not None and message.text not in texts:
+            texts.append(message.text)
+    return texts
+
+
+async def _preview(caller: Caller, step: Step) -> int:
+    if step.kind == "memory":
+        return 1
+    return (await caller.memory.forget(**{step.kind: step.id}, preview=True)).total  # type: ignore[arg-type]
+
+
+async def _erase(caller: Caller, step: Step) -> bool:
+    """Erase one thing; true if nothing of it is left."""
+    if step.kind == "memory":
+        return await caller.memory.memories.delete(step.id, ns=step.namespace)
+    return (await caller.memory.forget(**{step.kind: step.id})).complete  # type: ignore[arg-type]
 
 
 def _window() -> int:
     return int(time.time()) // CONFIRM_SECONDS
 
 
-def _code(caller: Caller, given: Given, before: Erasure, window: int) -> str:
+def _code(caller: Caller, target: Target, steps: list[Step], counts: list[int], window: int) -> str:
     """The confirmation code of a preview: a hash of the caller, the target and what the preview counted.
 
     It makes a model preview before it erases. It need not be secret, since whoever may preview may erase; being a
     plain hash, any process can check it without shared state.
     """
-    parts = [caller.id, caller.user, given.kind, given.id, sorted(before.counts.items()), window]
+    version = 0 if target.memory is None else target.memory.version
+    parts = [caller.id, caller.user, [[step.kind, step.id] for step in steps], counts, version, window]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
 _CALLS: Mapping[str, Callable[[Caller, Given], Awaitable[Answer]]] = {
     "remember": _remember,
     "recall": _recall,
-    "get_profile": _profile,
-    "list_facts": _list_facts,
-    "set_fact": _set_fact,
-    "correct_fact": _correct_fact,
-    "reject_fact": _reject_fact,
+    "profile": _profile,
+    "update": _update,
+    "forget": _forget,
     "why": _why,
     "build_context": _build_context,
     "save_checkpoint": _save_checkpoint,
     "resume_task": _resume_task,
-    "forget": _forget,
 }

@@ -11,7 +11,7 @@ from ..errors import NotFound, UsageError
 from . import resources
 from .answers import fitted
 from .callers import Caller
-from .calls import facts_answer, profile_answer
+from .calls import profile_answer
 
 
 class Prompt(msgspec.Struct, frozen=True, eq=False):
@@ -39,10 +39,6 @@ async def _thread(caller: Caller, thread: str, max_tokens: int) -> str:
     return content.text
 
 
-async def _facts(caller: Caller, namespace: str, max_tokens: int) -> str:
-    return fitted(await facts_answer(caller, namespace or caller.own), max_tokens).text
-
-
 PROMPTS: Mapping[str, Prompt] = {
     prompt.name: prompt
     for prompt in (
@@ -59,10 +55,10 @@ PROMPTS: Mapping[str, Prompt] = {
             "thread", "the id of the conversation", True, _thread,
         ),
         Prompt(
-            "review_memory", "Review what is remembered", "Goes through the facts, to correct and forget.",
-            "Go through the facts above with me, a few at a time. For each that I say is wrong use correct_fact or "
-            "reject_fact; for each that I want gone use forget, and show me the count before you confirm.",
-            "namespace", "which facts; the user's own unless named", False, _facts,
+            "review_memory", "Review what is remembered", "Goes through the memories, to update and forget.",
+            "Go through the memories above with me, a few at a time. For each that I say is wrong use update; for each "
+            "that I want gone use forget, and show me what would go before you confirm.",
+            "user", "whose memory; the user's own unless named", False, _profile,
         ),
     )
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ..engine.memories import Remembered as Memory
 from ..recall.hit import Hit
 from ..records import Fact
 
@@ -15,43 +16,65 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
     """Base of all answers; fields with default values are omitted."""
 
 
-class Remembered(Shown, frozen=True, kw_only=True):
-    """A message that was kept."""
+class Item(Shown, frozen=True, kw_only=True):
+    """A memory, or a text that was found."""
 
-    thread: str
-    message: str
-    """Its id, for `why` and `forget`."""
-    derived: str
-    duplicate: bool = False
-    """Whether it was there already, under the same key."""
-
-
-class ShownHit(Shown, frozen=True, kw_only=True):
-    """Something that was found."""
-
-    kind: str
     id: str
     text: str
-    score: float
-    namespace: str
-    created_at: datetime
-    trust: str
-    source: str | None = None
-    superseded_by: str | None = None
-    reasons: list[str] = []
+    date: str = ""
+    """The day it was stored or last changed."""
+    speaker: str = ""
+    """Who said it, for a message that is not the user's."""
+    replaced_by: str = ""
+    """What holds now, in words, if this is out of date."""
 
 
-class Hits(Shown, frozen=True, kw_only=True):
+class Refusal(Shown, frozen=True, kw_only=True):
+    """Something that was not stored, and the reason."""
+
+    text: str
+    why: str
+
+
+class Remembered(Shown, frozen=True, kw_only=True):
+    """What was understood and stored, and what was not."""
+
+    understood: list[Item]
+    refused: list[Refusal] = []
+    waiting: list[Item] = []
+    """What a person has to approve first."""
+    ended: list[str] = []
+    """The ids of memories that the text asked to forget."""
+
+
+class Recalled(Shown, frozen=True, kw_only=True):
     """What was found, best first."""
 
-    hits: list[ShownHit]
+    items: list[Item]
     left_out: int = 0
-    """Hits that did not fit into the answer."""
+    note: str = ""
+
+
+class ShownProfile(Shown, frozen=True, kw_only=True):
+    """Everything remembered about one user."""
+
+    user: str
+    items: list[Item]
+    left_out: int = 0
+    note: str = ""
+
+
+class Updated(Shown, frozen=True, kw_only=True):
+    """A memory before and after a change."""
+
+    id: str
+    before: str
+    after: str
     note: str = ""
 
 
 class ShownFact(Shown, frozen=True, kw_only=True):
-    """A fact."""
+    """A fact, as a resource shows it."""
 
     id: str
     namespace: str
@@ -65,46 +88,6 @@ class ShownFact(Shown, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     version: int = 0
     reason: str | None = None
-
-
-class Facts(Shown, frozen=True, kw_only=True):
-    """Facts in the order of their keys."""
-
-    facts: list[ShownFact]
-    next: str | None = None
-    """The `cursor` of the next page."""
-    note: str = ""
-
-
-class Written(Shown, frozen=True, kw_only=True):
-    """A fact that was written, without its value."""
-
-    id: str
-    namespace: str
-    key: str
-    version: int
-    status: str
-    hint: str = ""
-
-
-class ShownLearning(Shown, frozen=True, kw_only=True):
-    """A learning: a statement about a user with a confidence."""
-
-    id: str
-    type: str
-    content: str
-    confidence: float
-
-
-class ShownProfile(Shown, frozen=True, kw_only=True):
-    """The profile of one user: preferences, learnings and facts."""
-
-    user: str
-    preferences: dict[str, Any] = {}
-    learnings: list[ShownLearning] = []
-    facts: list[ShownFact] = []
-    left_out: int = 0
-    note: str = ""
 
 
 class Source(Shown, frozen=True, kw_only=True):
@@ -125,6 +108,7 @@ class Origins(Shown, frozen=True, kw_only=True):
 
     kind: str
     id: str
+    text: str = ""
     actor: str | None = None
     created_at: datetime | None = None
     sources: list[Source] = []
@@ -167,16 +151,17 @@ class Saved(Shown, frozen=True, kw_only=True):
 
 
 class Forgotten(Shown, frozen=True, kw_only=True):
-    """How many rows were erased, by table, or would be after a confirmation."""
+    """What was erased, or would be after a confirmation."""
 
-    kind: str
     id: str
     erased: bool
+    what: list[str]
+    """The texts that go."""
     rows: int
-    counts: dict[str, int] = {}
     confirm: str | None = None
-    """Pass this to erase what the preview counted."""
+    """Pass this to erase what the preview shows."""
     complete: bool = True
+    note: str = ""
 
 
 def shown_fact(fact: Fact) -> ShownFact:
@@ -188,10 +173,24 @@ def shown_fact(fact: Fact) -> ShownFact:
     )  # fmt: skip
 
 
-def shown_hit(hit: Hit) -> ShownHit:
-    """A hit as tools answer it."""
-    return ShownHit(
-        kind=hit.kind, id=hit.id, text=hit.text, score=round(hit.score, 4), namespace=hit.namespace,
-        created_at=hit.created_at, trust=hit.trust, source=hit.source, superseded_by=hit.superseded_by,
-        reasons=[str(reason) for reason in hit.reasons],
+def shown_memory(memory: Memory) -> Item:
+    """A memory as tools answer it."""
+    return Item(id=memory.id, text=memory.text, date=_day(memory.valid_from or memory.updated_at))
+
+
+def shown_hit(hit: Hit, own: str) -> Item:
+    """A hit as tools answer it, for a caller whose own namespace this is."""
+    return Item(
+        id=_hit_id(hit, own), text=hit.text, date=_day(hit.created_at),
+        speaker=hit.speaker if hit.speaker not in ("user", None) else "", replaced_by=hit.superseded_by or "",
     )  # fmt: skip
+
+
+def _hit_id(hit: Hit, own: str) -> str:
+    if hit.kind == "fact":
+        return f"fact:{hit.id.removeprefix(own + '/')}" if hit.namespace == own else hit.id
+    return f"{hit.kind}:{hit.id}" if hit.kind in ("learning", "event") else hit.id
+
+
+def _day(at: datetime) -> str:
+    return at.date().isoformat()

@@ -21,9 +21,6 @@ from . import shown
 ToolSet = Literal["core", "tasks", "graph"]
 SETS: tuple[ToolSet, ...] = ("core", "tasks", "graph")
 MOST_HITS = 50
-MOST_LISTED = 100
-FORGETTABLE = Literal["fact", "message", "thread", "source", "user"]
-SPEAKER = Literal["user", "assistant", "tool"]
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -74,92 +71,63 @@ def _needed(parameter: str, about: str = "", **more: Any) -> Argument:
     return Argument(parameter, about, required=True, **more)
 
 
-_NS = Argument("ns")
-_SPACE = "user:ID, agent:ID, workflow:ID or global; the user's own by default"
+_USER = Argument("user", "whose memory; the user's own by default", kind=str)
+_ID = "as recall or profile show it; a key or word that only one memory has is fine"
 TOOLS: tuple[Tool, ...] = (
     Tool(
-        "remember", "Remember", "threads.append", "core", WRITE, shown.Remembered,
-        "Keep what was said, word for word. Facts are derived from what the user says.",
+        "remember", "Remember", "remember", "core", WRITE, shown.Remembered,
+        "Keep something for later conversations: who the user is, what they like, decide or plan. Answers what was "
+        "understood, and what was refused and why.",
         {
-            "text": _needed("messages", kind=str),
-            "role": Argument("messages", "who said it; user by default", kind=SPEAKER),
-            "thread": Argument("id"),
-            "namespace": Argument("create", _SPACE),
-            "key": Argument("key", "repeating it stores nothing twice", kind=str),
+            "text": Argument("messages", "one or more plain sentences, first or third person", kind=str),
+            "facts": Argument("messages", 'values by name, e.g. {"city": "Oslo"}', kind=dict[str, Any]),
+            "user": _USER,
         },
     ),
     Tool(
-        "recall", "Recall", "recall", "core", READ, shown.Hits,
-        "Find what is remembered that matters for a query, best first, with reasons. Ask before answering about the "
-        "user or earlier talks.",
+        "recall", "Recall", "recall", "core", READ, shown.Recalled,
+        "Search what is remembered. Use it before answering about the user or earlier conversations. No result "
+        "means nothing is remembered.",
         {
-            "query": _needed("query"),
-            "top_k": Argument("top_k", limits={"ge": 1, "le": MOST_HITS}),
-            "kinds": Argument("kinds", "fact, message, summary, document, learning", kind=list[str]),
-            "namespaces": Argument("namespaces", kind=list[str]),
-            "after": Argument("after", "ISO time"),
-            "before": Argument("before", "ISO time"),
+            "query": _needed("query", "a question or words"),
+            "limit": Argument("top_k", limits={"ge": 1, "le": MOST_HITS}),
+            "after": Argument("after", "ISO date"),
+            "before": Argument("before", "ISO date"),
+            "user": _USER,
         },
     ),
     Tool(
-        "get_profile", "Get profile", "profile.get", "core", READ, shown.ShownProfile,
-        "What is known of a user: facts, preferences, learnings.",
-        {"user": Argument("user")},
+        "profile", "Profile", "memories.list", "core", READ, shown.ShownProfile,
+        "Everything remembered about the user, with ids. Use it when the user asks what you know about them.",
+        {"user": Argument("ns", _USER.about, kind=str)},
     ),
     Tool(
-        "list_facts", "List facts", "facts.list", "core", READ, shown.Facts,
-        "The facts of a namespace by key.",
+        "update", "Update", "memories.update", "core", DESTROY, shown.Updated,
+        "Change a memory that is wrong or out of date. The old version stays in its history.",
         {
-            "namespace": _NS,
-            "prefix": Argument("prefix", "how keys begin"),
-            "limit": Argument("limit", limits={"ge": 1, "le": MOST_LISTED}),
-            "cursor": Argument("after", "`next` of the page before"),
+            "id": _needed("id", _ID),
+            "to": _needed("value", "the new value of a fact, or the new sentence", kind=Any),
+            "reason": Argument("reason"),
         },
     ),
     Tool(
-        "set_fact", "Set fact", "facts.set", "core", UPSERT, shown.Written,
-        "Store a JSON value under a key; an older value goes to its history.",
-        {
-            "key": _needed("key"),
-            "value": _needed("value", "any JSON"),
-            "namespace": Argument("ns", _SPACE),
-            "confidence": Argument("confidence", limits={"ge": 0, "le": 1}),
-            "ttl_seconds": Argument("ttl", limits={"gt": 0}),
-            "source": Argument("source", "id of the message it is from"),
-        },
-    ),
-    Tool(
-        "correct_fact", "Correct fact", "facts.correct", "core", DESTROY, shown.Written,
-        "Replace a wrong value by the right one; the wrong one is not derived again.",
-        {"key": _needed("key"), "value": _needed("value", "any JSON"), "namespace": _NS, "reason": Argument("reason")},
-    ),
-    Tool(
-        "reject_fact", "Reject fact", "facts.reject", "core", DESTROY, shown.Written,
-        "Say that a fact is wrong: it goes and does not come back.",
-        {"key": _needed("key"), "namespace": _NS, "reason": Argument("reason")},
+        "forget", "Forget", "erasing.forget", "core", DESTROY, shown.Forgotten,
+        "Erase a memory for good; only when the user asks. The first call erases nothing: it shows what would go and a "
+        "code. Ask the user, then call again with the code as `confirm`.",
+        {"id": _needed("fact", _ID, kind=str), "confirm": Argument("fact", kind=str)},
     ),
     Tool(
         "why", "Why", "why", "core", READ, shown.Origins,
-        "Where a fact, hit or message id came from, back to the messages.",
-        {"id": _needed("item")},
+        "Where a memory came from: the words it was taken from, and when.",
+        {"id": _needed("item", _ID)},
     ),
     Tool(
-        "build_context", "Build context", "context", "core", READ, shown.Request,
+        "build_context", "Build context", "context", "tasks", READ, shown.Request,
         "The messages to send a model for an input: profile, memories, history, within a budget.",
         {
             "input": _needed("input", kind=str),
             "thread": Argument("thread"),
             "budget_tokens": Argument("budget", kind=int, limits={"ge": 100, "le": 100_000}),
-        },
-    ),
-    Tool(
-        "forget", "Forget", "erasing.forget", "core", DESTROY, shown.Forgotten,
-        "Erase a thing and all derived from it. Without `confirm` it only counts and answers a code; ask the user, "
-        "then pass it.",
-        {
-            "kind": _needed("fact", kind=FORGETTABLE),
-            "id": _needed("fact", "a fact's is namespace/key", kind=str),
-            "confirm": Argument("fact", kind=str),
         },
     ),
     Tool(
