@@ -221,11 +221,12 @@ class AsyncMemory(Listens):
         vector: Sequence[float] | None = None,
         expand: bool = False,
         hops: int = 1,
+        as_of: When | None = None,
     ) -> list[Hit]:
         """Find what matters most for a query, best first; everything written before the call is searched.
 
         `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
-        what is still missing, and that is searched for too.
+        what is still missing, and that is searched for too. `as_of` answers what was known at that time, from history.
 
         Examples:
             >>> hit = memory.recall("where does she live?", namespaces="user:ada", top_k=1)[0]
@@ -246,6 +247,7 @@ class AsyncMemory(Listens):
             vector=vector,
             expand=expand,
             hops=hops,
+            as_of=as_of,
         )
 
     async def context(
@@ -261,11 +263,12 @@ class AsyncMemory(Listens):
         profile: About = True,
         scratchpad: Json = None,
         layout: Layout = "cached",
+        as_of: When | None = None,
     ) -> Context:
         """Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
 
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-        8,000 tokens unless given.
+        8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time.
 
         Raises `BudgetError` where what must be kept exceeds the budget.
 
@@ -276,7 +279,7 @@ class AsyncMemory(Listens):
         """
         return await self._core.part(Assembling).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-            profile=profile, scratchpad=scratchpad, layout=layout,
+            profile=profile, scratchpad=scratchpad, layout=layout, as_of=as_of,
         )  # fmt: skip
 
     def session(

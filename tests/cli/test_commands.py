@@ -331,3 +331,18 @@ def test_doctor_says_how_the_queues_are(memorist: Memorist) -> None:
     memorist("threads", "create", "user:ada", "--id", "talk")
     memorist("threads", "append", "talk", "I live in Lisbon.")
     assert "index: 1 waiting" in memorist("doctor").out
+
+
+def test_looking_back_shows_what_was_known_then(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    then = memorist("--json", "facts", "get", "user:ada", "city").json()["updated_at"]
+    memorist("facts", "set", "user:ada", "city", "Porto")
+    memorist("facts", "set", "user:ada", "pet", "a cat")
+    rows = memorist("--json", "facts", "list", "user:ada", "--as-of", then).json()
+    assert [(row["key"], row["value"]) for row in rows] == [("city", "Lisbon")]
+    assert memorist("--json", "facts", "get", "user:ada", "city", "--as-of", then).json()["value"] == "Lisbon"
+    hits = memorist("--json", "recall", "city", "--in", "user:ada", "--as-of", then).json()
+    assert [hit["text"] for hit in hits] == ["city: Lisbon"]
+    assert memorist("--json", "profile", "show", "ada", "--as-of", then).json()["facts"] == {"city": "Lisbon"}
+    wrong = memorist("recall", "city", "--as-of", "yesterday")
+    assert wrong.code == 2 and "ISO" in wrong.err

@@ -861,12 +861,14 @@ export class FactsNoun {
   /**
    * List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
    *
+   * With `as_of`, the facts are those of that time, with the values that they had.
+   *
    * Raises `InvalidFilter` for an invalid `where`.
    *
    * Role: `reader`.
    */
-  list(args: { ns: string; prefix?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean }, options: CallOptions = {}): Promise<Listed<Fact>> {
-    return this.#http.call({"method": "GET", "path": "/v1/facts", "query": ["ns", "prefix", "after"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact>>;
+  list(args: { ns: string; prefix?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean; as_of?: string | null }, options: CallOptions = {}): Promise<Listed<Fact>> {
+    return this.#http.call({"method": "GET", "path": "/v1/facts", "query": ["ns", "prefix", "after", "as_of"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact>>;
   }
 
   /**
@@ -1660,12 +1662,12 @@ export class ProfileNoun {
   }
 
   /**
-   * Read all facts, preferences and learnings of a user, in two range scans.
+   * Read all facts, preferences and learnings of a user, in two range scans; with `as_of`, as they were then.
    *
    * Role: `reader`.
    */
-  get(args: { user?: string | null; min_confidence?: number } = {}, options: CallOptions = {}): Promise<UserProfile> {
-    return this.#http.call({"method": "GET", "path": "/v1/profile", "query": ["user"], "json": ["min_confidence"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<UserProfile>;
+  get(args: { user?: string | null; min_confidence?: number; as_of?: string | null } = {}, options: CallOptions = {}): Promise<UserProfile> {
+    return this.#http.call({"method": "GET", "path": "/v1/profile", "query": ["user", "as_of"], "json": ["min_confidence"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<UserProfile>;
   }
 
   /**
@@ -1682,12 +1684,12 @@ export class ProfileNoun {
    *
    * Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
    * block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
-   * it.
+   * it. With `as_of` it is the block of that time.
    *
    * Role: `reader`.
    */
-  block(args: { user?: string | null; max_tokens?: number } = {}, options: CallOptions = {}): Promise<Listed<ProfileLine>> {
-    return this.#http.call({"method": "GET", "path": "/v1/profile/block", "query": ["user"], "json": ["max_tokens"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<ProfileLine>>;
+  block(args: { user?: string | null; max_tokens?: number; as_of?: string | null } = {}, options: CallOptions = {}): Promise<Listed<ProfileLine>> {
+    return this.#http.call({"method": "GET", "path": "/v1/profile/block", "query": ["user", "as_of"], "json": ["max_tokens"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<ProfileLine>>;
   }
 
   /**
@@ -2625,11 +2627,11 @@ export class Memorist {
    * Find what matters most for a query, best first; everything written before the call is searched.
    *
    * `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
-   * what is still missing, and that is searched for too.
+   * what is still missing, and that is searched for too. `as_of` answers what was known at that time, from history.
    *
    * Role: `reader`.
    */
-  recall(args: { query: string; namespaces?: string | string[] | null; kinds?: string[] | string | null; top_k?: number; offset?: number; max_tokens?: number | null; after?: string | null; before?: string | null; where?: Record<string, unknown> | null; min_score?: number | null; vector?: number[] | null; expand?: boolean; hops?: number }, options: CallOptions = {}): Promise<Listed<Hit>> {
+  recall(args: { query: string; namespaces?: string | string[] | null; kinds?: string[] | string | null; top_k?: number; offset?: number; max_tokens?: number | null; after?: string | null; before?: string | null; where?: Record<string, unknown> | null; min_score?: number | null; vector?: number[] | null; expand?: boolean; hops?: number; as_of?: string | null }, options: CallOptions = {}): Promise<Listed<Hit>> {
     return this.#http.call({"method": "POST", "path": "/v1/recall", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Hit>>;
   }
 
@@ -2657,13 +2659,13 @@ export class Memorist {
    * Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
    *
    * `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-   * 8,000 tokens unless given.
+   * 8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time.
    *
    * Raises `BudgetError` where what must be kept exceeds the budget.
    *
    * Role: `reader`.
    */
-  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard" }, options: CallOptions = {}): Promise<Context> {
+  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null }, options: CallOptions = {}): Promise<Context> {
     return this.#http.call({"method": "POST", "path": "/v1/context", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Context>;
   }
 

@@ -327,8 +327,11 @@ class Facts:
         limit: int | None = None,
         after: str | None = None,
         reverse: bool = False,
+        as_of: When | None = None,
     ) -> list[Fact]:
         """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
+
+        With `as_of`, the facts are those of that time, with the values that they had.
 
         Raises `InvalidFilter` for an invalid `where`.
 
@@ -340,5 +343,5 @@ class Facts:
             ['visits']
         """
         return run_blocking(
-            self._engine.list(ns, prefix=prefix, where=where, limit=limit, after=after, reverse=reverse)
+            self._engine.list(ns, prefix=prefix, where=where, limit=limit, after=after, reverse=reverse, as_of=as_of)
         )

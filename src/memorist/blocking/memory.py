@@ -241,11 +241,12 @@ class Memory(Listens):
         vector: Sequence[float] | None = None,
         expand: bool = False,
         hops: int = 1,
+        as_of: When | None = None,
     ) -> list[Hit]:
         """Find what matters most for a query, best first; everything written before the call is searched.
 
         `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
-        what is still missing, and that is searched for too.
+        what is still missing, and that is searched for too. `as_of` answers what was known at that time, from history.
 
         Examples:
             >>> hit = memory.recall("where does she live?", namespaces="user:ada", top_k=1)[0]
@@ -267,6 +268,7 @@ class Memory(Listens):
                 vector=vector,
                 expand=expand,
                 hops=hops,
+                as_of=as_of,
             )
         )
 
@@ -283,11 +285,12 @@ class Memory(Listens):
         profile: About = True,
         scratchpad: Json = None,
         layout: Layout = "cached",
+        as_of: When | None = None,
     ) -> Context:
         """Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
 
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-        8,000 tokens unless given.
+        8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time.
 
         Raises `BudgetError` where what must be kept exceeds the budget.
 
@@ -308,6 +311,7 @@ class Memory(Listens):
                 profile=profile,
                 scratchpad=scratchpad,
                 layout=layout,
+                as_of=as_of,
             )
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.profile import Profile as EngineProfile
 from ..engine.profile import UserProfile
+from ..ports import When
 from ..records import Fact
 from ..runtime import run_blocking
 from ..values import Json
@@ -24,15 +25,15 @@ class Profile:
     def __init__(self, engine: EngineProfile) -> None:
         self._engine = engine
 
-    def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
-        """Read all facts, preferences and learnings of a user, in two range scans.
+    def get(self, user: str | None = None, *, min_confidence: float = 0.0, as_of: When | None = None) -> UserProfile:
+        """Read all facts, preferences and learnings of a user, in two range scans; with `as_of`, as they were then.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> [fact.value for fact in memory.profile.get("ada").facts]
             ['Lisbon']
         """
-        return run_blocking(self._engine.get(user, min_confidence=min_confidence))
+        return run_blocking(self._engine.get(user, min_confidence=min_confidence, as_of=as_of))
 
     def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
         """Read the profiles of several users, in the order given.
@@ -52,16 +53,16 @@ class Profile:
         """
         return run_blocking(self._engine.set_preference(user, key, value))
 
-    def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
+    def block(self, user: str | None = None, *, max_tokens: int = 600, as_of: When | None = None) -> list[ProfileLine]:
         """The profile lines that every context of a user includes, in order, each with its source.
 
         Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
         block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
-        it.
+        it. With `as_of` it is the block of that time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
             >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
             [('safety', 'Allergic to peanuts'), ('identity', 'Lives in Lisbon')]
         """
-        return run_blocking(self._engine.block(user, max_tokens=max_tokens))
+        return run_blocking(self._engine.block(user, max_tokens=max_tokens, as_of=as_of))

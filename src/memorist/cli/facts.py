@@ -6,7 +6,7 @@ import click
 
 from ..errors import NotFound
 from .grouping import group
-from .session import Session, read_filter, read_json, session_of
+from .session import Session, as_of_option, read_filter, read_json, session_of
 
 COLUMNS = ("key", "value", "confidence", "sources", "updated_at", "expires_at")
 
@@ -27,13 +27,22 @@ def memory() -> None:
 @click.option("--where", help='A filter in JSON: {"age": {"$gte": 18}}')
 @click.option("--limit", type=int, help="At most so many.")
 @click.option("--after", help="The key to go on after.")
+@as_of_option
 @session_of
 def list_(
-    session: Session, namespace: str, prefix: str | None, where: str | None, limit: int | None, after: str | None
+    session: Session,
+    namespace: str,
+    prefix: str | None,
+    where: str | None,
+    limit: int | None,
+    after: str | None,
+    as_of: str | None,
 ) -> None:
     """Facts of a namespace, such as user:ada, agent:reviewer or global."""
     with session.memory(settle=True) as opened:
-        found = opened.facts.list(namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after)
+        found = opened.facts.list(
+            namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after, as_of=as_of
+        )
         session.show(found, COLUMNS, empty=f"no facts in {namespace}")
 
 
@@ -44,15 +53,12 @@ memory.add_command(list_)
 @facts.command()
 @click.argument("namespace")
 @click.argument("key")
-@click.option("--as-of", type=click.DateTime(), help="The value at a moment (UTC).")
+@as_of_option
 @session_of
-def get(session: Session, namespace: str, key: str, as_of: object) -> None:
+def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
     """Show one fact; exit status 1 if there is none."""
-    from datetime import UTC, datetime
-
-    moment = as_of.replace(tzinfo=UTC) if isinstance(as_of, datetime) else None
     with session.memory(settle=True) as opened:
-        session.one(opened.facts.get(namespace, key, as_of=moment), missing=f"no fact {key!r} in {namespace}")
+        session.one(opened.facts.get(namespace, key, as_of=as_of), missing=f"no fact {key!r} in {namespace}")
 
 
 @facts.command()

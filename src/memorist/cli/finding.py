@@ -9,20 +9,22 @@ import msgspec
 
 from ..context.given import Layout
 from .display import cell, human
-from .session import Session, plain, read_filter, read_json, session_of, thread_id
+from .session import Session, as_of_option, plain, read_filter, read_json, session_of, thread_id
 
 
 @click.command()
 @click.argument("query")
 @click.option("--in", "namespaces", multiple=True, help="Namespaces to search; all readable ones otherwise.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(["message", "fact", "learning", "summary", "document"]),
+    "--kind", "kinds", multiple=True,
+    type=click.Choice(["message", "fact", "event", "learning", "summary", "document"]),
     help="Only things of this kind; may be repeated.",
 )  # fmt: skip
 @click.option("--top", "top_k", type=int, default=10, show_default=True, help="At most so many.")
 @click.option("--max-tokens", type=int, help="Fill this many tokens with the most useful set.")
 @click.option("--where", help="A filter over metadata, in JSON.")
 @click.option("--min-score", type=float, help="Only hits at least this likely to answer, 0 to 1.")
+@as_of_option
 @session_of
 def recall(
     session: Session,
@@ -33,6 +35,7 @@ def recall(
     max_tokens: int | None,
     where: str | None,
     min_score: float | None,
+    as_of: str | None,
 ) -> int:
     """Find memories relevant to QUERY; exit status 1 if nothing is found."""
     with session.memory(settle=True) as memory:
@@ -44,6 +47,7 @@ def recall(
             max_tokens=max_tokens,
             where=read_filter(where),
             min_score=min_score,
+            as_of=as_of,
         )
     rows = [{**plain(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)} for hit in hits]
     if not session.as_json:
@@ -77,6 +81,7 @@ def _readable(row: dict[str, Any]) -> str:
 )  # fmt: skip
 @click.option("--no-recall", is_flag=True, help="History only.")
 @click.option("--messages", is_flag=True, help="Also print the request itself.")
+@as_of_option
 @session_of
 def context(
     session: Session,
@@ -87,6 +92,7 @@ def context(
     layout: Layout,
     no_recall: bool,
     messages: bool,
+    as_of: str | None,
 ) -> None:
     """Assemble the request for INPUT in THREAD, and show what it holds, what was left out and why."""
     with session.memory(settle=True) as memory:
@@ -97,6 +103,7 @@ def context(
             system=system,
             layout=layout,
             recall=not no_recall,
+            as_of=as_of,
         )
     if session.as_json:
         manifest = msgspec.to_builtins(made.manifest)

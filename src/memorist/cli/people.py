@@ -7,7 +7,7 @@ import click
 from ..engine.learnings import LearningType
 from .display import human
 from .grouping import group
-from .session import Session, ending, session_of
+from .session import Session, as_of_option, ending, session_of
 
 
 @group()
@@ -70,11 +70,12 @@ def profile() -> None:
 
 @profile.command()
 @click.argument("user")
+@as_of_option
 @session_of
-def show(session: Session, user: str) -> None:
+def show(session: Session, user: str, as_of: str | None) -> None:
     """Show the facts, preferences and learnings of a user."""
     with session.memory(settle=True) as memory:
-        found = memory.profile.get(user)
+        found = memory.profile.get(user, as_of=as_of)
     if session.as_json:
         session.print_json(
             {

@@ -213,6 +213,10 @@ def read_json(text: str) -> Any:
         return text
 
 
+as_of_option = click.option("--as-of", metavar="TIME", help="What was known then, such as 2026-11-16T09:30Z.")
+"""The option of commands that can look back."""
+
+
 def read_filter(text: str | None) -> dict[str, Any] | None:
     """Parse a filter, which must be a JSON object."""
     if text is None:

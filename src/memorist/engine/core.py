@@ -347,6 +347,8 @@ class Core:
         self.runtime = shared.runtime
         self.now = shared.now
         self.at = shared.at
+        self.moment: datetime | None = None
+        """The moment whose memory this handle reads; None for the present. See `past.core_at`."""
         self.counts_deletions = True
         """Whether deleted entries are counted by a job; False where the caller counts them itself."""
         self.companions: list[Change] = []

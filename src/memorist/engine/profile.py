@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import UsageError
+from ..ports import When, as_datetime
 from ..records import Fact, FactVersion, Learning, as_dict
 from ..values import Json, as_list, check_name
 from .core import Core
@@ -56,14 +57,18 @@ class Profile:
         self._facts = Facts(core)
         self._learnings = Learnings(core)
 
-    async def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
-        """Read all facts, preferences and learnings of a user, in two range scans.
+    async def get(
+        self, user: str | None = None, *, min_confidence: float = 0.0, as_of: When | None = None
+    ) -> UserProfile:
+        """Read all facts, preferences and learnings of a user, in two range scans; with `as_of`, as they were then.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> [fact.value for fact in memory.profile.get("ada").facts]
             ['Lisbon']
         """
+        if as_of is not None:
+            return await self._at(as_of).get(user, min_confidence=min_confidence)
         name = self._core.scope.subject(user)
         facts = await self._facts.list(f"user:{name}")
         learnings = await self._learnings.list(min_confidence=min_confidence, limit=None, user=name)
@@ -93,12 +98,14 @@ class Profile:
         name = PREFERENCE + check_name(key, "preference")
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", name, value)
 
-    async def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
+    async def block(
+        self, user: str | None = None, *, max_tokens: int = 600, as_of: When | None = None
+    ) -> list[ProfileLine]:
         """The profile lines that every context of a user includes, in order, each with its source.
 
         Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
         block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
-        it.
+        it. With `as_of` it is the block of that time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
@@ -109,9 +116,16 @@ class Profile:
 
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 0:
             raise UsageError("max_tokens must be a whole number, zero or more")
+        if as_of is not None:
+            return await self._at(as_of).block(user, max_tokens=max_tokens)
         await catch_up(self._core, [f"user:{self._core.scope.subject(user)}"])
         lines = await self._lines(user)
         return list(fit_profile(lines, max_tokens, self._core.shared.counter)[1])
+
+    def _at(self, as_of: When) -> Profile:
+        from .past import core_at
+
+        return Profile(core_at(self._core, as_datetime(as_of, "as_of")))
 
     async def _lines(self, user: str | None = None) -> list[ProfileLine]:
         """All candidate lines of the block, lane by lane, in the order in which the block lists them."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..errors import ModelError, UsageError
 from ..filters import Where, parse_filter
 from ..kinds import FINDABLE
-from ..ports import When, as_micros
+from ..ports import When, as_datetime, as_micros, to_micros
 from ..recall.hit import Hit
 from ..recall.hits import Hits, Wanted
-from ..records import Job, Mark
+from ..records import Entry, Job, Mark
 from ..scope import Namespace, Ns
 from ..stores.base import EntryFilter, replica_reads
 from ..values import as_list
 from .core import Core
 from .derive.catching_up import catch_up
-from .derive.indexing import usual_language
+from .derive.indexing import analyse_drafts, usual_language
+from .past import changed_drafts, core_at, mark_as_then
 
 if TYPE_CHECKING:
     from ..recall.pool import Pool, Vectors
@@ -29,6 +32,8 @@ MOST_CANDIDATES = 5_000
 MOST_HOPS = 4
 SHOWN = 8
 """How many hits the model reads before it says what to search next."""
+MAX_PAST_ENTRIES = 200
+"""How many facts and events that have changed since a moment are candidates of a question about it."""
 FEW = 60
 """For up to so many hits, three candidates are taken per hit; for more, two."""
 
@@ -37,7 +42,9 @@ class Recalling:
     """Finds what matters for a query."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core.committed()  # an index has no rows of an open batch
+        # An index has neither the rows of an open batch nor those of the past.
+        self._core = core.committed() if core.moment is None else Core(core.shared, core.scope)
+        self._past = None if core.moment is None else core
 
     async def recall(
         self,
@@ -55,6 +62,7 @@ class Recalling:
         vector: Sequence[float] | None = None,
         expand: bool = False,
         hops: int = 1,
+        as_of: When | None = None,
         bare: bool = False,
     ) -> list[Hit]:
         """Find what matters most for a query, best first; everything written before the call is searched.
@@ -62,10 +70,17 @@ class Recalling:
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
         prefix. With `expand` the memory's model proposes other wordings, which are searched too; with `hops` over 1 it
         reads the first hits and says what to search next, `hops - 1` times. `bare` hits are for a context: chunks of a
-        document are not merged, and there are no reasons.
+        document are not merged, and there are no reasons. With `as_of` the answer is what was known at that time.
         """
+        if as_of is not None:
+            past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
+            return await past.recall(
+                query, namespaces=namespaces, kinds=kinds, top_k=top_k, offset=offset, max_tokens=max_tokens,
+                after=after, before=before, where=where, min_score=min_score, vector=vector, expand=expand, hops=hops,
+                bare=bare,
+            )  # fmt: skip
         _check_counts(top_k, offset, max_tokens, min_score)
-        asked = _asked(kinds, after, before, where)
+        asked = self._until_then(_asked(kinds, after, before, where))
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
@@ -79,9 +94,11 @@ class Recalling:
             view = self._core.scope.view()
             here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare)
             with replica_reads():
-                hits = await Hits(self._core).of(pools, here) if pools else []
+                hits = await Hits(self._past or self._core).of(pools, here) if pools else []
             if view is not None:
-                theirs = await self._of_shared(Core(self._core.shared, view), query, namespaces, asked, here, vector)
+                shared = Core(self._core.shared, view)
+                there = shared if self._past is None else core_at(shared, self._past.at())
+                theirs = await self._of_shared(there, query, namespaces, asked, here, vector)
                 hits = self._together(hits, theirs, wanted)
         if events.listening:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
@@ -139,7 +156,7 @@ class Recalling:
             questions = await wordings(model, query, words) if words else []
             found += await self._pools(questions, namespaces, asked, wanted)
             for _ in range(hops):
-                shown = await Hits(self._core).of(found, Wanted(SHOWN)) if found else []
+                shown = await Hits(self._past or self._core).of(found, Wanted(SHOWN)) if found else []
                 questions = await follow_ups(model, query, [hit.text for hit in shown], 2)
                 if not questions:
                     break
@@ -177,7 +194,7 @@ class Recalling:
         if fresh:
             await catch_up(self._core, spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
-        if not scopes or not query.strip() or is_small_talk(query) or top_k == 0:
+        if not (scopes or self._past) or not query.strip() or is_small_talk(query) or top_k == 0:
             return None
         speakers = [name for _, mark in scopes for name in mark.detail.get("speakers", ())]
         now = asked.before if asked.before is not None else self._core.now()
@@ -185,7 +202,46 @@ class Recalling:
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         vectors = await self._embedded(read) if vector is None else self._given(vector)
         with replica_reads():
-            return await self._candidates(read, vectors, scopes, asked, top_k, earlier=vector is None)
+            return await self._candidates(read, vectors, spaces, scopes, asked, top_k, earlier=vector is None)
+
+    # -- the past
+
+    def _until_then(self, asked: EntryFilter) -> EntryFilter:
+        if self._past is None:
+            return asked
+        end = self._past.now() + 1
+        return msgspec.structs.replace(asked, before=end if asked.before is None else min(asked.before, end))
+
+    async def _changed_since(
+        self, past: Core, spaces: Sequence[str], only: EntryFilter, query: Query, counts: dict[str, int]
+    ) -> list[Entry]:
+        """Entries of what is no longer in the index, analysed now; their terms are added to `counts`."""
+        from ..recall.vectors import encode_many
+
+        drafts = [draft for ns in spaces for draft in await changed_drafts(past, ns, only)]
+        drafts = [draft for draft in drafts if only.allows(draft.entry)]
+        if not drafts:
+            return []
+        entries, _ = await past.runtime.call(analyse_drafts, drafts, None, None, 0, None)
+        terms, wanted = [set(entry.terms.split()) for entry in entries], set(query.terms)
+        for term in wanted:
+            counts[term] = counts.get(term, 0) + sum(term in words for words in terms)
+        best = sorted(
+            range(len(entries)), key=lambda at: (-len(terms[at] & wanted), -to_micros(entries[at].created_at))
+        )
+        best = best[:MAX_PAST_ENTRIES]
+        embedder = past.shared.embedder
+        if embedder is None:
+            return [entries[at] for at in best]
+        try:
+            vectors = encode_many(await embedder.embed([drafts[at].text for at in best]))
+        except ModelError as problem:
+            past.shared.note("embedder", problem)
+            return [entries[at] for at in best]
+        return [
+            msgspec.structs.replace(entries[at], embedder=embedder.name, vector=vector)
+            for at, vector in zip(best, vectors, strict=True)
+        ]
 
     # -- scope
 
@@ -252,6 +308,7 @@ class Recalling:
         self,
         query: Query,
         vectors: Vectors | None,
+        spaces: Sequence[str],
         scopes: Sequence[tuple[str, Mark]],
         only: EntryFilter,
         top_k: int,
@@ -277,6 +334,9 @@ class Recalling:
             if len(allowed) >= min(3 * top_k, CANDIDATES) or not found.full or count >= MOST_CANDIDATES:
                 break
             count *= 4
+        if self._past is not None:
+            allowed = await mark_as_then(self._past, allowed)
+            allowed += await self._changed_since(self._past, spaces, only, query, found.counts)
         if not allowed:
             return None
         asked, stats = found.asked(name, vectors), stats_of([mark for _, mark in scopes])

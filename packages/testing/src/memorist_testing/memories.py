@@ -32,6 +32,7 @@ from .suite.forgetting import ForgettingTests
 from .suite.importing import ImportTests
 from .suite.memories import MemoryViewTests
 from .suite.nouns import NounTests
+from .suite.past import PastTests
 from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
 from .suite.sessions import SessionTests
@@ -56,6 +57,7 @@ class MemoryConformance(
     NounTests,
     FindingTests,
     BusyTests,
+    PastTests,
     SessionTests,
     ForgettingTests,
     ScopeTests,

@@ -38,6 +38,8 @@ async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
 
     Where the store refuses to write, as with a full disk, the answer comes from what is indexed.
     """
+    if core.moment is not None:  # the past is read from what the present knows
+        core = Core(core.shared, core.scope)
     try:
         await _caught_up(core, namespaces)
     except StoreError as problem:

@@ -18,7 +18,7 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages.message import Message
-from ...records import SUPERSEDED, Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
+from ...records import SUPERSEDED, Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Record, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load, Put
 from ...values import fingerprint_json
 from ..core import Core
@@ -108,7 +108,9 @@ class Indexer:
     async def _attempt(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
         """Work through jobs; returns how many entries were written, and the jobs of batches that others interfered
         with."""
-        total, left, lost = 0, list(jobs), list[Job]()
+        # Messages first: a fact that is indexed with them marks those that stated its earlier values.
+        left = sorted(jobs, key=lambda job: not job.item.startswith("thread:"))
+        total, lost = 0, list[Job]()
         while left:
             plan, count = IndexWork(), 0
             more = False
@@ -201,59 +203,51 @@ class Indexer:
         """Plan the entry of a record that is indexed by itself, such as a fact."""
         found = kind.found
         assert found is not None
-        assert found.made is not None
         record = await self._core.get(kind.record, job.ns, id)
-        text = "" if record is None or not found.live(record) else (found.sought or found.text)(record)
-        if record is None or not text.strip():
+        draft = None if record is None else draft_of(kind, record)
+        if record is None or draft is None:
             name = f"{job.ns}/{id}" if kind.record is Fact else id
             plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
             if kind.record is Fact and record is None:
-                plan.touched += await self._ended(job.ns, id)
+                await self._mark_ended(job.ns, id, plan)
             return
-        made = found.made(record)
         if isinstance(record, Fact) and record.indexed is None:
-            told, asked = spoken(record)
-            made = msgspec.structs.replace(made, context_terms=asked)
-            text = f"{text}\n{told}" if told else text
-            plan.touched += await self._superseded(record)
-        plan.drafts.append(Draft(made, text))
+            await self._mark_superseded(record, plan)
+        plan.drafts.append(draft)
 
-    async def _superseded(self, fact: Fact) -> list[Entry]:
-        """Entries of messages that stated an earlier value of a fact, marked as superseded by it.
+    async def _mark_superseded(self, fact: Fact, plan: IndexWork) -> None:
+        """Mark the messages that stated an earlier value of a fact as superseded by it.
 
         Messages that stated the present value lose the mark, in case the fact was changed back.
         """
         if fact.version < 2:
-            return []
+            return
         old = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
         same = fingerprint_json(fact.value)
         true = {id for version in old if fingerprint_json(version.value) == same for id in version.sources}
-        return await self._marked(fact, old, true.union(fact.sources))
+        await self._mark(fact, old, true.union(fact.sources), plan)
 
-    async def _ended(self, ns: str, key: str) -> list[Entry]:
-        """Entries of messages that stated a fact which the user retracted, marked with the id of that fact."""
+    async def _mark_ended(self, ns: str, key: str, plan: IndexWork) -> None:
+        """Mark the messages that stated a fact which the user retracted with the id of that fact."""
         old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=VERSIONS)
         if old and old[0].status == "restored":
-            return await self._marked(old[0], old, {id for version in old for id in version.sources})
+            await self._mark(old[0], old, {id for version in old for id in version.sources}, plan)
         if not old or old[0].status != "retracted":
-            return []
+            return
         # The statement that ended a fact stays true; a request to forget must not be recalled as a statement itself.
         true = set() if key.startswith(FORGOTTEN) else set(old[0].sources[-1:])
-        return await self._marked(old[0], old, true)
+        await self._mark(old[0], old, true, plan)
 
-    async def _marked(self, fact: Fact, old: Sequence[FactVersion], true: set[str]) -> list[Entry]:
-        """Entries of the messages behind versions of a fact whose mark changes: all but the `true` ones have it."""
+    async def _mark(self, fact: Fact, old: Sequence[FactVersion], true: set[str], plan: IndexWork) -> None:
+        """Mark the messages behind versions of a fact, all but the `true` ones: indexed ones and those of the plan."""
         said = dict.fromkeys(id for version in old for id in version.sources)
         keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in said]
         found = await self._core.get_many(Entry, [key for key in keys if key[2]])
-        touched: list[Entry] = []
-        for entry in found:
-            if entry is None or (entry.metadata.get(SUPERSEDED) == fact.id) == (entry.id not in true):
-                continue
-            kept = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
-            marked = kept if entry.id in true else {**kept, SUPERSEDED: fact.id}
-            touched.append(msgspec.structs.replace(entry, metadata=marked))
-        return touched
+        plan.touched += [marked for entry in found if entry and (marked := _marked(entry, fact.id, true)) is not None]
+        for place, draft in enumerate(plan.drafts):
+            if draft.entry.kind == "message" and draft.entry.id in said:
+                entry = _marked(draft.entry, fact.id, true) or draft.entry
+                plan.drafts[place] = Draft(entry, draft.text)
 
     async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
         core = self._core
@@ -326,7 +320,7 @@ class Indexer:
         if not drafts:
             return [], {}
         vectors, name = await self._vectors([draft.text for draft in drafts])
-        return await self._core.runtime.call(_analysed, drafts, vectors, name, stamp, detail)
+        return await self._core.runtime.call(analyse_drafts, drafts, vectors, name, stamp, detail)
 
     async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
         from ...recall.vectors import encode_many
@@ -351,9 +345,10 @@ def usual_language(details: Sequence[Any]) -> str | None:
     return max(counts, key=lambda name: (counts[name], name)) if counts else None
 
 
-def _analysed(
+def analyse_drafts(
     drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, detail: Any
 ) -> tuple[list[Entry], dict[str, int]]:
+    """Entries with their terms, signals and vectors, and the number of texts per language."""
     from ...recall.analyze import stemmer_of, token_string
     from ...recall.signals import signals
 
@@ -377,6 +372,32 @@ def _analysed(
             )
         )
     return out, languages
+
+
+def draft_of(kind: Kind, record: Record) -> Draft | None:
+    """The entry of a record that is indexed by itself, with its text; None if it is not indexed."""
+    found = kind.found
+    assert found is not None
+    assert found.made is not None
+    text = (found.sought or found.text)(record) if found.live(record) else ""
+    if not text.strip():
+        return None
+    entry = found.made(record)
+    if isinstance(record, Fact) and record.indexed is None:
+        told, asked = spoken(record)
+        entry = msgspec.structs.replace(entry, context_terms=asked)
+        text = f"{text}\n{told}" if told else text
+    return Draft(entry, text)
+
+
+def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
+    """A message's entry with or without the mark of a fact; None if it is right as it is."""
+    if (entry.metadata.get(SUPERSEDED) == fact) == (entry.id not in true):
+        return None
+    metadata = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
+    if entry.id not in true:
+        metadata[SUPERSEDED] = fact
+    return msgspec.structs.replace(entry, metadata=metadata)
 
 
 def _aging(thread: Thread, item: str, oldest: Message) -> Change:

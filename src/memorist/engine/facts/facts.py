@@ -184,9 +184,7 @@ class Facts:
         """
         space = self._core.scope.readable(ns)
         check_name(key, "fact key")
-        if as_of is None:
-            return await self._core.get(Fact, space, key)
-        return await self._as_of(space, key, as_datetime(as_of, "as_of"))
+        return await self._at(as_of).get(Fact, space, key)
 
     async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
         """Read several facts at once, in the order of the keys; None for those that do not exist.
@@ -208,8 +206,11 @@ class Facts:
         limit: int | None = None,
         after: str | None = None,
         reverse: bool = False,
+        as_of: When | None = None,
     ) -> list[Fact]:
         """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
+
+        With `as_of`, the facts are those of that time, with the values that they had.
 
         Raises `InvalidFilter` for an invalid `where`.
 
@@ -220,9 +221,10 @@ class Facts:
             >>> [fact.key for fact in memory.facts.list("user:ada", where={"count": {"$gt": 2}})]
             ['visits']
         """
-        return await self._core.listed(
+        core = self._at(as_of)
+        return await core.listed(
             Fact,
-            self._core.scope.readable(ns),
+            core.scope.readable(ns),
             starts=check_prefix(prefix),
             where=parse_filter(where),
             **page(limit, after, reverse),
@@ -718,19 +720,11 @@ class Facts:
             changes.append(Put(index_job(old.org, old.ns, f"fact:{old.key}", core.at())))
         return ended, changes
 
-    async def _as_of(self, ns: str, key: str, moment: datetime) -> Fact | None:
-        core, micros = self._core, to_micros(moment)
-        current = await core.get(Fact, ns, key)
-        if current is not None and to_micros(current.updated_at) <= micros:
-            return current
-        # now=0 makes the scan return expired versions too: first find the version that held, then check its expiry.
-        await core.shared.open()
-        past = await core.store.scan(Scan(FactVersion, (core.org, ns, key), reverse=True), now=0)
-        for version in past:
-            if to_micros(version.updated_at) <= micros:
-                gone = version.expires_at is not None and to_micros(version.expires_at) <= core.now()
-                return None if gone or version.status != "active" else version
-        return None
+    def _at(self, as_of: When | None) -> Core:
+        """This handle, or one that reads the facts of a moment."""
+        from ..past import core_at
+
+        return self._core if as_of is None else core_at(self._core, as_datetime(as_of, "as_of"))
 
     def _tombstone(self, fact: Fact, source: str | None) -> Tombstone:
         return Tombstone(

@@ -11,12 +11,14 @@ from ...errors import UsageError
 from ...filters import Where
 from ...kinds import source_of
 from ...messages.message import Message
+from ...ports import When, as_datetime
 from ...recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
 from ...records import Mark, Summary
 from ...values import Json, as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
 from ..learnings import Learnings
+from ..past import core_at
 from ..recalling import Recalling, Spaces
 from ..threads.threads import Threads
 
@@ -64,12 +66,19 @@ class Assembling:
         profile: About = True,
         scratchpad: Json = None,
         layout: Layout = "cached",
+        as_of: When | None = None,
     ) -> Context:
         """Assemble the request for an input: within the budget, tool exchanges whole, recalled memory fenced as data.
 
         `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
-        is true (what is known of this handle's user), false, or lines of your own to add to it.
+        is true (what is known of this handle's user), false, or lines of your own to add to it. With `as_of`, history,
+        profile and memory are those of that time.
         """
+        if as_of is not None:
+            return await Assembling(core_at(self._core, as_datetime(as_of, "as_of"))).context(
+                input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
+                profile=profile, scratchpad=scratchpad, layout=layout,
+            )  # fmt: skip
         from ...context.assemble import Assembly
         from ...context.budget import TokenBudget
         from ...context.plan import needs_of
@@ -111,7 +120,7 @@ class Assembling:
             shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
         used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
-        if used and self._core.scope.user is not None:
+        if used and self._core.scope.user is not None and self._core.moment is None:
             with shared.reading_on("the use of learnings"):
                 await Learnings(self._core).used(used)
         return context

@@ -1,0 +1,209 @@
+"""A memory as it was at a moment, for `as_of`: reads are answered from history, and nothing is written.
+
+Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries are
+never changed, so those that existed then are shown. Documents, learnings and working memory keep no versions: a
+document or a working document is shown if it has not been replaced since, a learning if it existed. What was forgotten
+is in no history, and what has expired by now stays gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+
+from ..errors import Unsupported
+from ..kinds import FINDABLE, RECORDS
+from ..ports import to_micros
+from ..records import SUPERSEDED, Entry, Fact, FactVersion, Key, Learning, Record
+from ..stores.base import Change, EntryFilter, R, Scan, Store
+from ..values import fingerprint_json
+from .core import Core
+from .derive.indexing import Draft, draft_of
+
+_HISTORIES: dict[str, type[Record]] = {
+    kind.table.name: next(record for record in RECORDS if record.table.name == kind.table.history)
+    for kind in RECORDS
+    if kind.table.history
+}
+"""The records of the old versions of a kind, by the name of the kind's table."""
+_BEGINS = {
+    "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
+    "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
+}  # fmt: skip
+"""By table: the column that says since when a row is as it is now."""
+CHANGED = ("fact", "event", "learning")
+"""The kinds whose index entries say nothing of earlier versions."""
+PAGE = 500
+
+
+class Past:
+    """A store as it was at a moment."""
+
+    def __init__(self, below: Store, moment: datetime, now: int) -> None:
+        self.below = below
+        self.name = below.name
+        self.moment = moment
+        self._now = now
+        """The time of the question, by which rows expire."""
+        self._micros = to_micros(moment)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.below, name)
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The row under a key as it was."""
+        return (await self.get_many(kind, [key], now=now))[0]
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The rows under several keys as they were, in their order."""
+        rows = await self.below.get_many(kind, keys, now=self._now)
+        history = _HISTORIES.get(kind.table.name)
+        if history is None:
+            return [self._then(row) if row is not None and self._existed(row) else None for row in rows]
+        return [
+            row if row is not None and self._unchanged(row) else await self._version(kind, history, key)
+            for key, row in zip(keys, rows, strict=True)
+        ]
+
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """The rows that a scan asks for, as they were."""
+        history = _HISTORIES.get(scan.kind.table.name)
+        if history is not None:
+            return await self._replayed(scan, history)
+        if scan.kind.table.name not in _BEGINS:
+            return await self.below.scan(scan, now=self._now)
+        if scan.index is not None or scan.limit is None:
+            rows = await self.below.scan(msgspec.structs.replace(scan, limit=None), now=self._now)
+            return [self._then(row) for row in rows if self._existed(row)][: scan.limit]
+        return await self._pages(scan, scan.limit)
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Refused: what was known then cannot be changed."""
+        raise Unsupported("the past cannot be written; as_of= only reads")
+
+    def _unchanged(self, row: Record) -> bool:
+        return to_micros(cast(Any, row).updated_at) <= self._micros
+
+    def _existed(self, row: Record) -> bool:
+        begins = _BEGINS.get(type(row).table.name)
+        moment: datetime | None = None if begins is None else getattr(row, begins)
+        return moment is None or to_micros(moment) <= self._micros
+
+    def _then(self, row: R) -> R:
+        """A learning that was rejected since was active."""
+        if isinstance(row, Learning) and row.status != "active" and not self._unchanged(row):
+            return msgspec.structs.replace(row, status="active")
+        return row
+
+    async def _version(self, kind: type[R], history: type[Record], key: Key) -> R | None:
+        """The version of a row that held at the moment; None if there was none or it has expired by now."""
+        # now=0 returns expired versions too: first find the version that held, then check its expiry.
+        versions = await self.below.scan(Scan(history, key, reverse=True), now=0)
+        held = next((version for version in versions if self._unchanged(version)), None)
+        return None if held is None or not self._lives(held) else _as(kind, held)
+
+    def _lives(self, version: Record) -> bool:
+        expires: datetime | None = getattr(version, "expires_at", None)
+        ended = isinstance(version, FactVersion) and version.status != "active"
+        return not ended and (expires is None or to_micros(expires) > self._now)
+
+    async def _replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
+        """A scan over rows with history: the rows of then are put into a store in RAM, which answers it."""
+        from ..stores.memory import Replayed
+
+        size = len(scan.kind.table.key)
+        everything = Scan(scan.kind, scan.prefix, starts=scan.starts) if scan.index is None else Scan(
+            scan.kind, scan.prefix[:2]
+        )  # fmt: skip
+        held: dict[Key, Record] = {}
+        old = Scan(history, everything.prefix, starts=everything.starts)
+        for version in await self.below.scan(old, now=0):  # ascending, so that the last one that held stays
+            if self._unchanged(version):
+                held[version.row_key[:size]] = version
+        for row in await self.below.scan(everything, now=self._now):
+            if self._unchanged(row):
+                held[row.row_key] = row
+        store = Replayed()
+        for key, record in held.items():
+            if not isinstance(record, history) or self._lives(record):
+                store.seed(scan.kind, key, _as(scan.kind, record))
+        return await store.scan(scan, now=self._now)
+
+    async def _pages(self, scan: Scan[R], limit: int) -> list[R]:
+        rows: list[R] = []
+        size = len(scan.prefix)
+        while len(rows) < limit:
+            page = await self.below.scan(msgspec.structs.replace(scan, limit=max(limit, PAGE)), now=self._now)
+            rows += [self._then(row) for row in page if self._existed(row)]
+            if len(page) < max(limit, PAGE):
+                break
+            last = page[-1].row_key[size:]
+            scan = msgspec.structs.replace(scan, **{"before" if scan.reverse else "after": last})
+        return rows[:limit]
+
+
+def _as(kind: type[R], row: Record) -> R:
+    """A version of a record as the record itself."""
+    if isinstance(row, kind) and type(row).table.name == kind.table.name:
+        return row
+    return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
+
+
+def core_at(core: Core, moment: datetime) -> Core:
+    """A handle that reads what was known at a moment."""
+    past = Core(core.shared, core.scope)
+    past.store = cast(Store, Past(core.shared.store, moment, core.now()))
+    past.now, past.at, past.moment = lambda: to_micros(moment), lambda: moment, moment
+    return past
+
+
+async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
+    """What was known then in a namespace and is different now, as index entries without terms."""
+    present = Core(past.shared, past.scope)
+    drafts: list[Draft] = []
+    for name in CHANGED:
+        kind = FINDABLE[name]
+        if only.kinds is not None and name not in only.kinds:
+            continue
+        rows = await past.scan(kind.record, ns)
+        current = await present.get_many(kind.record, [row.row_key[1:] for row in rows])
+        for row, now in zip(rows, current, strict=True):
+            if now is not None and to_micros(cast(Any, now).updated_at) <= past.now():
+                continue  # its entry is still as it was
+            draft = draft_of(kind, row)
+            if draft is not None:
+                begins = min(draft.entry.created_at, past.at())
+                drafts.append(Draft(msgspec.structs.replace(draft.entry, created_at=begins), draft.text))
+    return drafts
+
+
+async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with the marks that they had: a statement was current until the fact that it states was changed."""
+    out: list[Entry] = []
+    states: dict[str, list[Fact]] = {}
+    for entry in entries:
+        fact = entry.metadata.get(SUPERSEDED)
+        if fact is not None:
+            if fact not in states:
+                ns, _, key = fact.partition("/")
+                held = await past.get(Fact, ns, key)
+                states[fact] = [*await past.scan(FactVersion, ns, key), *([] if held is None else [held])]
+            if not _superseded(states[fact], entry.id):
+                kept = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
+                entry = msgspec.structs.replace(entry, metadata=kept)
+        out.append(entry)
+    return out
+
+
+def _superseded(versions: Sequence[Fact], message: str) -> bool:
+    """Whether the last of these versions says something else than the message did, or took it back."""
+    if not versions or not any(message in version.sources for version in versions):
+        return False
+    last = versions[-1]
+    if last.status != "active":
+        return last.status == "retracted"
+    same = fingerprint_json(last.value)
+    return not any(message in row.sources for row in versions if fingerprint_json(row.value) == same)
