@@ -264,11 +264,14 @@ class AsyncMemory(Listens):
         scratchpad: Json = None,
         layout: Layout = "cached",
         as_of: When | None = None,
+        stash: int | None = None,
     ) -> Context:
         """Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
 
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-        8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time.
+        8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time. Tool results of the
+        thread over `stash` tokens are sent as previews, and the request carries the tools `read_more` and
+        `search_history` (run them with `memorist.read_back.ReadBack`).
 
         Raises `BudgetError` where what must be kept exceeds the budget.
 
@@ -279,7 +282,7 @@ class AsyncMemory(Listens):
         """
         return await self._core.part(Assembling).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-            profile=profile, scratchpad=scratchpad, layout=layout, as_of=as_of,
+            profile=profile, scratchpad=scratchpad, layout=layout, as_of=as_of, stash=stash,
         )  # fmt: skip
 
     def session(
@@ -294,6 +297,7 @@ class AsyncMemory(Listens):
         system: Prompt | None = None,
         compact_at: float = 0.8,
         compact_to: float = 0.5,
+        stash: int | None = None,
         should_persist: Callable[[Turn], bool] | None = None,
         on_turn_end: Callable[[Turn], object] | None = None,
         on_session_end: Callable[[Ended], object] | None = None,
@@ -306,8 +310,8 @@ class AsyncMemory(Listens):
         """
         return self._core.kind(AsyncSession)(
             self._core, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
-            compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
-            on_session_end=on_session_end,
+            compact_at=compact_at, compact_to=compact_to, stash=stash, should_persist=should_persist,
+            on_turn_end=on_turn_end, on_session_end=on_session_end,
         )  # fmt: skip
 
     def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> AsyncWatch:

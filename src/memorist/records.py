@@ -538,8 +538,9 @@ class Link(Record, frozen=True, kw_only=True):
     source_key: str = ""
     source_part: str = ""
     relation: str = "derived"
-    """`derived`; `copied` (a fork; the part is its last copied message); `carried` and `written` (messages of the
-    target thread hold recalled text, or were written from it); `imported`; `owns` (a namespace and what it had)."""
+    """`derived`; `copied` (a fork; the part is its last copied message); `child` (made for another
+    thread); `carried` and `written` (messages of the target thread hold recalled text, or were written from it);
+    `imported`; `owns` (a namespace and what it had)."""
     target_kind: str
     target_ns: str = ""
     target_key: str = ""

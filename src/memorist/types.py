@@ -39,6 +39,7 @@ _HOMES = {
     "context.profile": ("ProfileLine",),
     "context.tokens": ("open_counter",),
     "context.fates": ("InputFate",),
+    "context.stashed": ("Stashed",),
     "context.plan": ("Policy",),
     "engine.working": ("WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from .context.manifest import Manifest as Manifest
     from .context.plan import Policy as Policy
     from .context.profile import ProfileLine as ProfileLine
+    from .context.stashed import Stashed as Stashed
     from .context.tokens import open_counter as open_counter
     from .engine.derive.outbox import Backlog as Backlog
     from .engine.entities import EntityStats as EntityStats

@@ -75,6 +75,15 @@ export type Message = {
   expires_at?: string | null;
 };
 
+/** A long text that was stored, and the preview to send instead of it. */
+export type Stashed = {
+  id: string;
+  text: string;
+  tokens: number;
+  lines: number;
+  stored: boolean;
+};
+
 /** The state of an appended message: durable, indexed, and how far derivation has come. */
 export type MessageReceipt = {
   message: Message;
@@ -1156,6 +1165,19 @@ export class ThreadsNoun {
    */
   fork(args: { id: string; at?: number | string | null; new_id?: string | null; title?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null }, options: CallOptions = {}): Promise<Thread> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/fork", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
+  }
+
+  /**
+   * Store a long tool result beside a thread, and return the preview to send to the model instead of it.
+   *
+   * A text of at most `over_tokens` is returned unchanged and not stored. The full text is kept in a thread of its
+   * own, which is deleted and forgotten with this one; `memorist.read_back` reads it back by the id. With `create`,
+   * the thread itself need not exist, and `create` is the namespace to store in. `key` makes it idempotent.
+   *
+   * Role: `writer`.
+   */
+  stash(args: { id: string; text: string; over_tokens?: number; key?: string | null; create?: string | null }, options: CallOptions = {}): Promise<Stashed> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/stash", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Stashed>;
   }
 
   /**
@@ -2354,7 +2376,7 @@ export class TurnsNoun {
    *
    * Role: `writer`.
    */
-  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number }, options: CallOptions = {}): Promise<SessionContext> {
+  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number; stash?: number | null }, options: CallOptions = {}): Promise<SessionContext> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/context", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<SessionContext>;
   }
 
@@ -2659,13 +2681,15 @@ export class Memorist {
    * Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
    *
    * `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-   * 8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time.
+   * 8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time. Tool results of the
+   * thread over `stash` tokens are sent as previews, and the request carries the tools `read_more` and
+   * `search_history` (run them with `memorist.read_back.ReadBack`).
    *
    * Raises `BudgetError` where what must be kept exceeds the budget.
    *
    * Role: `reader`.
    */
-  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null }, options: CallOptions = {}): Promise<Context> {
+  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null; stash?: number | null }, options: CallOptions = {}): Promise<Context> {
     return this.#http.call({"method": "POST", "path": "/v1/context", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Context>;
   }
 

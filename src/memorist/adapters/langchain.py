@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from langchain.agents.middleware.types import AgentMiddleware, ModelRequest
+from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ToolCallRequest
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import (
     AIMessage,
@@ -15,6 +15,8 @@ from langchain_core.messages import (
     message_to_dict,
     messages_from_dict,
 )
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import StructuredTool
 
 from ..engine.recalling import Spaces
 from ..errors import NotFound
@@ -23,6 +25,7 @@ from ..messages.message import Message
 from ..runtime import run_blocking
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
+from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
@@ -74,6 +77,57 @@ class MemoristMiddleware(AgentMiddleware):
             if found:
                 changes["system_message"] = SystemMessage("\n\n".join(part for part in (before, found) if part))
         return request.override(**changes) if changes else request
+
+
+class MemoristStash(AgentMiddleware):
+    """Stores long tool results when they arrive; the agent sees a preview, and two tools read the rest back.
+
+    Results over `over_tokens` are stored beside the thread named by `thread_id` of the run's configuration.
+    """
+
+    def __init__(self, memory: Source, *, over_tokens: int = 2000, namespace: str | None = None) -> None:
+        super().__init__()
+        self._handles = Handles(memory)
+        self._stashing = Stashing(namespace or self._handles.space("langchain"), over_tokens)
+        self.tools = [self._tool(name) for name in READ_TOOLS]
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        """Run the tool, and shorten its result."""
+        return run_blocking(self._shortened(self._handles.stepped, request, handler(request)))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        """Run the tool, and shorten its result."""
+        return await self._shortened(self._handles.awaited, request, await handler(request))
+
+    async def _shortened(self, memory: AsyncMemory, request: ToolCallRequest, result: Any) -> Any:
+        if not isinstance(result, ToolMessage) or request.tool_call["name"] in READ_TOOLS:
+            return result
+        if not isinstance(result.content, str):
+            return result
+        conversation = _conversation(request.runtime.config)
+        text = await self._stashing.shorten(memory, conversation, result.content, key=result.tool_call_id)
+        return result if text == result.content else result.model_copy(update={"content": text})
+
+    def _tool(self, name: str) -> StructuredTool:
+        def run(config: RunnableConfig, **arguments: Any) -> str:
+            memory = self._handles.stepped
+            return run_blocking(self._stashing.answer(memory, _conversation(config), name, arguments))
+
+        async def arun(config: RunnableConfig, **arguments: Any) -> str:
+            return await self._stashing.answer(self._handles.awaited, _conversation(config), name, arguments)
+
+        definition = DEFINITIONS[name]
+        return StructuredTool.from_function(
+            func=run, coroutine=arun, name=name, description=definition["description"],
+            args_schema=definition["parameters"], infer_schema=False,
+        )  # fmt: skip
+
+
+def _conversation(config: Any) -> str:
+    """The thread id of a run, or a common one for runs without."""
+    return str(((config or {}).get("configurable") or {}).get("thread_id") or "default")
 
 
 class MemoristChatMessageHistory(BaseChatMessageHistory):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -11,6 +12,8 @@ from agents.memory import SessionSettings
 from agents.memory.session import _CompactionSnapshot
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 from agents.run_config import CallModelData, ModelInputData
+from agents.tool import FunctionTool, Tool
+from agents.tool_context import ToolContext
 
 from ..engine.recalling import Spaces
 from ..errors import Conflict, NotFound
@@ -18,6 +21,7 @@ from ..memory import AsyncMemory
 from ..messages.message import Message, text_of
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
+from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 T = TypeVar("T")
 CALLS = ("_call",)
@@ -198,6 +202,36 @@ def recalling(
         return ModelInputData(input=given.input, instructions="\n\n".join(parts) or None)
 
     return filled
+
+
+def stashing(
+    tools: Sequence[Tool], memory: Source, session_id: str, *, over_tokens: int = 2000, namespace: str | None = None
+) -> list[Tool]:
+    """For `Agent(tools=…)`: the tools, with long results stored and shortened, and two tools that read them back."""
+    handles = Handles(memory)
+    stash = Stashing(namespace or handles.space("openai-agents"), over_tokens)
+    return [
+        *(_stashed(tool, stash, handles, session_id) if isinstance(tool, FunctionTool) else tool for tool in tools),
+        *(_read_tool(name, stash, handles, session_id) for name in READ_TOOLS),
+    ]
+
+
+def _stashed(tool: FunctionTool, stash: Stashing, handles: Handles, session_id: str) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+        output = await tool.on_invoke_tool(context, arguments)
+        if not isinstance(output, str):
+            return output
+        return await stash.shorten(handles.awaited, session_id, output, key=context.tool_call_id)
+
+    return dataclasses.replace(tool, on_invoke_tool=invoke)
+
+
+def _read_tool(name: str, stash: Stashing, handles: Handles, session_id: str) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        return await stash.answer(handles.awaited, session_id, name, arguments)
+
+    definition = DEFINITIONS[name]
+    return FunctionTool(name, definition["description"], definition["parameters"], invoke, strict_json_schema=False)
 
 
 def message_of(item: Any) -> Message:

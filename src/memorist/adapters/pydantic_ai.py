@@ -7,6 +7,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic_ai import FunctionToolset, RunContext
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.conversation_store import (
     ConversationConflict,
     ConversationEntry,
@@ -24,6 +27,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.tools import ToolDefinition
 
 from ..engine.recalling import Spaces
 from ..engine.records import OpaqueRecord, RecordPut
@@ -33,6 +37,7 @@ from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
+from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 ROOT = "pydantic-ai"
 ABOVE = 32
@@ -228,6 +233,47 @@ def recalling(
         return [*messages[:-1], dataclasses.replace(last, parts=[SystemPromptPart(content=found), *last.parts])]
 
     return process
+
+
+@dataclasses.dataclass
+class MemoristStash(AbstractCapability[Any]):
+    """Stores long tool results when they arrive; the model sees previews, and two tools read the rest.
+
+    Results over `over_tokens` are stored beside the conversation of the run.
+    """
+
+    memory: Source
+    over_tokens: int = 2000
+    namespace: str | None = None
+
+    def __post_init__(self) -> None:
+        self._handles = Handles(self.memory)
+        self._stashing = Stashing(self.namespace or self._handles.space(ROOT), self.over_tokens)
+
+    async def after_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, result: Any
+    ) -> Any:
+        """Shorten a long text."""
+        if not isinstance(result, str) or call.tool_name in READ_TOOLS:
+            return result
+        memory = self._handles.awaited
+        return await self._stashing.shorten(memory, _conversation(ctx), result, key=call.tool_call_id)
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        """The two tools that read results back."""
+        return FunctionToolset([self._tool(name) for name in READ_TOOLS])
+
+    def _tool(self, name: str) -> PydanticTool[Any]:
+        async def run(ctx: RunContext[Any], **arguments: Any) -> str:
+            return await self._stashing.answer(self._handles.awaited, _conversation(ctx), name, arguments)
+
+        definition = DEFINITIONS[name]
+        schema, description = definition["parameters"], definition["description"]
+        return PydanticTool.from_schema(run, name, description, schema, takes_ctx=True)
+
+
+def _conversation(ctx: RunContext[Any]) -> str:
+    return str(ctx.conversation_id or ctx.run_id or "default")
 
 
 def message_of(message: ModelMessage) -> Message:

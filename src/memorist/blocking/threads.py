@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from ..context.stashed import Stashed
 from ..engine.threads.receipts import MessageReceipt
 from ..engine.threads.threads import Place
 from ..engine.threads.threads import Threads as EngineThreads
@@ -217,6 +218,23 @@ class Threads:
             ['I live in Lisbon.']
         """
         return run_blocking(self._engine.fork(id, at, new_id=new_id, title=title, metadata=metadata, ttl=ttl))
+
+    def stash(
+        self, id: str, text: str, *, over_tokens: int = 1000, key: str | None = None, create: Ns | None = None
+    ) -> Stashed:
+        """Store a long tool result beside a thread, and return the preview to send to the model instead of it.
+
+        A text of at most `over_tokens` is returned unchanged and not stored. The full text is kept in a thread of its
+        own, which is deleted and forgotten with this one; `memorist.read_back` reads it back by the id. With `create`,
+        the thread itself need not exist, and `create` is the namespace to store in. `key` makes it idempotent.
+
+        Examples:
+            >>> log = "\n".join(f"test_{n} passed" for n in range(2000))
+            >>> short = memory.threads.stash("talk", log)
+            >>> short.id, short.lines, len(short.text) < len(log)
+            ('talk.results#1', 2000, True)
+        """
+        return run_blocking(self._engine.stash(id, text, over_tokens=over_tokens, key=key, create=create))
 
     def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Delete messages, by id or all before a place; returns how many.

@@ -80,6 +80,7 @@ def _readable(row: dict[str, Any]) -> str:
     help="cached keeps the provider's prompt cache warm.",
 )  # fmt: skip
 @click.option("--no-recall", is_flag=True, help="History only.")
+@click.option("--stash", type=int, help="Send tool results over so many tokens as previews.")
 @click.option("--messages", is_flag=True, help="Also print the request itself.")
 @as_of_option
 @session_of
@@ -91,6 +92,7 @@ def context(
     system: str | None,
     layout: Layout,
     no_recall: bool,
+    stash: int | None,
     messages: bool,
     as_of: str | None,
 ) -> None:
@@ -104,6 +106,7 @@ def context(
             layout=layout,
             recall=not no_recall,
             as_of=as_of,
+            stash=stash,
         )
     if session.as_json:
         manifest = msgspec.to_builtins(made.manifest)

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from ..context.read_tools import MAX_LINES, ReadCall, page
 from .grouping import group
 from .session import Session, plain, read_json, session_of, thread_id
 
@@ -92,6 +93,36 @@ def _message(line: str, role: str) -> dict[str, object]:
     """The message of a line of standard input, which is JSON or plain text."""
     found = read_json(line.rstrip("\n"))
     return found if isinstance(found, dict) else {"role": role, "content": line.rstrip("\n")}
+
+
+@threads.command()
+@click.argument("thread")
+@click.option("--over", type=int, default=1000, show_default=True, help="Store a text that takes more tokens.")
+@click.option("--key", help="An idempotency key: repeating the command with it stores nothing.")
+@session_of
+def stash(session: Session, thread: str, over: int, key: str | None) -> None:
+    """Store a long tool result from standard input beside THREAD, and print the preview to send to the model."""
+    with session.memory() as memory:
+        stashed = memory.threads.stash(thread_id(memory, thread), sys.stdin.read(), over_tokens=over, key=key)
+        session.done(plain(stashed), stashed.text)
+
+
+@threads.command()
+@click.argument("message")
+@click.option("--from", "first", type=int, default=1, show_default=True, help="The first line.")
+@click.option("--lines", type=int, default=MAX_LINES, show_default=True, help="How many lines.")
+@click.option("--pattern", default="", help="Only lines with this text.")
+@session_of
+def read(session: Session, message: str, first: int, lines: int, pattern: str) -> int:
+    """Print lines of a message or a stashed result by its id, as the tool `read_more` does."""
+    with session.memory() as memory:
+        stored = memory.threads.message(message)
+    if stored is None:
+        click.echo(f"no message {message!r}", err=True)
+        return 1
+    text = page(message, stored.text, ReadCall(message, first, lines, pattern))
+    session.done({"id": message, "text": text}, text)
+    return 0
 
 
 @threads.command()

@@ -16,6 +16,7 @@ from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import Aid, Policy, Reach, Searcher, Summarizer, needs_of, total_tokens
 from .policies import SlidingWindow, checked_policy
 from .profile import ProfileLine
+from .stash import check_stash
 from .summaries import summary_message
 from .tokens import Counter, open_counter
 from .units import Grouper, Unit, group
@@ -51,6 +52,7 @@ class Reading:
         input: Any = None,
         scratchpad: Any = None,
         layout: str = "standard",
+        stash: int | None = None,
         summary: str | None = None,
         folded: int = 0,
         folding: bool = False,
@@ -80,8 +82,9 @@ class Reading:
         self._summary_text = summary
         self._folded = folded
         self._folding = folding
-        self._head, repairs = group(head, self.counter)
-        self._grouper = Grouper(self.counter, attached=layout == "cached")
+        self._stash = check_stash(stash)
+        self._head, repairs = group(head, self.counter, stash=stash)
+        self._grouper = Grouper(self.counter, attached=layout == "cached", stash=stash)
         self._grouper.repairs.extend(repairs)
         self._units: list[Unit] = []
         self._input: list[Unit] = []
@@ -105,7 +108,7 @@ class Reading:
         policy asked to be searched."""
         self._items = as_items(memory)
         self._recalls = memory is not None
-        self._head, repairs = group(head, self.counter)
+        self._head, repairs = group(head, self.counter, stash=self._stash)
         self._grouper.repairs.extend(repairs)
         if found is not None:
             self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])

@@ -72,10 +72,12 @@ class _Carrier(msgspec.Struct):
 class Grouper:
     """Forms units from messages pushed newest first."""
 
-    def __init__(self, counter: Counter, *, attached: bool = False) -> None:
+    def __init__(self, counter: Counter, *, attached: bool = False, stash: int | None = None) -> None:
         self.counter = counter
         self._name = counter.name
         self._attached = attached
+        self._stash = stash
+        """Tool results over this many tokens are sent as previews; None for none."""
         self.repairs: list[Repair] = []
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
@@ -155,6 +157,11 @@ class Grouper:
         if self._attached and ATTACHED in messages[0].metadata and messages[0].role == "user":
             # Memory recalled for this turn is sent again before it, with the same bytes, so a prompt cache hits.
             messages = (attached_message(messages[0]), *messages)
+        if exchange and self._stash is not None:
+            from .stash import stash_results
+
+            shown = [stash_results(message, self._stash, self.counter) for message in messages[1:]]
+            messages = (messages[0], *shown)
         tokens = sum(stored_tokens(message, self.counter) for message in messages)
         if exchange:
             # Rendering may have to rename a call id for a provider: allow one token more in the call and its result.
@@ -237,9 +244,14 @@ def said(units: Iterable[Unit]) -> list[Message]:
     return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
 
 
-def group(messages: Iterable[Any], counter: Counter, *, attached: bool = False) -> tuple[list[Unit], list[Repair]]:
-    """All units of a list, oldest first, and the repairs; `attached` adds the memory stored with each turn."""
-    grouper = Grouper(counter, attached=attached)
+def group(
+    messages: Iterable[Any], counter: Counter, *, attached: bool = False, stash: int | None = None
+) -> tuple[list[Unit], list[Repair]]:
+    """All units of a list, oldest first, and the repairs.
+
+    `attached` adds the memory stored with each turn; tool results over `stash` tokens become previews.
+    """
+    grouper = Grouper(counter, attached=attached, stash=stash)
     out: list[Unit] = []
     listed = list(messages)
     for position in range(len(listed) - 1, -1, -1):

@@ -139,6 +139,7 @@ ACCESS: dict[str, Access] = {
     "threads.recent": "read",
     "threads.redact": "write",
     "threads.replace": "write",
+    "threads.stash": "write",
     "threads.summaries": "read",
     "threads.update": "write",
     "tidy": "write",

@@ -147,6 +147,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("DELETE", "thread", "delete", ("role", "writer")),
         ("POST", "thread/pop", "pop", *_w("id")),
         ("POST", "thread/fork", "fork", *_w("id")),
+        ("POST", "thread/stash", "stash", *_w("id")),
         ("PUT", "thread/messages", "replace", *_w("id")),
         ("GET", "thread/messages", "messages", ("cursor", "seq")),
         ("POST", "thread/messages", "append", *_w("id")),

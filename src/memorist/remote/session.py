@@ -41,8 +41,8 @@ class RemoteSession(AsyncSession):
             input=input,
             system=self._system if system is None else system,
             tools=tools, budget=self._budget if budget is None else budget, policy=policy or self._policy,
-            recall=recall, scratchpad=scratchpad, layout=layout or self._layout, compact_at=self._compact[0],
-            compact_to=self._compact[1],
+            recall=recall, scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
+            compact_at=self._compact[0], compact_to=self._compact[1],
         )  # fmt: skip
         self._carried = (input, made.kept, made.proof) if isinstance(input, str) and made.kept else None
         return made.context

@@ -30,7 +30,7 @@ class AnswerGone(UnknownOutcome):
     `facts.unforget`, `review.approve`), or that were deleted since."""
 
 
-NATIVE = frozenset({"threads.append", "remember"})
+NATIVE = frozenset({"threads.append", "threads.stash", "remember"})
 """Operations that take an idempotency key themselves: the store keeps one per message."""
 NAMED = frozenset({"threads.create", "documents.add"})
 """Operations that create a row with an id: an id derived from the key makes the second call find the row."""
@@ -89,7 +89,7 @@ def digest(operation: Operation, query: bytes, body: bytes) -> str:
 
 def prepare(operation: Operation, call: Call, key: str) -> None:
     """Passes the key, or an id derived from it, to an operation that takes one."""
-    if operation.name == "remember":
+    if operation.name in ("remember", "threads.stash"):
         call.options.setdefault("key", f"idem:{key}")
     elif operation.name in NATIVE:
         _key_messages(call, f"idem:{key}")

@@ -55,9 +55,19 @@ class Folding:
         self._core = core
 
     async def fold(
-        self, thread: str, *, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5, model: Any = None
+        self,
+        thread: str,
+        *,
+        room_tokens: int,
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        stash: int | None = None,
+        model: Any = None,
     ) -> Summary | None:
-        """Fold a thread's oldest unfolded messages when they take more than `compact_at` of the room; else None."""
+        """Fold a thread's oldest unfolded messages when they take more than `compact_at` of the room; else None.
+
+        Tool results over `stash` tokens count, and are summarised, as the previews that requests send.
+        """
         from ...context.fold import plan_fold
         from ...context.units import group
 
@@ -67,7 +77,7 @@ class Folding:
             return None
         read.messages.extend(await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES))
         # In cached contexts, recalled items are sent with their turn; count them too, so that folds do not come late.
-        found, _ = group(read.messages, core.shared.counter, attached=True)
+        found, _ = group(read.messages, core.shared.counter, attached=True, stash=stash)
         planned = plan_fold(
             found,
             room_tokens,

@@ -196,7 +196,7 @@ class Eraser(Rows):
             return [whole] if self._core.scope.may_write(link.source_ns) else None
         if thread is not None and not self._core.scope.may_write(thread.ns):
             return None
-        if link.relation == "copied":
+        if link.relation in ("copied", "child"):
             return [whole]
         if thread is None:
             return []

@@ -67,21 +67,24 @@ class Assembling:
         scratchpad: Json = None,
         layout: Layout = "cached",
         as_of: When | None = None,
+        stash: int | None = None,
     ) -> Context:
         """Assemble the request for an input: within the budget, tool exchanges whole, recalled memory fenced as data.
 
         `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
         is true (what is known of this handle's user), false, or lines of your own to add to it. With `as_of`, history,
-        profile and memory are those of that time.
+        profile and memory are those of that time. Tool results of the thread over `stash` tokens are sent as previews,
+        with the tools that read them back.
         """
         if as_of is not None:
             return await Assembling(core_at(self._core, as_datetime(as_of, "as_of"))).context(
                 input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-                profile=profile, scratchpad=scratchpad, layout=layout,
+                profile=profile, scratchpad=scratchpad, layout=layout, stash=stash,
             )  # fmt: skip
         from ...context.assemble import Assembly
         from ...context.budget import TokenBudget
         from ...context.plan import needs_of
+        from ...context.read_tools import with_read_tools
         from ...context.reading import as_tools
 
         core = self._core
@@ -89,8 +92,8 @@ class Assembling:
         parts: dict[str, Any] = {
             "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
             "budget": budget, "policy": policy, "counter": core.shared.counter, "system": system,
-            "tools": as_tools(tools), "input": input, "scratchpad": scratchpad,
-            "layout": layout,
+            "tools": as_tools(tools) if stash is None else with_read_tools(as_tools(tools)), "input": input,
+            "scratchpad": scratchpad, "layout": layout, "stash": stash,
         }  # fmt: skip
         if thread is None:
             assembly = Assembly(**parts, memory=await self._recalled(input, recall, budget))

@@ -108,6 +108,7 @@ class AsyncSession:
         system: Prompt | None = None,
         compact_at: float = 0.8,
         compact_to: float = 0.5,
+        stash: int | None = None,
         should_persist: Callable[[Turn], bool] | None = None,
         on_turn_end: Callable[[Turn], Any] | None = None,
         on_session_end: Callable[[Ended], Any] | None = None,
@@ -126,6 +127,7 @@ class AsyncSession:
         self._layout: Layout = layout
         self._system = system
         self._compact = (compact_at, compact_to)
+        self._stash = stash
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
@@ -218,7 +220,7 @@ class AsyncSession:
             input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools,
             budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
-            scratchpad=scratchpad, layout=layout or self._layout,
+            scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
         )  # fmt: skip
         self._asked = (input if isinstance(input, str) else "", context)
         return context
@@ -312,6 +314,7 @@ class AsyncSession:
                 room_tokens=room,
                 compact_at=self._compact[0],
                 compact_to=self._compact[1],
+                stash=self._stash,
                 model=self._core.shared.model,
             )
 

@@ -167,6 +167,11 @@ class ThreadEdits:
         return _replace(thread, tokens=max(0, thread.tokens - tokens), updated_at=self._core.at())
 
 
+def child_link(core: Core, parent: str, child: str) -> Link:
+    """The link by which forgetting a thread also forgets a thread that was made for it."""
+    return Link.of(core.org, thread_ref(parent), thread_ref(child), core.at(), "child")
+
+
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
 ) -> builtins.list[Thread]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ...context.stashed import RESULTS, Stashed
 from ...errors import Conflict, NotFound, UsageError
 from ...filters import Test, Where, parse_filter
 from ...ids import new_id
@@ -23,10 +24,12 @@ from ..core import Core
 from ..facts.facts import checked_limit, page
 from ..forgetting.guard import epochs, owned, raised
 from .appending import KNOWN_THREADS, Appending, Keyed, keyed
-from .edits import ThreadEdits, another_version, checked_roles, sorted_threads, taken
+from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
 from .numbering import fresh, kept, numbered, used_before
 from .receipts import MessageReceipt
 
+RESULTS_OF = "results_of"
+"""The metadata key under which a thread of results names its thread."""
 Place = int | str | Message
 """A place in a thread: a message, its id, or its sequence number."""
 QUEUES = ("index", "derive", "reread", "fold", "archive")
@@ -401,6 +404,38 @@ class Threads:
             raise taken(new_id)
         return await ThreadEdits(self._core).fork(source, last, made)
 
+    async def stash(
+        self, id: str, text: str, *, over_tokens: int = 1000, key: str | None = None, create: Ns | None = None
+    ) -> Stashed:
+        """Store a long tool result beside a thread, and return the preview to send to the model instead of it.
+
+        A text of at most `over_tokens` is returned unchanged and not stored. The full text is kept in a thread of its
+        own, which is deleted and forgotten with this one; `memorist.read_back` reads it back by the id. With `create`,
+        the thread itself need not exist, and `create` is the namespace to store in. `key` makes it idempotent.
+
+        Examples:
+            >>> log = "\\n".join(f"test_{n} passed" for n in range(2000))
+            >>> short = memory.threads.stash("talk", log)
+            >>> short.id, short.lines, len(short.text) < len(log)
+            ('talk.results#1', 2000, True)
+        """
+        from ...context.stash import check_stash, preview
+
+        core, results = self._core, check_name(id, "thread id") + RESULTS
+        check_stash(over_tokens)
+        tokens = core.shared.counter.count(check_text(text, "text"))
+        if tokens <= over_tokens:
+            return Stashed("", text, tokens, len(text.splitlines()), False)
+        thread = await self.get(id)
+        if thread is None and create is None:
+            await self._existing_or_fail(id)
+        if await core.get(Thread, check_name(results, "thread id")) is None:
+            # Forgetting the thread finds its results by this link, so it is written first.
+            await core.apply(*await epochs(core, thread_ref(id)), Put(child_link(core, id, results), absent=True))
+            await self.create(thread.ns if thread else create or "", id=results, metadata={RESULTS_OF: id})
+        receipts = await self.append(results, Message(role="tool", content=text), key=key)
+        return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
+
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Delete messages, by id or all before a place; returns how many.
 
@@ -441,6 +476,9 @@ class Threads:
             True
         """
         done: bool = await self._core.retry(lambda: self._delete(id))
+        results = await self._core.get(Thread, id + RESULTS) if done else None
+        if results is not None and results.metadata.get(RESULTS_OF) == id:
+            await self._core.retry(lambda: self._delete(results.id))
         return done
 
     async def _delete(self, id: str) -> bool:

@@ -86,6 +86,7 @@ class Turns(ServerNoun):
         layout: Literal["standard", "cached"] = "cached",
         compact_at: float = 0.8,
         compact_to: float = 0.5,
+        stash: int | None = None,
     ) -> SessionContext:
         """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
 
@@ -93,7 +94,7 @@ class Turns(ServerNoun):
         """
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
-            compact_to=compact_to,
+            compact_to=compact_to, stash=stash,
         )  # fmt: skip
         made = await running.context(input, system=system, tools=tools, recall=_as(recall), scratchpad=scratchpad)
         kept = made.attach(Message(role="user", content="")).metadata.get(ATTACHED)

@@ -202,3 +202,34 @@ class ThreadEditTests:
             receipts = await batch.threads.append("t", "one", "two", create="global")
             assert [(one.message.id, one.durable) for one in receipts] == [("", False), ("", False)]
         assert [message.id for message in await memory.threads.messages("t")] == ["t#1", "t#2"]
+
+    async def test_a_long_result_is_stashed_beside_its_thread(self, memory: Any) -> None:
+        log = "\n".join(f"test_{number} passed" for number in range(500))
+        await memory.threads.create("user:ada", id="t")
+        short = await memory.threads.stash("t", log, over_tokens=300, key="call-1")
+        again = await memory.threads.stash("t", log, over_tokens=300, key="call-1")
+        assert short == again and short.id == "t.results#1" and len(short.text) < len(log)
+        assert (await memory.threads.message(short.id)).text == log
+        assert (await memory.threads.get("t.results")).ns == "user:ada"
+        await memory.forget(thread="t")
+        assert await memory.threads.get("t.results") is None and await memory.threads.message(short.id) is None
+        with pytest.raises(NotFound):
+            await memory.threads.stash("nowhere", log, over_tokens=300)
+        loose = await memory.threads.stash("nowhere", log, over_tokens=300, create="user:ada")
+        assert loose.id == "nowhere.results#1"
+
+    async def test_a_long_result_in_a_thread_is_sent_as_a_preview(self, memory: Any) -> None:
+        log = "\n".join(f"test_{number} {'FAILED' if number == 250 else 'passed'}" for number in range(500))
+        call = {"id": "c1", "type": "function", "function": {"name": "run_tests", "arguments": "{}"}}
+        turn = [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": log},
+        ]
+        await memory.threads.append("t", "Run them.", *turn, create="global")
+        request = await memory.context(None, thread="t", stash=300, recall=False)
+        (result,) = [message for message in request.messages() if message["role"] == "tool"]
+        assert 'read_more(id="t#3")' in result["content"] and "test_250 FAILED" in result["content"]
+        assert request.tokens < 900 and [tool["function"]["name"] for tool in request.tools] == [
+            "read_more",
+            "search_history",
+        ]

@@ -1,0 +1,37 @@
+"""Shared by adapters with tool hooks: long results are stored when they arrive, and read back by two tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..context.read_tools import SEARCH_HISTORY, tools
+from ..context.stash import READ_MORE, check_stash
+from ..memory import AsyncMemory
+from ..read_back import AsyncReadBack
+
+READ_TOOLS = (READ_MORE, SEARCH_HISTORY)
+DEFINITIONS = {tool["function"]["name"]: tool["function"] for tool in tools()}
+"""Description and parameters of the two tools, by name."""
+
+
+class Stashing:
+    """Stores results over a threshold beside the thread of their conversation."""
+
+    def __init__(self, space: str, over_tokens: int) -> None:
+        self._space = space
+        self._over_tokens = check_stash(over_tokens) or over_tokens
+
+    async def shorten(self, memory: AsyncMemory, conversation: str, text: str, *, key: str | None = None) -> str:
+        """The text itself, or the preview of a long one; a call's id as `key` makes it safe to repeat."""
+        options: dict[str, Any] = {"over_tokens": self._over_tokens, "key": key, "create": self._space}
+        return (await memory.threads.stash(self._thread(conversation), text, **options)).text
+
+    async def answer(
+        self, memory: AsyncMemory, conversation: str, name: str, arguments: str | Mapping[str, Any]
+    ) -> str:
+        """The answer to a call of one of the two tools."""
+        return await AsyncReadBack(memory, self._thread(conversation)).call(name, arguments)
+
+    def _thread(self, conversation: str) -> str:
+        return f"{self._space}/{conversation}"

@@ -1,0 +1,142 @@
+"""The two tools with which a model reads back what its request left out: their definitions, arguments and answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from .outline import reading_lines
+from .stash import READ_MORE
+from .stashed import RESULTS
+
+MAX_LINES = 200
+MAX_CHARACTERS = 16_000
+MAX_PATTERN_CHARACTERS = 200
+MAX_HITS = 10
+MAX_HIT_LINES = 3
+MAX_HIT_CHARACTERS = 300
+SEARCH_HISTORY = "search_history"
+Shape = Literal["openai", "anthropic"]
+_TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
+    (
+        READ_MORE,
+        "Read the full text of an earlier message or tool result of this conversation, by lines or by a text to find.",
+        {
+            "id": {"type": "string", "description": "The id of the message, such as talk#12."},
+            "from": {"type": "integer", "description": "The first line to read; the first line of all is 1."},
+            "lines": {"type": "integer", "description": f"How many lines to read, at most {MAX_LINES}."},
+            "pattern": {"type": "string", "description": "Return only lines that contain this text."},
+        },
+        ["id"],
+    ),
+    (
+        SEARCH_HISTORY,
+        "Search earlier messages and tool results of this conversation; returns the best ones with their ids.",
+        {"query": {"type": "string", "description": "What to look for."}},
+        ["query"],
+    ),
+)
+_WORD = re.compile(r"\w+")
+
+
+class ReadCall(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of either tool."""
+
+    id: str = ""
+    first: int = msgspec.field(default=1, name="from")
+    lines: int = MAX_LINES
+    pattern: str = ""
+    query: str = ""
+
+
+def tools(shape: Shape = "openai") -> list[dict[str, Any]]:
+    """The definitions of both tools, in the shape of a provider."""
+    definitions: list[dict[str, Any]] = []
+    for name, description, properties, required in _TOOLS:
+        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        if shape == "anthropic":
+            definitions.append({"name": name, "description": description, "input_schema": schema})
+        else:
+            function = {"name": name, "description": description, "parameters": schema}
+            definitions.append({"type": "function", "function": function})
+    return definitions
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a tool definition in any shape."""
+    inner = tool.get("function")
+    return str((inner if isinstance(inner, Mapping) else tool).get("name", ""))
+
+
+def with_read_tools(others: Sequence[Any]) -> list[Any]:
+    """Tool definitions, and those of the two tools that are not among them, in the shape of the others."""
+    names = {tool_name(tool) for tool in others}
+    shape: Shape = "anthropic" if any("input_schema" in tool for tool in others) else "openai"
+    return [*others, *(tool for tool in tools(shape) if tool_name(tool) not in names)]
+
+
+def parse_call(name: str, arguments: str | Mapping[str, Any]) -> ReadCall | str:
+    """The arguments of a model's call, or a sentence that tells the model what is wrong with them."""
+    try:
+        fields = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)
+        call = msgspec.convert(fields, ReadCall)
+    except (msgspec.MsgspecError, TypeError, ValueError) as wrong:
+        return f"The arguments of {name} are wrong: {wrong}"
+    if name not in (READ_MORE, SEARCH_HISTORY):
+        return f"There is no tool {name[:64]!r} here; there are {READ_MORE} and {SEARCH_HISTORY}."
+    if (name == READ_MORE and not call.id) or (name == SEARCH_HISTORY and not call.query.strip()):
+        return f"{name} needs {'an id' if name == READ_MORE else 'a query'}."
+    return call
+
+
+def page(id: str, text: str, call: ReadCall) -> str:
+    """The asked lines of a text, with their numbers, and where to read on; whole lines only."""
+    lines = list(enumerate(reading_lines(text), 1))
+    total = len(lines)
+    if call.pattern:
+        pattern = re.compile(re.escape(call.pattern[:MAX_PATTERN_CHARACTERS]), re.IGNORECASE)
+        lines = [(number, line) for number, line in lines if pattern.search(line)]
+    wanted = [(number, line) for number, line in lines if number >= max(1, call.first)]
+    shown: list[str] = []
+    characters = 0
+    for number, line in wanted[: max(1, min(call.lines, MAX_LINES))]:
+        characters += len(line) + 8
+        if shown and characters > MAX_CHARACTERS:
+            break
+        shown.append(f"{number}: {line}")
+    if not shown:
+        return f"{id} has {total} lines; none of them from line {max(1, call.first)} on is what was asked for."
+    more = len(wanted) - len(shown)
+    rest = f"\n({more} more; read on from {wanted[len(shown)][0]})" if more else ""
+    return f"{id}, {total} lines:\n" + "\n".join(shown) + rest
+
+
+def thread_of(thread: str, id: str) -> tuple[str, int] | None:
+    """Thread and number of a message id, if it is of this thread or of its stashed results; else None."""
+    origin, _, number = id.rpartition("#")
+    if origin not in (thread, thread + RESULTS) or not number.isdecimal() or len(number) >= 16:
+        return None
+    return origin, int(number)
+
+
+def list_hits(thread: str, query: str, hits: Iterable[Any]) -> str:
+    """The hits of a search that belong to the thread: the id and the lines that share most words with the query."""
+    own = [hit for hit in hits if thread_of(thread, hit.id) is not None][:MAX_HITS]
+    if not own:
+        return "Nothing was found."
+    words = {word.casefold() for word in _WORD.findall(query)}
+    return "\n".join(f"{hit.id} ({hit.created_at.date().isoformat()}):\n{_best_lines(hit.text, words)}" for hit in own)
+
+
+def _best_lines(text: str, words: set[str]) -> str:
+    lines = list(enumerate(reading_lines(text), 1))
+    shared = {number: len(words & {word.casefold() for word in _WORD.findall(line)}) for number, line in lines}
+    best = sorted(lines, key=lambda line: (-shared[line[0]], line[0]))[:MAX_HIT_LINES]
+    return "\n".join(f"  {number}: {_short(line.strip())}" for number, line in sorted(best) if line.strip())
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MAX_HIT_CHARACTERS else f"(a line of {len(line):,} characters)"

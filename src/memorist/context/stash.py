@@ -1,0 +1,83 @@
+"""Sends long tool results as previews: the request holds an outline, the size and an id; the store holds the full text.
+
+The preview depends on the stored message alone, so a request repeats its bytes from turn to turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages.message import Message, text_of
+from .measure import count_content
+from .outline import outline, reading_lines
+from .stashed import Stashed
+from .tokens import Counter
+
+MIN_STASH_TOKENS = 200
+"""The smallest threshold: below it a preview would hardly be shorter than the result."""
+PREVIEW_PART = 4
+"""A preview takes at most this part of the threshold, beside its first line."""
+CACHED_PREVIEWS = 64
+READ_MORE = "read_more"
+
+
+def check_stash(over_tokens: int | None) -> int | None:
+    """The threshold; raises UsageError unless it is None or a number of tokens that leaves room for a preview."""
+    if over_tokens is None:
+        return None
+    if isinstance(over_tokens, bool) or not isinstance(over_tokens, int) or over_tokens < MIN_STASH_TOKENS:
+        raise UsageError(f"stash is a number of tokens, at least {MIN_STASH_TOKENS}, or None")
+    return over_tokens
+
+
+@lru_cache(CACHED_PREVIEWS)
+def preview(text: str, id: str, over_tokens: int, counter: Counter) -> Stashed:
+    """The preview of a text that takes more tokens than the threshold."""
+    short = outline(text, over_tokens // PREVIEW_PART, counter)
+    tokens, lines = counter.count_once(text), len(reading_lines(text))
+    size = f"{tokens:,} tokens, {lines:,} lines"
+    line = f'[Shortened {short.form} of {size}. {READ_MORE}(id="{id}") reads any part of the full text.]'
+    return Stashed(id, f"{line}\n{short.text}", tokens, lines)
+
+
+def stash_results(message: Message, over_tokens: int, counter: Counter) -> Message:
+    """The message with each tool result over the threshold replaced by its preview; pinned ones stay whole."""
+    content = message.content
+    if message.pinned or not message.id:
+        return message
+    if message.role == "tool":
+        shown = _shown_content(content, message.id, over_tokens, counter)
+    elif isinstance(content, list):
+        shown = [_shown_block(block, message.id, over_tokens, counter) for block in content]
+        shown = content if all(new is old for new, old in zip(shown, content, strict=True)) else shown
+    else:
+        return message
+    return message if shown is content else msgspec.structs.replace(message, content=shown, tokens=None)
+
+
+def _shown_block(block: Any, id: str, over_tokens: int, counter: Counter) -> Any:
+    if not isinstance(block, Mapping) or block.get("type") != "tool_result":
+        return block
+    content = block.get("content")
+    shown = _shown_content(content, id, over_tokens, counter)
+    return block if shown is content else {**block, "content": shown}
+
+
+def _shown_content(content: Any, id: str, over_tokens: int, counter: Counter) -> Any:
+    """Content of one result: its text as a preview, other parts such as images unchanged."""
+    texts = [content] if isinstance(content, str) else [part for part in content or () if _is_text(part)]
+    if count_content(texts, counter) <= over_tokens:
+        return content
+    short = preview(text_of(texts), id, over_tokens, counter).text
+    if isinstance(content, str):
+        return short
+    return [{"type": "text", "text": short}, *(part for part in content if not _is_text(part))]
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))

@@ -1,0 +1,72 @@
+"""Long tool output is shortened by its structure, never in the middle of a value."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from memorist.context.outline import MAX_LINE_CHARACTERS, outline, reading_lines
+from memorist.types import open_counter
+
+COUNTER = open_counter()
+USERS = [{"id": n, "name": f"User {n}", "tags": ["a", "b"], "about": "long " * 200} for n in range(500)]
+CODE = "\n".join(
+    f"def function_{n}(first: int, second: str) -> None:\n    total = first * {n}\n    return total\n"
+    for n in range(200)
+)
+LOG = "\n".join(
+    "ERROR disk sdb is full" if n == 700 else f"2026-11-17 10:{n % 60:02} INFO request {n} took {n % 90} ms"
+    for n in range(2_000)
+)
+TABLE = "\n".join(["id,name,amount", *(f"{n},customer {n},{n * 3}" for n in range(1_500))])
+
+
+def test_json_shows_keys_samples_and_how_much_is_left_out() -> None:
+    short = outline(json.dumps({"page": 1, "users": USERS}), 300, COUNTER)
+    value = json.loads(short.text)
+    assert short.form == "json" and value["page"] == 1
+    assert value["users"][0]["name"] == "User 0" and value["users"][-1]["name"] == "User 499"
+    assert value["users"][0]["about"] == "(text of 1,000 characters)" and "more)" in str(value["users"])
+
+
+def test_a_table_shows_its_header_and_its_first_and_last_rows() -> None:
+    short = outline(TABLE, 200, COUNTER)
+    lines = short.text.splitlines()
+    assert short.form == "table" and lines[0] == "1: id,name,amount" and lines[-1] == "1501: 1499,customer 1499,4497"
+    assert any("lines left out" in line for line in lines)
+
+
+def test_a_log_shows_lines_that_do_not_repeat() -> None:
+    short = outline(LOG, 200, COUNTER)
+    assert short.form == "log" and "701: ERROR disk sdb is full" in short.text
+
+
+def test_code_shows_signatures() -> None:
+    short = outline(CODE, 400, COUNTER)
+    assert short.form == "code" and "1: def function_0(first: int, second: str) -> None:" in short.text
+    assert "total = first" not in short.text.split("left out", 1)[0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_text_is_shortened_to_whole_lines_within_the_limit(seed: int) -> None:
+    chance = random.Random(seed)
+    source = chance.choice(
+        [LOG, TABLE, CODE, "\n".join(chance.choice("abc") * chance.randrange(3_000) for _ in range(90))]
+    )
+    lines = source.splitlines()
+    chance.shuffle(lines)
+    text = "\n".join(lines[: chance.randrange(60, len(lines) + 1)])
+    limit = chance.choice([60, 150, 600])
+    short = outline(text, limit, COUNTER)
+    assert COUNTER.count(short.text) <= limit or short.text.count("\n") <= 1
+    whole = {f"{n}: {line.rstrip()}" for n, line in enumerate(text.splitlines(), 1)}
+    for line in short.text.splitlines():
+        assert line in whole or "left out" in line or "(a line of" in line or short.text == text
+
+
+def test_long_lines_are_read_back_in_parts_and_json_indented() -> None:
+    assert all(len(line) <= MAX_LINE_CHARACTERS for line in reading_lines("x" * 10_000 + "\n" + "word " * 3_000))
+    assert "".join(reading_lines("word " * 3_000)) == "word " * 3_000
+    assert '  "name": "User 7",' in reading_lines(json.dumps(USERS))
