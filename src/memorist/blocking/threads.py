@@ -232,7 +232,7 @@ class Threads:
             >>> log = "passed " * 2000
             >>> short = memory.threads.stash("talk", log)
             >>> short.id, short.lines, len(short.text) < len(log)
-            ('talk.results#1', 7, True)
+            ('talk.results#1', 8, True)
         """
         return run_blocking(self._engine.stash(id, text, over_tokens=over_tokens, key=key, create=create))
 

@@ -417,7 +417,7 @@ class Threads:
             >>> log = "passed " * 2000
             >>> short = memory.threads.stash("talk", log)
             >>> short.id, short.lines, len(short.text) < len(log)
-            ('talk.results#1', 7, True)
+            ('talk.results#1', 8, True)
         """
         from ...context.stash import check_stash, preview
 
