@@ -22,9 +22,9 @@ from .context.read_tools import (
     tools,
 )
 from .context.stash import READ_MORE
-from .context.stashed import Stashed
 from .errors import NotFound
 from .messages.message import Given, Message, ToolCall, as_message
+from .messages.stashed import Stashed
 
 if TYPE_CHECKING:
     from .blocking.memory import Memory

@@ -39,7 +39,7 @@ _HOMES = {
     "context.profile": ("ProfileLine",),
     "context.tokens": ("open_counter",),
     "context.fates": ("InputFate",),
-    "context.stashed": ("Stashed",),
+    "messages.stashed": ("Stashed",),
     "context.plan": ("Policy",),
     "engine.working": ("WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from .context.manifest import Manifest as Manifest
     from .context.plan import Policy as Policy
     from .context.profile import ProfileLine as ProfileLine
-    from .context.stashed import Stashed as Stashed
     from .context.tokens import open_counter as open_counter
     from .engine.derive.outbox import Backlog as Backlog
     from .engine.entities import EntityStats as EntityStats
@@ -113,6 +112,7 @@ if TYPE_CHECKING:
     from .importing.report import ImportReport as ImportReport
     from .importing.report import Sample as Sample
     from .memory import AsyncBatch as AsyncBatch
+    from .messages.stashed import Stashed as Stashed
     from .ports import Clock as Clock
     from .ports import Completion as Completion
     from .ports import Embedder as Embedder

@@ -11,12 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from ..context.stashed import Stashed
 from ..engine.threads.receipts import MessageReceipt
 from ..engine.threads.threads import Place
 from ..engine.threads.threads import Threads as EngineThreads
 from ..filters import Where
 from ..messages.message import Given, Message
+from ..messages.stashed import Stashed
 from ..ports import Ttl
 from ..records import Summary, Thread
 from ..runtime import run_blocking

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..messages.stashed import RESULTS
 from .outline import reading_lines
 from .stash import READ_MORE
-from .stashed import RESULTS
 
 MAX_LINES = 200
 MAX_CHARACTERS = 16_000

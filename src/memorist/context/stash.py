@@ -13,9 +13,9 @@ import msgspec
 
 from ..errors import UsageError
 from ..messages.message import Message, text_of
+from ..messages.stashed import Stashed
 from .measure import count_content
 from .outline import outline, reading_lines
-from .stashed import Stashed
 from .tokens import Counter
 
 MIN_STASH_TOKENS = 200

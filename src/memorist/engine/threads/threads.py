@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from ...context.stashed import RESULTS, Stashed
 from ...errors import Conflict, NotFound, UsageError
 from ...filters import Test, Where, parse_filter
 from ...ids import new_id
 from ...kinds import thread_ref
 from ...messages.message import Given, Message, message_id
+from ...messages.stashed import RESULTS, Stashed
 from ...ports import Ttl, to_datetime
 from ...records import Entry, Job, Mark, Receipt, Summary, Thread
 from ...scope import Ns
