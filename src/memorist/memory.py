@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from .engine.audit import Audit
 from .engine.core import Core
-from .engine.derive.outbox import Jobs
+from .engine.derive.outbox import Jobs, Waiting
 from .engine.documents.documents import Documents
 from .engine.entities import Entities
 from .engine.events import Events
@@ -343,7 +343,7 @@ class AsyncMemory(Listens):
             >>> memory.wait(receipts)[0].derived
             'done'
         """
-        return await self.jobs.wait(receipts, timeout=timeout)
+        return await self._core.part(Waiting).wait(receipts, timeout=timeout)
 
     def task(
         self,

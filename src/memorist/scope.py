@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -53,6 +53,8 @@ class Namespace(msgspec.Struct, frozen=True, order=True):
 
 Ns = str | Namespace
 """A namespace as users give it: `"user:ada"`, `"global"`, or a `Namespace`."""
+OMITTED: Any = type("Omitted", (), {"__repr__": lambda self: "OMITTED"})()
+"""The default of parameters that follow `ns` and must be passed: users may leave out `ns` instead."""
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -174,6 +176,41 @@ class Scope(msgspec.Struct, frozen=True):
     def own(self) -> str:
         """The namespace of the handle's user, or `global` for a handle without one."""
         return f"user:{self.user}" if self.user else "global"
+
+    def namespace(self, ns: Ns | None) -> Ns:
+        """The namespace of a call: the one passed, else that of the handle's user.
+
+        Raises InvalidNamespace if the handle is for no user: a value put into `global` by accident is seen by everyone.
+        """
+        if ns is not None:
+            return ns
+        if self.user is None:
+            raise InvalidNamespace(
+                "which namespace? pass it first, such as 'user:ada' or 'global', or use a user's handle"
+            )
+        return self.own()
+
+    def resolve_readable(self, *arguments: Any) -> tuple[Any, ...]:
+        """The positional arguments of a call such as `facts.get(ns, key)`: first the namespace as text, checked."""
+        ns, *rest = self._with_namespace(arguments)
+        return self.readable(ns), *rest
+
+    def resolve_writable(self, *arguments: Any) -> tuple[Any, ...]:
+        """The same for a call that writes, such as `facts.set(ns, key, value)`."""
+        ns, *rest = self._with_namespace(arguments)
+        return self.writable(ns), *rest
+
+    def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the namespace filled in if it was left out.
+
+        `facts.get("city")` binds `"city"` to `ns` and leaves `key` omitted: one argument fewer moves all of them.
+        """
+        passed = [argument for argument in arguments if argument is not OMITTED]
+        if len(passed) == len(arguments):
+            return self.namespace(arguments[0]), *arguments[1:]
+        if len(passed) < len(arguments) - 1:
+            raise UsageError("an argument is missing")
+        return self.namespace(None), *passed
 
     def subject(self, user: str | None) -> str:
         """The user that a call is about: the one named, else the handle's own."""

@@ -102,7 +102,7 @@ def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> 
             args.append({"role": "user", "content": "x"})
         elif parameter.kind == "fields":
             options["scratchpad"] = "new"
-        elif parameter.required:
+        elif parameter.required or (parameter.name == "ns" and parameter.kind == "positional"):
             args.append(known[parameter.name])
         elif parameter.name in ("user", "thread", "namespaces", "ns") and one.name != "forget":
             options[parameter.name] = known[parameter.name]

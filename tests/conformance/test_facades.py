@@ -31,6 +31,8 @@ JSON = {
     "facts.correct value", "profile.set_preference value", "state.get default", "state.get return",
     "state.get_many default", "state.set value", "entities.get return", "working.update fields", "tasks.run state",
     "context scratchpad", "records.put data",
+    # Without a namespace, the value is the second positional argument.
+    "facts.set key", "facts.correct key", "records.put key",
 }  # fmt: skip
 
 

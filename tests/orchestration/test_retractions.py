@@ -61,7 +61,7 @@ async def test_said_and_taken_back_in_one_go_leaves_nothing_and_said_again_stand
 async def test_a_receipt_says_when_the_language_is_not_known(memory: Any, run: Run) -> None:
     thread = (await do(memory.threads.create("user:ada"))).id
     receipts = await do(memory.threads.append(thread, "Mieszkam od dawna w Krakowie z rodziną.", "I live in Oslo."))
-    settled = await do(memory.jobs.wait(receipts))
+    settled = await do(memory.wait(receipts))
     assert [one.derived for one in settled] == ["unread", "done"]
     assert (await fact(memory)).value == "Oslo"
 

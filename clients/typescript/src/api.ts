@@ -876,7 +876,7 @@ export class FactsNoun {
    *
    * Role: `reader`.
    */
-  list(args: { ns: string; prefix?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean; as_of?: string | null }, options: CallOptions = {}): Promise<Listed<Fact>> {
+  list(args: { ns?: string | null; prefix?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean; as_of?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Fact>> {
     return this.#http.call({"method": "GET", "path": "/v1/facts", "query": ["ns", "prefix", "after", "as_of"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact>>;
   }
 
@@ -885,7 +885,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  setMany(args: { ns: string; items: Record<string, unknown> | [string, unknown][]; ttl?: number | null; index?: boolean | string[] }, options: CallOptions = {}): Promise<Listed<Fact>> {
+  setMany(args: { ns?: string | null; items: Record<string, unknown> | [string, unknown][]; ttl?: number | null; index?: boolean | string[] }, options: CallOptions = {}): Promise<Listed<Fact>> {
     return this.#http.call({"method": "POST", "path": "/v1/facts", "query": ["ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<Fact>>;
   }
 
@@ -894,7 +894,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  deleteRange(args: { ns: string; prefix?: string; history?: boolean }, options: CallOptions = {}): Promise<number> {
+  deleteRange(args: { ns?: string | null; prefix?: string; history?: boolean } = {}, options: CallOptions = {}): Promise<number> {
     return this.#http.call({"method": "DELETE", "path": "/v1/facts", "query": ["ns", "prefix"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
   }
 
@@ -903,7 +903,7 @@ export class FactsNoun {
    *
    * Role: `reader`.
    */
-  getMany(args: { ns: string; keys: string[] }, options: CallOptions = {}): Promise<Listed<Fact | null>> {
+  getMany(args: { ns?: string | null; keys: string[] }, options: CallOptions = {}): Promise<Listed<Fact | null>> {
     return this.#http.call({"method": "POST", "path": "/v1/facts/get", "query": ["ns"], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact | null>>;
   }
 
@@ -921,7 +921,7 @@ export class FactsNoun {
    *
    * Role: `reader`.
    */
-  get(args: { ns: string; key: string; as_of?: string | null }, options: CallOptions = {}): Promise<Fact | null> {
+  get(args: { ns?: string | null; key: string; as_of?: string | null }, options: CallOptions = {}): Promise<Fact | null> {
     return this.#http.call({"method": "GET", "path": "/v1/fact", "query": ["ns", "key", "as_of"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Fact | null>;
   }
 
@@ -932,7 +932,8 @@ export class FactsNoun {
    * version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
    *
    * Args:
-   *     ns: The namespace, such as `user:ada`.
+   *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out here and in all methods of
+   *         facts: `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
    *     key: What the value is, such as `city`.
    *     value: Any JSON value.
    *     ttl: Forget it after this time.
@@ -955,7 +956,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  set(args: { ns: string; key: string; value: unknown; ttl?: number | null; confidence?: number; source?: string | null; index?: boolean | string[]; text?: string | null; subject?: string | null; valid_from?: string | null; valid_until?: string | null; scope?: "conversation" | "standing" | "task"; tags?: string[]; metadata?: Record<string, unknown> | null }, options: CallOptions = {}): Promise<Fact> {
+  set(args: { ns?: string | null; key: string; value: unknown; ttl?: number | null; confidence?: number; source?: string | null; index?: boolean | string[]; text?: string | null; subject?: string | null; valid_from?: string | null; valid_until?: string | null; scope?: "conversation" | "standing" | "task"; tags?: string[]; metadata?: Record<string, unknown> | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "PUT", "path": "/v1/fact", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
@@ -968,7 +969,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  delete(args: { ns: string; key: string; history?: boolean }, options: CallOptions = {}): Promise<boolean> {
+  delete(args: { ns?: string | null; key: string; history?: boolean }, options: CallOptions = {}): Promise<boolean> {
     return this.#http.call({"method": "DELETE", "path": "/v1/fact", "query": ["ns", "key"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
   }
 
@@ -981,7 +982,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  update(args: { ns: string; key: string; value?: unknown; text?: string | null; valid_from?: string | null; valid_until?: string | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; confidence?: number | null; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+  update(args: { ns?: string | null; key: string; value?: unknown; text?: string | null; valid_from?: string | null; valid_until?: string | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; confidence?: number | null; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "PATCH", "path": "/v1/fact", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
@@ -990,7 +991,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  touch(args: { ns: string; key: string; ttl: number | null }, options: CallOptions = {}): Promise<Fact | null> {
+  touch(args: { ns?: string | null; key: string; ttl: number | null }, options: CallOptions = {}): Promise<Fact | null> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/touch", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact | null>;
   }
 
@@ -999,7 +1000,7 @@ export class FactsNoun {
    *
    * Role: `reader`.
    */
-  history(args: { ns: string; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
+  history(args: { ns?: string | null; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
     return this.#http.call({"method": "GET", "path": "/v1/fact/history", "query": ["ns", "key"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact>>;
   }
 
@@ -1011,7 +1012,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  correct(args: { ns: string; key: string; value: unknown; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+  correct(args: { ns?: string | null; key: string; value: unknown; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/correct", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
@@ -1033,7 +1034,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  end(args: { ns: string; key: string; since?: string | null; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+  end(args: { ns?: string | null; key: string; since?: string | null; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/end", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
@@ -1046,7 +1047,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  reject(args: { ns: string; key: string; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+  reject(args: { ns?: string | null; key: string; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/reject", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 
@@ -1060,7 +1061,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  unforget(args: { ns: string; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
+  unforget(args: { ns?: string | null; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/unforget", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<Fact>>;
   }
 
@@ -1073,7 +1074,7 @@ export class FactsNoun {
    *
    * Role: `writer`.
    */
-  restore(args: { ns: string; key: string; version: number }, options: CallOptions = {}): Promise<Fact> {
+  restore(args: { ns?: string | null; key: string; version: number }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "POST", "path": "/v1/fact/restore", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 }
@@ -1094,7 +1095,7 @@ export class ThreadsNoun {
    *
    * Role: `reader`.
    */
-  list(args: { ns: string; where?: Record<string, unknown> | null; by?: "created_at" | "id" | "updated_at"; limit?: number | null; after?: string | null; reverse?: boolean }, options: CallOptions = {}): Promise<Listed<Thread>> {
+  list(args: { ns?: string | null; where?: Record<string, unknown> | null; by?: "created_at" | "id" | "updated_at"; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Thread>> {
     return this.#http.call({"method": "GET", "path": "/v1/threads", "query": ["ns", "by", "after"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Thread>>;
   }
 
@@ -1105,7 +1106,7 @@ export class ThreadsNoun {
    *
    * Role: `writer`.
    */
-  create(args: { ns: string; title?: string | null; id?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null; new?: boolean }, options: CallOptions = {}): Promise<Thread> {
+  create(args: { ns?: string | null; title?: string | null; id?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null; new?: boolean } = {}, options: CallOptions = {}): Promise<Thread> {
     return this.#http.call({"method": "POST", "path": "/v1/threads", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
   }
 
@@ -1889,7 +1890,7 @@ export class DocumentsNoun {
    *
    * Role: `reader`.
    */
-  list(args: { ns: string; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean }, options: CallOptions = {}): Promise<Listed<Document>> {
+  list(args: { ns?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Document>> {
     return this.#http.call({"method": "GET", "path": "/v1/documents", "query": ["ns", "after"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Document>>;
   }
 
@@ -1898,7 +1899,7 @@ export class DocumentsNoun {
    *
    * Role: `writer`.
    */
-  add(args: { ns: string; text: string; title?: string | null; source?: string | null; metadata?: Record<string, unknown> | null; id?: string | null; ttl?: number | null }, options: CallOptions = {}): Promise<Document> {
+  add(args: { ns?: string | null; text: string; title?: string | null; source?: string | null; metadata?: Record<string, unknown> | null; id?: string | null; ttl?: number | null }, options: CallOptions = {}): Promise<Document> {
     return this.#http.call({"method": "POST", "path": "/v1/documents", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Document>;
   }
 
@@ -1907,7 +1908,7 @@ export class DocumentsNoun {
    *
    * Role: `reader`.
    */
-  getMany(args: { ns: string; ids: string[] }, options: CallOptions = {}): Promise<Listed<Document | null>> {
+  getMany(args: { ns?: string | null; ids: string[] }, options: CallOptions = {}): Promise<Listed<Document | null>> {
     return this.#http.call({"method": "POST", "path": "/v1/documents/get", "query": ["ns"], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Document | null>>;
   }
 
@@ -1916,7 +1917,7 @@ export class DocumentsNoun {
    *
    * Role: `reader`.
    */
-  get(args: { ns: string; id: string }, options: CallOptions = {}): Promise<Document | null> {
+  get(args: { ns?: string | null; id: string }, options: CallOptions = {}): Promise<Document | null> {
     return this.#http.call({"method": "GET", "path": "/v1/document", "query": ["ns", "id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Document | null>;
   }
 
@@ -1925,7 +1926,7 @@ export class DocumentsNoun {
    *
    * Role: `writer`.
    */
-  delete(args: { ns: string; id: string }, options: CallOptions = {}): Promise<boolean> {
+  delete(args: { ns?: string | null; id: string }, options: CallOptions = {}): Promise<boolean> {
     return this.#http.call({"method": "DELETE", "path": "/v1/document", "query": ["ns", "id"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
   }
 
@@ -1934,7 +1935,7 @@ export class DocumentsNoun {
    *
    * Role: `reader`.
    */
-  chunks(args: { ns: string; id: string }, options: CallOptions = {}): Promise<Listed<Chunk>> {
+  chunks(args: { ns?: string | null; id: string }, options: CallOptions = {}): Promise<Listed<Chunk>> {
     return this.#http.call({"method": "GET", "path": "/v1/document/chunks", "query": ["ns", "id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Chunk>>;
   }
 }
@@ -2021,7 +2022,7 @@ export class RecordsNoun {
    *
    * Role: `reader`.
    */
-  scan(args: { ns: string; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null; reverse?: boolean; limit?: number | null; where?: Record<string, unknown> | null; keys_only?: boolean }, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
+  scan(args: { ns?: string | null; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null; reverse?: boolean; limit?: number | null; where?: Record<string, unknown> | null; keys_only?: boolean } = {}, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
     return this.#http.call({"method": "GET", "path": "/v1/records", "query": ["ns"], "json": ["prefix", "after", "before", "reverse", "limit", "where", "keys_only"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<OpaqueRecord>>;
   }
 
@@ -2030,7 +2031,7 @@ export class RecordsNoun {
    *
    * Role: `writer`.
    */
-  deleteRange(args: { ns: string; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null }, options: CallOptions = {}): Promise<number> {
+  deleteRange(args: { ns?: string | null; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null } = {}, options: CallOptions = {}): Promise<number> {
     return this.#http.call({"method": "DELETE", "path": "/v1/records", "query": ["ns"], "json": ["prefix", "after", "before"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
   }
 
@@ -2041,7 +2042,7 @@ export class RecordsNoun {
    *
    * Role: `writer`.
    */
-  putMany(args: { ns: string; items: RecordItem[]; ttl?: number | null; absent?: boolean; expect?: ([(string | number)[], number])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
+  putMany(args: { ns?: string | null; items: RecordItem[]; ttl?: number | null; absent?: boolean; expect?: ([(string | number)[], number])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
     return this.#http.call({"method": "POST", "path": "/v1/records", "query": ["ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<OpaqueRecord>>;
   }
 
@@ -2050,7 +2051,7 @@ export class RecordsNoun {
    *
    * Role: `reader`.
    */
-  getMany(args: { ns: string; keys: ((string | number)[])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord | null>> {
+  getMany(args: { ns?: string | null; keys: ((string | number)[])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord | null>> {
     return this.#http.call({"method": "POST", "path": "/v1/records/get", "query": ["ns"], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<OpaqueRecord | null>>;
   }
 
@@ -2059,7 +2060,7 @@ export class RecordsNoun {
    *
    * Role: `reader`.
    */
-  get(args: { ns: string; key: (string | number)[] }, options: CallOptions = {}): Promise<OpaqueRecord | null> {
+  get(args: { ns?: string | null; key: (string | number)[] }, options: CallOptions = {}): Promise<OpaqueRecord | null> {
     return this.#http.call({"method": "GET", "path": "/v1/record", "query": ["ns"], "json": ["key"], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<OpaqueRecord | null>;
   }
 
@@ -2072,7 +2073,7 @@ export class RecordsNoun {
    *
    * Role: `writer`.
    */
-  put(args: { ns: string; key: (string | number)[]; data: unknown; meta?: Record<string, unknown> | null; ttl?: number | null; absent?: boolean }, options: CallOptions = {}): Promise<OpaqueRecord> {
+  put(args: { ns?: string | null; key: (string | number)[]; data: unknown; meta?: Record<string, unknown> | null; ttl?: number | null; absent?: boolean }, options: CallOptions = {}): Promise<OpaqueRecord> {
     return this.#http.call({"method": "PUT", "path": "/v1/record", "query": ["ns"], "json": ["key"], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<OpaqueRecord>;
   }
 
@@ -2081,7 +2082,7 @@ export class RecordsNoun {
    *
    * Role: `writer`.
    */
-  delete(args: { ns: string; key: (string | number)[] }, options: CallOptions = {}): Promise<boolean> {
+  delete(args: { ns?: string | null; key: (string | number)[] }, options: CallOptions = {}): Promise<boolean> {
     return this.#http.call({"method": "DELETE", "path": "/v1/record", "query": ["ns"], "json": ["key"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
   }
 }

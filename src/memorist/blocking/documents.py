@@ -12,7 +12,7 @@ from ..filters import Where
 from ..ports import Ttl
 from ..records import Chunk, Document
 from ..runtime import run_blocking
-from ..scope import Ns
+from ..scope import OMITTED, Ns
 from ..values import Json
 
 
@@ -24,8 +24,8 @@ class Documents:
 
     def add(
         self,
-        ns: Ns,
-        text: str,
+        ns: Ns | None = None,
+        text: str = OMITTED,
         *,
         title: str | None = None,
         source: str | None = None,
@@ -42,7 +42,7 @@ class Documents:
         """
         return run_blocking(self._engine.add(ns, text, title=title, source=source, metadata=metadata, id=id, ttl=ttl))
 
-    def get(self, ns: Ns, id: str) -> Document | None:
+    def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
         """Read a document with its text; None if there is none.
 
         Examples:
@@ -52,7 +52,7 @@ class Documents:
         """
         return run_blocking(self._engine.get(ns, id))
 
-    def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
+    def get_many(self, ns: Ns | Iterable[str] | None = None, ids: Iterable[str] = OMITTED) -> list[Document | None]:
         """Read several documents at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
@@ -62,7 +62,7 @@ class Documents:
         """
         return run_blocking(self._engine.get_many(ns, ids))
 
-    def chunks(self, ns: Ns, id: str) -> list[Chunk]:
+    def chunks(self, ns: Ns | None = None, id: str = OMITTED) -> list[Chunk]:
         """List the chunks of a document, in the order of its text.
 
         Examples:
@@ -72,7 +72,7 @@ class Documents:
         """
         return run_blocking(self._engine.chunks(ns, id))
 
-    def delete(self, ns: Ns, id: str) -> bool:
+    def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
         """Remove a document, its chunks and their index entries; whether there was one.
 
         Examples:
@@ -84,7 +84,7 @@ class Documents:
 
     def list(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         *,
         where: Where | None = None,
         limit: int | None = None,

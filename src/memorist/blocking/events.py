@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/events.py; change that, then run t
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -94,7 +93,7 @@ class Events:
         """
         return run_blocking(self._engine.get(id, ns=ns))
 
-    def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> builtins.list[Event | None]:
+    def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
         """Return several events at once, in the order of the ids; None for those that do not exist.
 
         Examples:
@@ -160,7 +159,7 @@ class Events:
         """
         return run_blocking(self._engine.cancel(id, reason=reason, ns=ns))
 
-    def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Event]:
+    def history(self, id: str, *, ns: Ns | None = None) -> list[Event]:
         """Return every version of an event, oldest first, the present one last.
 
         Examples:
@@ -191,7 +190,7 @@ class Events:
         after: str | None = None,
         reverse: bool = False,
         ns: Ns | None = None,
-    ) -> builtins.list[Event]:
+    ) -> list[Event]:
         """Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
 
         The next page is `after` the id of the last one.

@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/facts/facts.py; change that, then 
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..filters import Where
 from ..ports import Ttl, When
 from ..records import Fact
 from ..runtime import run_blocking
-from ..scope import Ns
+from ..scope import OMITTED, Ns
 from ..values import Json
 
 
@@ -27,9 +26,9 @@ class Facts:
 
     def set(
         self,
-        ns: Ns,
-        key: str,
-        value: Json,
+        ns: Ns | None = None,
+        key: str | Json = OMITTED,
+        value: Json = OMITTED,
         *,
         ttl: Ttl | None = None,
         confidence: float = 1.0,
@@ -50,7 +49,8 @@ class Facts:
         version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
 
         Args:
-            ns: The namespace, such as `user:ada`.
+            ns: The namespace, such as `user:ada`. On a user's handle you can leave it out here and in all methods of
+                facts: `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
             key: What the value is, such as `city`.
             value: Any JSON value.
             ttl: Forget it after this time.
@@ -78,6 +78,8 @@ class Facts:
             'Porto'
             >>> memory.facts.set("user:ada", "birthday", "2 May", subject="Mia").key
             'birthday@Mia'
+            >>> memory.scope(user="ada").facts.set("role", "nurse").ns
+            'user:ada'
         """
         return run_blocking(
             self._engine.set(
@@ -101,8 +103,8 @@ class Facts:
 
     def set_many(
         self,
-        ns: Ns,
-        items: Mapping[str, Json] | Iterable[tuple[str, Json]],
+        ns: Ns | Mapping[str, Json] | Iterable[tuple[str, Json]] | None = None,
+        items: Mapping[str, Json] | Iterable[tuple[str, Json]] = OMITTED,
         *,
         ttl: Ttl | None = None,
         index: bool | Sequence[str] = True,
@@ -115,7 +117,7 @@ class Facts:
         """
         return run_blocking(self._engine.set_many(ns, items, ttl=ttl, index=index))
 
-    def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
+    def get(self, ns: Ns | None = None, key: str = OMITTED, *, as_of: When | None = None) -> Fact | None:
         """Read a fact, or its version at a time (`as_of`); None if there is none.
 
         Examples:
@@ -127,7 +129,7 @@ class Facts:
         """
         return run_blocking(self._engine.get(ns, key, as_of=as_of))
 
-    def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
+    def get_many(self, ns: Ns | Iterable[str] | None = None, keys: Iterable[str] = OMITTED) -> list[Fact | None]:
         """Read several facts at once, in the order of the keys; None for those that do not exist.
 
         Examples:
@@ -139,8 +141,8 @@ class Facts:
 
     def update(
         self,
-        ns: Ns,
-        key: str,
+        ns: Ns | None = None,
+        key: str = OMITTED,
         *,
         value: Json = None,
         text: str | None = None,
@@ -180,7 +182,13 @@ class Facts:
         )
 
     def end(
-        self, ns: Ns, key: str, *, since: When | None = None, reason: str | None = None, expect: int | None = None
+        self,
+        ns: Ns | None = None,
+        key: str = OMITTED,
+        *,
+        since: When | None = None,
+        reason: str | None = None,
+        expect: int | None = None,
     ) -> Fact:
         """End a fact that was true and no longer is; its history stays, and the same value may be stated again.
 
@@ -204,7 +212,7 @@ class Facts:
         """
         return run_blocking(self._engine.end(ns, key, since=since, reason=reason, expect=expect))
 
-    def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
+    def touch(self, ns: Ns | None = None, key: str | Ttl | None = OMITTED, ttl: Ttl | None = OMITTED) -> Fact | None:
         """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
 
         Examples:
@@ -214,7 +222,9 @@ class Facts:
         """
         return run_blocking(self._engine.touch(ns, key, ttl))
 
-    def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
+    def delete(
+        self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
+    ) -> bool:
         """Delete a fact; returns whether there was one. With `expect`, only that version.
 
         Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
@@ -228,7 +238,7 @@ class Facts:
         """
         return run_blocking(self._engine.delete(ns, key, expect=expect, history=history))
 
-    def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
+    def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
         """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
 
         Examples:
@@ -238,7 +248,9 @@ class Facts:
         """
         return run_blocking(self._engine.delete_range(ns, prefix, history=history))
 
-    def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
+    def reject(
+        self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
+    ) -> Fact:
         """Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
 
         A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
@@ -254,7 +266,15 @@ class Facts:
         """
         return run_blocking(self._engine.reject(ns, key, reason=reason, expect=expect))
 
-    def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None) -> Fact:
+    def correct(
+        self,
+        ns: Ns | None = None,
+        key: str | Json = OMITTED,
+        value: Json = OMITTED,
+        *,
+        reason: str | None = None,
+        expect: int | None = None,
+    ) -> Fact:
         """Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
         the same sources.
 
@@ -267,7 +287,9 @@ class Facts:
         """
         return run_blocking(self._engine.correct(ns, key, value, reason=reason, expect=expect))
 
-    def restore(self, ns: Ns, key: str, version: int, *, expect: int | None = None) -> Fact:
+    def restore(
+        self, ns: Ns | None = None, key: str | int = OMITTED, version: int = OMITTED, *, expect: int | None = None
+    ) -> Fact:
         """Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
 
         The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
@@ -281,7 +303,7 @@ class Facts:
         """
         return run_blocking(self._engine.restore(ns, key, version, expect=expect))
 
-    def unforget(self, ns: Ns, key: str) -> builtins.list[Fact]:
+    def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
 
         All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
@@ -299,7 +321,7 @@ class Facts:
         """
         return run_blocking(self._engine.unforget(ns, key))
 
-    def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
+    def history(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
 
         Examples:
@@ -320,7 +342,7 @@ class Facts:
 
     def list(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         *,
         prefix: str | None = None,
         where: Where | None = None,

@@ -5,11 +5,8 @@ Made by scripts/generate-blocking from engine/derive/outbox.py; change that, the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..engine.derive.outbox import LEASE, Backlog
 from ..engine.derive.outbox import Jobs as EngineJobs
-from ..engine.threads.receipts import MessageReceipt
 from ..records import Job
 from ..runtime import run_blocking
 
@@ -60,15 +57,3 @@ class Jobs:
             True
         """
         return run_blocking(self._engine.drain(seconds=seconds, lease=lease))
-
-    def wait(
-        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
-    ) -> list[MessageReceipt]:
-        """Work until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
-
-        Examples:
-            >>> receipts = memory.threads.append("talk", "I moved to Porto.")
-            >>> [(receipt.indexed, receipt.derived) for receipt in memory.jobs.wait(receipts)]
-            [(True, 'done')]
-        """
-        return run_blocking(self._engine.wait(receipts, timeout=timeout))

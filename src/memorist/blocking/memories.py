@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/memories.py; change that, then run
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -43,7 +42,7 @@ class Memories:
         top_k: int = 10,
         min_score: float | None = None,
         ns: Ns | None = None,
-    ) -> builtins.list[Remembered]:
+    ) -> list[Remembered]:
         """Return the memories most relevant to a query, best first, each with its score.
 
         Examples:
@@ -106,7 +105,7 @@ class Memories:
         """
         return run_blocking(self._engine.delete(id, ns=ns))
 
-    def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Remembered]:
+    def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
         """Return every version of a memory, oldest first; an ended fact has its last words here too.
 
         Examples:
@@ -125,7 +124,7 @@ class Memories:
         limit: int | None = None,
         after: str | None = None,
         ns: Ns | None = None,
-    ) -> builtins.list[Remembered]:
+    ) -> list[Remembered]:
         """Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
 
         Args:

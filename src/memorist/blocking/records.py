@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/records.py; change that, then run 
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..engine.records import OpaqueRecord, RecordPut
@@ -14,7 +13,7 @@ from ..filters import Where
 from ..ordered_keys import RecordKey
 from ..ports import Ttl
 from ..runtime import run_blocking
-from ..scope import Ns
+from ..scope import OMITTED, Ns
 from ..values import Json
 
 
@@ -26,9 +25,9 @@ class Records:
 
     def put(
         self,
-        ns: Ns,
-        key: Sequence[str | int | float],
-        data: bytes | Json,
+        ns: Ns | Sequence[str | int | float] | None = None,
+        key: Sequence[str | int | float] | bytes | Json = OMITTED,
+        data: bytes | Json = OMITTED,
         *,
         meta: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
@@ -49,13 +48,13 @@ class Records:
 
     def put_many(
         self,
-        ns: Ns,
-        items: Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut],
+        ns: Ns | Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut] | None = None,
+        items: Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut] = OMITTED,
         *,
         ttl: Ttl | None = None,
         absent: bool = False,
         expect: Iterable[tuple[RecordKey, int]] = (),
-    ) -> builtins.list[OpaqueRecord]:
+    ) -> list[OpaqueRecord]:
         """Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
 
         `expect` names other records that must have these versions at the commit (0: must not exist).
@@ -67,7 +66,9 @@ class Records:
         """
         return run_blocking(self._engine.put_many(ns, items, ttl=ttl, absent=absent, expect=expect))
 
-    def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
+    def get(
+        self, ns: Ns | Sequence[str | int | float] | None = None, key: Sequence[str | int | float] = OMITTED
+    ) -> OpaqueRecord | None:
         """Read the record under a key; None if there is none.
 
         Examples:
@@ -77,7 +78,11 @@ class Records:
         """
         return run_blocking(self._engine.get(ns, key))
 
-    def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
+    def get_many(
+        self,
+        ns: Ns | Iterable[Sequence[str | int | float]] | None = None,
+        keys: Iterable[Sequence[str | int | float]] = OMITTED,
+    ) -> list[OpaqueRecord | None]:
         """Read the records under several keys, in order; None for those that do not exist.
 
         Examples:
@@ -89,7 +94,7 @@ class Records:
 
     def scan(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
@@ -98,7 +103,7 @@ class Records:
         limit: int | None = None,
         where: Where | None = None,
         keys_only: bool = False,
-    ) -> builtins.list[OpaqueRecord]:
+    ) -> list[OpaqueRecord]:
         """List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
         `where` filters by `meta`. With `keys_only` no data is read.
@@ -114,7 +119,13 @@ class Records:
             )
         )
 
-    def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
+    def delete(
+        self,
+        ns: Ns | Sequence[str | int | float] | None = None,
+        key: Sequence[str | int | float] = OMITTED,
+        *,
+        expect: int | None = None,
+    ) -> bool:
         """Delete a record; returns whether it existed. With `expect`, only that version.
 
         Examples:
@@ -126,7 +137,7 @@ class Records:
 
     def delete_range(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,

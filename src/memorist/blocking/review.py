@@ -5,8 +5,6 @@ Made by scripts/generate-blocking from engine/review.py; change that, then run t
 
 from __future__ import annotations
 
-import builtins
-
 from ..engine.memories import Remembered
 from ..engine.review import Review as EngineReview
 from ..records import Candidate
@@ -62,9 +60,7 @@ class Review:
         """
         return run_blocking(self._engine.reject(id, reason=reason, ns=ns))
 
-    def list(
-        self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
-    ) -> builtins.list[Candidate]:
+    def list(self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None) -> list[Candidate]:
         """Return what waits for approval, by id; the next page is `after` the last id.
 
         Examples:

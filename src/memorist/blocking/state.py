@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/state.py; change that, then run th
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable
 
 from ..engine.state import State as EngineState
@@ -30,7 +29,7 @@ class State:
         """
         return run_blocking(self._engine.get(key, default))
 
-    def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
+    def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
         """Read several values at once, in the order of the keys; `default` for those that do not exist.
 
         Examples:

@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/tasks/run.py, engine/tasks/tasks.p
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
@@ -55,7 +54,7 @@ class Tasks:
         """
         return run_blocking(self._engine.resume(task_id))
 
-    def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
+    def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
         """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
 
         Examples:
@@ -64,7 +63,7 @@ class Tasks:
         """
         return run_blocking(self._engine.get_many(task_ids))
 
-    def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
+    def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
         """List the last `n` saved steps that are kept, newest last.
 
         Examples:

@@ -5,7 +5,6 @@ Made by scripts/generate-blocking from engine/threads/threads.py; change that, t
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -32,7 +31,7 @@ class Threads:
 
     def create(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         title: str | None = None,
         *,
         id: str | None = None,
@@ -60,7 +59,7 @@ class Threads:
         """
         return run_blocking(self._engine.get(id))
 
-    def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
+    def get_many(self, ids: Iterable[str]) -> list[Thread | None]:
         """Read several threads at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
@@ -76,7 +75,7 @@ class Threads:
         key: str | Sequence[str | None] | None = None,
         create: Ns | None = None,
         expect: int | None = None,
-    ) -> builtins.list[MessageReceipt]:
+    ) -> list[MessageReceipt]:
         """Append messages in one transaction.
 
         An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
@@ -102,7 +101,7 @@ class Threads:
         before: Place | None = None,
         after: Place | None = None,
         roles: Sequence[str] | None = None,
-    ) -> builtins.list[Message]:
+    ) -> list[Message]:
         """List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
 
         Examples:
@@ -111,7 +110,7 @@ class Threads:
         """
         return run_blocking(self._engine.messages(id, limit, before=before, after=after, roles=roles))
 
-    def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
+    def recent(self, id: str, n: int = 10) -> list[Message]:
         """Read the newest n messages, the newest last.
 
         Examples:
@@ -158,9 +157,7 @@ class Threads:
         """
         return run_blocking(self._engine.pop(id))
 
-    def replace(
-        self, id: str, messages: Sequence[Given], *, expect: int | None = None
-    ) -> builtins.list[MessageReceipt]:
+    def replace(self, id: str, messages: Sequence[Given], *, expect: int | None = None) -> list[MessageReceipt]:
         """Replace all messages by others in one transaction; the new ones get new numbers.
 
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
@@ -256,7 +253,7 @@ class Threads:
         """
         return run_blocking(self._engine.delete(id))
 
-    def summaries(self, id: str) -> builtins.list[Summary]:
+    def summaries(self, id: str) -> list[Summary]:
         """List the summaries of a thread, oldest first, each with the range of messages it covers.
 
         Examples:
@@ -267,7 +264,7 @@ class Threads:
 
     def list(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         *,
         where: Where | None = None,
         by: Literal["id", "updated_at", "created_at"] = "id",

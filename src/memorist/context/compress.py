@@ -1,4 +1,4 @@
-"""`compress` and `maybe_compress`: fit any list of messages into a token budget, without a store."""
+"""`compress`: fit any list of messages into a token budget, without a store."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
-from ..errors import BudgetError
 from ..messages.message import INSTRUCTIONS, Message, as_message
 from ..messages.responses import PLACES
 from ..values import as_list
 from .assemble import Assembly
-from .budget import TokenBudget, as_budget
+from .budget import TokenBudget
 from .context import Context
 from .fates import placed, with_fates
-from .fence import SUMMARY_NOTE, render_summary, unfence
-from .measure import REQUEST_TOKENS, count_message
-from .plan import Aid, Policy, Searcher, Summarizer, fit
-from .policies import Summarize
+from .plan import Policy, Searcher, Summarizer
 from .reading import instruction_messages
-from .summaries import summary_tokens
-from .tokens import open_counter
-from .units import Unit, group
 
 _PINNED = attrgetter("pinned")
 _ACKNOWLEDGED = "Understood. I will go on from there."
@@ -117,68 +110,3 @@ def _any_pinned(listed: Sequence[Any]) -> bool:
             item.pinned if isinstance(item, Message) else isinstance(item, Mapping) and "pinned" in item
             for item in listed
         )
-
-
-def maybe_compress(
-    messages: Iterable[Any],
-    *,
-    budget: TokenBudget | int | str = 150_000,
-    threshold: float = 0.8,
-    keep: int = 4,
-    summarize: Any = None,
-    counter: Any = None,
-) -> list[Any]:
-    """The same list while it takes less than `threshold` of the budget; else a summary and the last `keep` units.
-
-    `summarize` is a function (messages, previous, max_tokens) → text, or a model with `complete`. The summary comes
-    after the system messages, as a user's message and an assistant's answer; pinned messages are kept.
-    """
-    most, measure = as_budget(budget), open_counter(counter)
-    given = list(messages)
-    read = [as_message(item) for item in given]
-    start = _instructions(read)
-    found, _ = group(read[start:], measure)
-    system = sum(count_message(message, measure) for message in read[:start])
-    total = system + REQUEST_TOKENS + sum(unit.tokens for unit in found)
-    if total <= threshold * most.request_tokens or len(found) < 2:
-        return given
-    previous = _earlier_summary(found)
-    newest = found[-1]
-    room = most.request_tokens - system - REQUEST_TOKENS - newest.tokens - summary_tokens(_ACKNOWLEDGED, measure)
-    older = found[2:-1] if previous else found[:-1]
-    aid = Aid(measure, previous=previous, taken=1, taken_tokens=newest.tokens)
-    plan = fit(Summarize(threshold=threshold, keep=keep, model=summarize).plan(older, room, aid), room, "did not fit")
-    if plan.tokens > room or room < 0:
-        sections = {"system": system, "input": newest.tokens, "pinned": plan.tokens}
-        listed = ", ".join(f"{name} {tokens}" for name, tokens in sections.items() if tokens)
-        message = f"what must be kept does not fit {most.request_tokens} tokens: {listed}; raise the budget"
-        raise BudgetError(message, sections=sections, budget_tokens=most.request_tokens)
-    origin = {id(message): item for message, item in zip(read, given, strict=True)}
-    kept = [
-        item
-        for unit in (*plan.keep, newest)
-        for message in unit.messages
-        for item in ([origin[id(message)]] if id(message) in origin else _written(message))
-    ]
-    pair = _pair(plan.digest.text if plan.digest else previous)
-    return [*given[:start], *pair, *kept]
-
-
-def _written(message: Message) -> list[dict[str, Any]]:
-    if message.shape == "responses":
-        return message.responses()
-    return [message.anthropic()] if message.shape == "anthropic" else message.openai()
-
-
-def _pair(summary: str | None) -> list[dict[str, Any]]:
-    if not summary:
-        return []
-    answer = {"role": "assistant", "content": _ACKNOWLEDGED}
-    return [{"role": "user", "content": render_summary(summary)}, answer]
-
-
-def _earlier_summary(found: Sequence[Unit]) -> str | None:
-    """The text of the summary pair that an earlier call put first."""
-    if len(found) < 3 or found[1].text != _ACKNOWLEDGED:
-        return None
-    return unfence("conversation_summary", SUMMARY_NOTE, found[0].text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -139,7 +138,7 @@ class Events:
         """
         return await self._core.get(Event, self._core.scope.readable(self._namespace(ns)), check_name(id, "event id"))
 
-    async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> builtins.list[Event | None]:
+    async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
         """Return several events at once, in the order of the ids; None for those that do not exist.
 
         Examples:
@@ -203,7 +202,7 @@ class Events:
         """
         return await self._update(id, ns, "cancel", {"status": "cancelled"}, reason, None)
 
-    async def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Event]:
+    async def history(self, id: str, *, ns: Ns | None = None) -> list[Event]:
         """Return every version of an event, oldest first, the present one last.
 
         Examples:
@@ -213,7 +212,7 @@ class Events:
             ['planned', 'cancelled']
         """
         space = self._core.scope.readable(self._namespace(ns))
-        versions: builtins.list[Event] = [*await self._core.scan(EventVersion, space, check_name(id, "event id"))]
+        versions: list[Event] = [*await self._core.scan(EventVersion, space, check_name(id, "event id"))]
         current = await self._core.get(Event, space, id)
         return versions if current is None else [*versions, current]
 
@@ -299,6 +298,16 @@ class Events:
         return msgspec.structs.replace(event, version=stored.version, created_at=stored.created_at or event.created_at)
 
     # Last, because the name hides the builtin for the annotations below it.
+    async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:
+        """The place in the index after which the next page begins."""
+        if after is None:
+            return None
+        event = await self._core.get(Event, ns, check_name(after, "after"))
+        if event is None:
+            raise NotFound("the event to list after is gone; list from the start", event=after)
+        return to_micros(event.starts_at), event.id
+
+    # Last: the name hides the builtin for annotations below it.
     async def list(
         self,
         *,
@@ -309,7 +318,7 @@ class Events:
         after: str | None = None,
         reverse: bool = False,
         ns: Ns | None = None,
-    ) -> builtins.list[Event]:
+    ) -> list[Event]:
         """Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
 
         The next page is `after` the id of the last one.
@@ -327,7 +336,7 @@ class Events:
         last = None if until is None else to_micros(as_datetime(until, "until"))
         most = checked_limit(limit)
         cursor = await self._cursor(space, after)
-        events: builtins.list[Event] = []
+        events: list[Event] = []
         bounds: dict[str, Any] = {"index": "by_start", "reverse": reverse}
         if cursor is not None:
             bounds["before" if reverse else "after"] = cursor
@@ -341,15 +350,6 @@ class Events:
                 break
             events.append(event)
         return events
-
-    async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:
-        """The place in the index after which the next page begins."""
-        if after is None:
-            return None
-        event = await self._core.get(Event, ns, check_name(after, "after"))
-        if event is None:
-            raise NotFound("the event to list after is gone; list from the start", event=after)
-        return to_micros(event.starts_at), event.id
 
 
 def event_key(text: str, starts_at: datetime) -> str:

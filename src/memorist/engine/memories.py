@@ -6,7 +6,6 @@ update or deletion here is theirs, with the same history, lineage and audit trai
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -99,7 +98,7 @@ class Memories:
         top_k: int = 10,
         min_score: float | None = None,
         ns: Ns | None = None,
-    ) -> builtins.list[Remembered]:
+    ) -> list[Remembered]:
         """Return the memories most relevant to a query, best first, each with its score.
 
         Examples:
@@ -184,7 +183,7 @@ class Memories:
             return await Learnings(self._core).delete(key, user=_user_of(item.namespace))
         return await Facts(self._core).delete(item.namespace, key)
 
-    async def history(self, id: str, *, ns: Ns | None = None) -> builtins.list[Remembered]:
+    async def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
         """Return every version of a memory, oldest first; an ended fact has its last words here too.
 
         Examples:
@@ -241,7 +240,7 @@ class Memories:
         limit: int | None = None,
         after: str | None = None,
         ns: Ns | None = None,
-    ) -> builtins.list[Remembered]:
+    ) -> list[Remembered]:
         """Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
 
         Args:
@@ -264,7 +263,7 @@ class Memories:
         if start is not None:
             wanted = [kind for kind in wanted if KINDS.index(kind) >= KINDS.index(start[0])]
         at = self._core.at()
-        items: builtins.list[Remembered] = []
+        items: list[Remembered] = []
         for kind in wanted:
             record_type: type[Fact] | type[Event] | type[Learning] = (
                 Fact if kind == "fact" else Event if kind == "event" else Learning
@@ -313,7 +312,7 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
     )  # fmt: skip
 
 
-def _readings(id: str) -> builtins.list[tuple[MemoryKind, str]]:
+def _readings(id: str) -> list[tuple[MemoryKind, str]]:
     """What an id may mean: the kind it names, or each kind in turn for a bare key."""
     text = check_name(id, "memory id")
     for kind in KINDS:
@@ -322,8 +321,8 @@ def _readings(id: str) -> builtins.list[tuple[MemoryKind, str]]:
     return [(kind, text) for kind in KINDS]
 
 
-def _kinds(kinds: Iterable[MemoryKind]) -> builtins.list[MemoryKind]:
-    chosen = [kinds] if isinstance(kinds, str) else builtins.list(kinds)
+def _kinds(kinds: Iterable[MemoryKind]) -> list[MemoryKind]:
+    chosen = [kinds] if isinstance(kinds, str) else list(kinds)
     if unknown := [kind for kind in chosen if kind not in KINDS]:
         raise InvalidValue(f"no kind of memory {unknown[0]!r}; there are {', '.join(KINDS)}")
     return [kind for kind in KINDS if kind in chosen]

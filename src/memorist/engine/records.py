@@ -8,7 +8,6 @@ hour, by which a collector removes the pieces of a writer that died.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -21,7 +20,7 @@ from ..ids import new_id
 from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_record_key
 from ..ports import Ttl, to_datetime, to_micros
 from ..records import Job, RecordPiece, StoredRecord, as_dict, view_of
-from ..scope import Ns
+from ..scope import OMITTED, Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
 from ..values import Json, as_list, decode_json, encode_json, json_bytes
 from .core import Core
@@ -84,9 +83,9 @@ class Records:
 
     async def put(
         self,
-        ns: Ns,
-        key: Sequence[str | int | float],
-        data: bytes | Json,
+        ns: Ns | Sequence[str | int | float] | None = None,
+        key: Sequence[str | int | float] | bytes | Json = OMITTED,
+        data: bytes | Json = OMITTED,
         *,
         meta: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
@@ -103,18 +102,19 @@ class Records:
             >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
             1
         """
+        space, key, data = self._core.scope.resolve_writable(ns, key, data)
         put = RecordPut(key=key, data=data, meta=meta, ttl=ttl, expect=expect, absent=absent)
-        return (await self._put_all(self._core.scope.writable(ns), [put]))[0]
+        return (await self._put_all(space, [put]))[0]
 
     async def put_many(
         self,
-        ns: Ns,
-        items: Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut],
+        ns: Ns | Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut] | None = None,
+        items: Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut] = OMITTED,
         *,
         ttl: Ttl | None = None,
         absent: bool = False,
         expect: Iterable[tuple[RecordKey, int]] = (),
-    ) -> builtins.list[OpaqueRecord]:
+    ) -> list[OpaqueRecord]:
         """Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
 
         `expect` names other records that must have these versions at the commit (0: must not exist).
@@ -124,14 +124,16 @@ class Records:
             >>> [record.key for record in records]
             [('run-1', 1), ('run-1', 2)]
         """
-        given: Iterable[Any] = items.items() if isinstance(items, Mapping) else as_list(items, "items")
-        puts = [_as_put(item, ttl, absent) for item in given]
-        space = self._core.scope.writable(ns)
+        space, items = self._core.scope.resolve_writable(ns, items)
+        pairs: Iterable[Any] = items.items() if isinstance(items, Mapping) else as_list(items, "items")
+        puts = [_as_put(item, ttl, absent) for item in pairs]
         row = (self._core.org, space)
         expected = [Expect(StoredRecord, (*row, _whole_key(key)), version_of(version)) for key, version in expect]
         return await self._put_all(space, puts, expected) if puts else []
 
-    async def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
+    async def get(
+        self, ns: Ns | Sequence[str | int | float] | None = None, key: Sequence[str | int | float] = OMITTED
+    ) -> OpaqueRecord | None:
         """Read the record under a key; None if there is none.
 
         Examples:
@@ -139,10 +141,15 @@ class Records:
             >>> memory.records.get("workflow:graph", ("run-1", 7)).data
             {'step': 7}
         """
-        row = await self._core.get(StoredRecord, self._core.scope.readable(ns), encode_record_key(key))
+        space, key = self._core.scope.resolve_readable(ns, key)
+        row = await self._core.get(StoredRecord, space, encode_record_key(key))
         return None if row is None else await self._opened(row)
 
-    async def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
+    async def get_many(
+        self,
+        ns: Ns | Iterable[Sequence[str | int | float]] | None = None,
+        keys: Iterable[Sequence[str | int | float]] = OMITTED,
+    ) -> list[OpaqueRecord | None]:
         """Read the records under several keys, in order; None for those that do not exist.
 
         Examples:
@@ -150,14 +157,14 @@ class Records:
             >>> [one and one.data for one in memory.records.get_many("workflow:graph", [("run-1", 7), ("run-1", 8)])]
             [b'packed', None]
         """
-        space = self._core.scope.readable(ns)
+        space, keys = self._core.scope.resolve_readable(ns, keys)
         wanted = [(space, encode_record_key(key)) for key in as_list(keys, "keys")]
         rows = await self._core.get_many(StoredRecord, wanted)
         return [None if row is None else await self._opened(row) for row in rows]
 
     async def scan(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
@@ -166,7 +173,7 @@ class Records:
         limit: int | None = None,
         where: Where | None = None,
         keys_only: bool = False,
-    ) -> builtins.list[OpaqueRecord]:
+    ) -> list[OpaqueRecord]:
         """List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
         `where` filters by `meta`. With `keys_only` no data is read.
@@ -178,7 +185,7 @@ class Records:
         """
         rows = await self._core.scan(
             RECORD_HEAD if keys_only else StoredRecord,
-            self._core.scope.readable(ns),
+            self._core.scope.readable(self._core.scope.namespace(ns)),
             starts=encode_record_key(prefix, "prefix") or None,
             after=_bound(after),
             before=_bound(before),
@@ -191,7 +198,13 @@ class Records:
         found = [await self._opened(row) for row in rows]
         return [record for record in found if record is not None]
 
-    async def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
+    async def delete(
+        self,
+        ns: Ns | Sequence[str | int | float] | None = None,
+        key: Sequence[str | int | float] = OMITTED,
+        *,
+        expect: int | None = None,
+    ) -> bool:
         """Delete a record; returns whether it existed. With `expect`, only that version.
 
         Examples:
@@ -199,15 +212,16 @@ class Records:
             >>> memory.records.delete("workflow:graph", ("run-1", 7))
             True
         """
-        row = (self._core.org, self._core.scope.writable(ns), _whole_key(key))
-        changes: builtins.list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
+        space, key = self._core.scope.resolve_writable(ns, key)
+        row = (self._core.org, space, _whole_key(key))
+        changes: list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
         if expect is not None:
             changes.insert(0, Expect(StoredRecord, row, version_of(expect)))
         return bool((await self._core.apply(*changes))[-2])
 
     async def delete_range(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
@@ -220,11 +234,11 @@ class Records:
             >>> memory.records.delete_range("workflow:graph", ("run-1",))
             2
         """
-        space = (self._core.org, self._core.scope.writable(ns))
+        space = (self._core.org, self._core.scope.writable(self._core.scope.namespace(ns)))
         start = encode_record_key(prefix, "prefix")
         bounds = _range(start, _bound(after), _bound(before))
         every, pieces = (DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece))
-        itself: builtins.list[Change] = []
+        itself: list[Change] = []
         if start and after is None:  # the bounds leave out the key that is the prefix itself
             itself = [Delete(StoredRecord, (*space, start)), DeleteRange(RecordPiece, (*space, start))]
         results = await self._core.apply(every, pieces, *itself)
@@ -232,10 +246,8 @@ class Records:
 
     # -- writing
 
-    async def _put_all(
-        self, ns: str, puts: Sequence[RecordPut], expected: Sequence[Change] = ()
-    ) -> builtins.list[OpaqueRecord]:
-        rows: builtins.list[tuple[StoredRecord, bytes | None]] = [self._row(ns, put) for put in puts]
+    async def _put_all(self, ns: str, puts: Sequence[RecordPut], expected: Sequence[Change] = ()) -> list[OpaqueRecord]:
+        rows: list[tuple[StoredRecord, bytes | None]] = [self._row(ns, put) for put in puts]
         limit = self._core.shared.parts.record_bytes
         if limit is not None:
             await self._check_quota(sum(row.size for row, _ in rows), limit)
@@ -266,7 +278,7 @@ class Records:
         puts: Sequence[RecordPut],
         rows: Sequence[tuple[StoredRecord, bytes | None]],
         expected: Sequence[Change],
-    ) -> builtins.list[OpaqueRecord]:
+    ) -> list[OpaqueRecord]:
         for left in range(UPLOAD_TRIES - 1, -1, -1):
             heads = [row if data is None else _with_upload(row, data) for row, data in rows]
             for head, (_, data) in zip(heads, rows, strict=True):
@@ -285,7 +297,7 @@ class Records:
         """Write the pieces at once, even in a batch: they are invisible until a row refers to them."""
         core = self._core
         await core.shared.open()
-        changes: builtins.list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
+        changes: list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
         for number in range(head.pieces):
             changes.append(Put(_piece(head, number, data)))
             if len(changes) >= AT_ONCE or number == head.pieces - 1:
@@ -294,9 +306,9 @@ class Records:
 
     async def _commit(
         self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord], expected: Sequence[Change] = ()
-    ) -> builtins.list[OpaqueRecord]:
-        changes: builtins.list[Change] = [*expected]
-        places: builtins.list[int] = []
+    ) -> list[OpaqueRecord]:
+        changes: list[Change] = [*expected]
+        places: list[int] = []
         for put, row in zip(puts, rows, strict=True):
             if put.expect is not None:
                 changes.append(Expect(StoredRecord, row.row_key, version_of(put.expect)))
@@ -308,7 +320,7 @@ class Records:
             if not put.absent:
                 changes += _without_older(row)
         done = await self._core.apply(*changes)
-        out: builtins.list[OpaqueRecord] = []
+        out: list[OpaqueRecord] = []
         for put, row, place in zip(puts, rows, places, strict=True):
             stored = done[place]
             out.append(await self._existing(row) if stored is None else _put_answer(put, row, stored))
@@ -346,7 +358,7 @@ class Records:
         return _record(row, _decoded(row.form, row.data or b""))
 
     async def _joined(self, row: StoredRecord) -> bytes:
-        parts: builtins.list[bytes] = []
+        parts: list[bytes] = []
         while len(parts) < row.pieces:
             page = await self._core.scan(
                 RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=AT_ONCE
@@ -461,7 +473,7 @@ def _with_upload(row: StoredRecord, data: bytes) -> StoredRecord:
     return _replace(row, upload=new_id(), pieces=-(-len(data) // PIECE_BYTES))
 
 
-def _without_older(row: StoredRecord) -> builtins.list[Change]:
+def _without_older(row: StoredRecord) -> list[Change]:
     """Changes that delete the pieces of the data that a row replaces."""
     if row.upload is None:
         return [DeleteRange(RecordPiece, row.row_key)]

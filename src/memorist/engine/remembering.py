@@ -11,7 +11,7 @@ from ..errors import InvalidValue
 from ..messages.message import Given, Message, as_message
 from ..records import Candidate, Learning
 from .core import Core
-from .derive.outbox import Jobs
+from .derive.outbox import Waiting
 from .learnings import Learnings
 from .memories import Memories, Remembered, remembered
 from .review import Review
@@ -63,7 +63,7 @@ class Remembering:
             return Understood(stored=[remembered(row, core.at()) for row in await _add_learnings(core, texts, key)])
         id = thread or f"{THREAD}:{ns}"
         receipts = await Threads(core).append(id, *statements, create=ns, key=key)
-        receipts = await Jobs(core).wait(receipts)
+        receipts = await Waiting(core).wait(receipts)
         sources = {receipt.message.id for receipt in receipts}
         items = [item for item in await Memories(core).list(ns=ns) if sources & set(item.sources)]
         waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 import msgspec
@@ -105,7 +104,7 @@ class Review:
 
     # -- parts
 
-    def _closing(self, candidate: Candidate, action: str) -> builtins.list[Change]:
+    def _closing(self, candidate: Candidate, action: str) -> list[Change]:
         return [
             Expect(Candidate, candidate.row_key, candidate.version),
             Delete(Candidate, candidate.row_key),
@@ -114,7 +113,7 @@ class Review:
             ),
         ]
 
-    def _tombstones(self, candidate: Candidate) -> builtins.list[Change]:
+    def _tombstones(self, candidate: Candidate) -> list[Change]:
         """What keeps a rejected fact from being proposed again from the same message."""
         key, value = candidate.proposal.get("key"), candidate.proposal.get("value")
         if candidate.kind != "fact" or candidate.operation == "end" or key is None:
@@ -140,7 +139,7 @@ class Review:
     # Last, because the name hides the builtin for the annotations below it.
     async def list(
         self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
-    ) -> builtins.list[Candidate]:
+    ) -> list[Candidate]:
         """Return what waits for approval, by id; the next page is `after` the last id.
 
         Examples:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,7 +32,7 @@ class State:
         entry = await self.entry(key)
         return default if entry is None else entry.value
 
-    async def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
+    async def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
         """Read several values at once, in the order of the keys; `default` for those that do not exist.
 
         Examples:
@@ -45,19 +44,6 @@ class State:
         wanted = [(own, check_name(key, "state key")) for key in as_list(keys, "keys")]
         found = await self._core.get_many(StateEntry, wanted)
         return [default if entry is None else entry.value for entry in found]
-
-    async def list(
-        self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
-    ) -> list[StateEntry]:
-        """List entries by key (or `reverse`); the next page is `after` the last key.
-
-        Examples:
-            >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]
-            >>> [entry.key for entry in memory.state.list(prefix="theme.")]
-            ['theme.ada', 'theme.bob']
-        """
-        own = self._core.scope.own()
-        return await self._core.listed(StateEntry, own, starts=check_prefix(prefix), **page(limit, after, reverse))
 
     async def entry(self, key: str) -> StateEntry | None:
         """Read a value with its version and times; `set(expect=)` takes the version.
@@ -79,7 +65,7 @@ class State:
             'abc'
         """
         entry = self._new(key, value, ttl)
-        changes: builtins.list[Change] = [Put(entry)]
+        changes: list[Change] = [Put(entry)]
         if expect is not None:
             changes.insert(0, Expect(StateEntry, entry.row_key, version_of(expect)))
         stored = (await self._core.apply(*changes)).stored(entry)
@@ -122,3 +108,17 @@ class State:
             updated_at=at,
             expires_at=self._core.expiry(ttl, now),
         )
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
+    ) -> list[StateEntry]:
+        """List entries by key (or `reverse`); the next page is `after` the last key.
+
+        Examples:
+            >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]
+            >>> [entry.key for entry in memory.state.list(prefix="theme.")]
+            ['theme.ada', 'theme.bob']
+        """
+        own = self._core.scope.own()
+        return await self._core.listed(StateEntry, own, starts=check_prefix(prefix), **page(limit, after, reverse))

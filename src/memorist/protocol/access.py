@@ -65,7 +65,6 @@ ACCESS: dict[str, Access] = {
     "jobs.dead": "write",
     "jobs.drain": "org",
     "jobs.retry_dead": "write",
-    "jobs.wait": "own",
     "learnings.add": "own",
     "learnings.delete": "own",
     "learnings.get": "own",

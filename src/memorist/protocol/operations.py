@@ -8,7 +8,6 @@ web framework.
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ import msgspec
 
 from ..context.profile import ProfileLine
 from ..engine.records import OpaqueRecord
+from ..scope import OMITTED
 from . import surface
 from .data import RecordItem
 
@@ -431,13 +431,14 @@ def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping
         inspect.Parameter.VAR_KEYWORD: "fields",
     }
     kind: Literal["one", "many", "fields"] = kinds.get(declared.kind, "one")
-    required = declared.default is inspect.Parameter.empty and kind == "one"
+    no_default = declared.default in (inspect.Parameter.empty, OMITTED)
+    required = no_default and kind == "one"
     place: Literal["query", "body", "header"] = "query" if not operation.has_body else "body"
     if declared.name in operation.query:
         place = "query"
     if declared.name == "expect" and declared.annotation == "int | None" and not operation.of_server:
         place = "header"
-    default = None if declared.default is inspect.Parameter.empty else declared.default
+    default = None if no_default else declared.default
     type_ = _wire_type(operation, declared, hints)
     return Parameter(declared.name, type_, required, default, place, kind)
 
@@ -446,6 +447,8 @@ def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping
     """The JSON type of a parameter."""
     if operation.of_server:
         return hints[declared.name]
+    if declared.name == "ns":
+        return str | None if declared.default is None else str
     if declared.name in _OWN_TYPES.get(operation.name, {}):
         return _OWN_TYPES[operation.name][declared.name]
     return _evaluated(declared.annotation, _wire_names())
@@ -455,7 +458,12 @@ _RECALLED = bool | str | list[str | dict[str, Any]] | dict[str, Any] | None
 _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
     # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.
     "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
-    "records.put": {"data": Any},
+    # Without a namespace, the next argument takes its place: in Python these accept more types than over HTTP.
+    "facts.set": {"key": str},
+    "facts.correct": {"key": str},
+    "facts.touch": {"key": str},
+    "facts.restore": {"key": str},
+    "records.put": {"data": Any, "key": list[str | int | float]},
     "records.put_many": {"items": list[RecordItem]},
 }
 """Parameters whose JSON type cannot be derived from their annotation."""
@@ -494,7 +502,7 @@ def _public_names() -> Mapping[str, Any]:
 
     public = {name: getattr(home, name) for home in (memorist, memorist.types) for name in home.__all__}
     return {
-        **vars(typing), **public, "builtins": builtins, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
+        **vars(typing), **public, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "FactScope": FactScope,
         "EventStatus": EventStatus, "MemoryKind": MemoryKind, "Sequence": Sequence, "Iterable": Iterable,
         "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,

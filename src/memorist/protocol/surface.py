@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ..memory import AsyncMemory
+from ..scope import OMITTED
 from .access import Access, access_of
 
 
@@ -32,7 +33,7 @@ class Parameter(msgspec.Struct, frozen=True):
     @property
     def required(self) -> bool:
         """Whether a caller must give it."""
-        return self.default is inspect.Parameter.empty and self.kind in ("positional", "keyword")
+        return self.default in (inspect.Parameter.empty, OMITTED) and self.kind in ("positional", "keyword")
 
 
 class Operation(msgspec.Struct, frozen=True):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from time import monotonic
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..engine.tasks.tasks import kept_steps
-from ..engine.threads.receipts import MessageReceipt
 from ..engine.working import Working, checked_fields, checked_template, fields_of
 from ..values import check_name
 from .tasks import RemoteTaskRun, run_task
-
-WAIT_SECONDS = 20.0
-"""The most seconds that one request waits on the server (long polling)."""
 
 
 async def _state_get(self: Any, key: str, default: Any = None) -> Any:
@@ -49,28 +44,10 @@ async def _working_update(self: Any, **fields: Any) -> Any:
     return await self._core.call("working.update", self._template, fields={**given, **choose})
 
 
-async def _wait(
-    self: Any, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
-) -> list[MessageReceipt]:
-    """Wait until the messages are indexed and processed; returns their receipts with their state at the end."""
-    many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
-    deadline = None if timeout is None else monotonic() + timeout
-    while True:
-        left = WAIT_SECONDS if deadline is None else max(0.0, min(WAIT_SECONDS, deadline - monotonic()))
-        ids = [one.message.id for one in many]
-        found = await self._core.call("outbox.wait", ids=ids, timeout=left) if ids else []
-        standing = {one.message.id: one for one in found}
-        settled = [standing.get(one.message.id, one) for one in many]
-        open_ = [one for one in settled if one.derived == "pending" or not one.indexed]
-        if not open_ or (deadline is not None and monotonic() >= deadline):
-            return settled
-
-
 COMPOSED: Mapping[str, Callable[..., Any]] = {
     "state.get": _state_get,
     "tasks.run": _run,
     "working.template": _template,
     "working.set": _working_set,
     "working.update": _working_update,
-    "jobs.wait": _wait,
 }

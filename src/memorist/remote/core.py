@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..engine.core import Core
+from ..engine.derive.outbox import Waiting
 from ..engine.entities import Entities, EntityCache
 from ..engine.forgetting.forget import Forgetting, Scrubbing
 from ..engine.forgetting.provenance import Provenance
@@ -39,6 +40,7 @@ from .injection import RemoteInjection
 from .nouns import noun_class, request
 from .session import RemoteSession
 from .transfers import RemoteExporting, RemotePortable
+from .waiting import RemoteWaiting
 
 T = TypeVar("T")
 _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
@@ -47,7 +49,7 @@ _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
 """Parts of the engine whose methods are methods of the memory itself, not of a noun."""
 _OWN: Mapping[Any, Any] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
-    Exporting: RemoteExporting,
+    Exporting: RemoteExporting, Waiting: RemoteWaiting,
 }  # fmt: skip
 """Parts with a remote implementation of their own, since they take several requests or run code on the client."""
 _KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}

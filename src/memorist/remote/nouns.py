@@ -18,7 +18,7 @@ import msgspec
 
 from ..engine.forgetting.lineage import reference
 from ..engine.processors import PROCESSORS
-from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported
+from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported, UsageError
 from ..ids import new_id
 from ..messages.message import Message
 from ..ports import as_datetime, to_micros
@@ -37,7 +37,7 @@ from ..protocol.operations import (
     takes_key,
 )
 from ..records import Record
-from ..scope import Namespace
+from ..scope import OMITTED, Namespace
 from ..values import encode_json
 from .clients import Answer
 from .composed import COMPOSED
@@ -81,11 +81,28 @@ def _method(operation: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
     @wraps(declared)
     async def call(self: Any, *args: Any, **options: Any) -> Any:
         bound = signature.bind(self, *args, **options)
+        _leave_namespace_out(signature, bound.arguments)
         if operation.name in _NAMED and bound.arguments.get("id") is None:
             bound.arguments["id"] = new_id()
         return await request(self._core, operation, bound.arguments, self._template)
 
     return call
+
+
+def _leave_namespace_out(signature: inspect.Signature, arguments: dict[str, Any]) -> None:
+    """Move the arguments of `facts.get("city")` to where they belong: the server fills in the user's own namespace.
+
+    Only the server knows the user of an API key, so this cannot be resolved here.
+    """
+    names = [name for name, one in signature.parameters.items() if one.default is OMITTED]
+    omitted = [name for name in names if arguments.get(name, OMITTED) is OMITTED]
+    if not omitted:
+        return
+    passed = [arguments.pop(name) for name in ("ns", *names) if name in arguments]
+    passed = [argument for argument in passed if argument is not OMITTED]
+    if len(passed) != len(names):
+        raise UsageError("an argument is missing")
+    arguments.update(zip(names, passed, strict=True))
 
 
 def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,6 +31,10 @@ def _made(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> An
     at = core.at()
     known = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
     fields = {field.name: known[field.name] for field in msgspec.structs.fields(kind) if field.name in known}
+    if fields.get("ns", "") is None:
+        del fields["ns"]
+    if "ns" not in fields and core.scope.user is not None and "ns" in kind.__struct_fields__:
+        fields["ns"] = core.scope.own()
     if "ns" in fields:
         fields["ns"] = str(fields["ns"])
     missing = [field.name for field in msgspec.structs.fields(kind) if field.required and field.name not in fields]

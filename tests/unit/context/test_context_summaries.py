@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from memorist.context.assemble import Assembly
-from memorist.context.compress import compress, maybe_compress
+from memorist.context.compress import compress
 from memorist.context.policies import Chain, ElideToolResults, Summarize
 from memorist.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt, summarize
 from memorist.context.summarise import extract, subject_of
 from memorist.context.tokens import open_counter
-from memorist.errors import BudgetError
 from memorist.messages.message import Message
 
 COUNTER = open_counter()
@@ -290,57 +289,3 @@ def test_names_and_numbers_of_the_source_are_no_invention() -> None:
     source = prompt(None, SOURCE, 100)[0]["content"]
     assert invented_share(GOOD, source) == 0.0
     assert invented_share("In Paris, Napoleon paid Cleopatra 12345 and 777.", source) > 0.5
-
-
-# maybe_compress
-
-
-def long_thread(count: int) -> list[dict[str, Any]]:
-    rng = random.Random(2)
-    return [
-        {
-            "role": ("user", "assistant")[place % 2],
-            "content": f"{FACTS[place % len(FACTS)]} " + " ".join(rng.choices(TALK, k=4)),
-        }
-        for place in range(count)
-    ]
-
-
-def test_a_short_list_comes_back_as_it_is() -> None:
-    thread = long_thread(20)
-    assert maybe_compress(thread) == thread
-
-
-def test_a_long_list_becomes_a_summary_pair_and_the_last_four() -> None:
-    thread = [{"role": "system", "content": "Be brief."}, *long_thread(61)]
-    out = maybe_compress(thread, budget=2_000)
-    assert out[0] == thread[0]
-    assert [message["role"] for message in out[1:3]] == ["user", "assistant"]
-    assert "<conversation_summary>" in out[1]["content"]
-    assert out[3:] == thread[-4:]
-    assert all(left is right for left, right in zip(out[3:], thread[-4:], strict=True))
-
-
-def test_compressing_again_takes_the_first_summary_in() -> None:
-    asked: list[str | None] = []
-
-    def write(messages: Any, previous: str | None, most: int) -> str:
-        asked.append(previous)
-        return f"Summary of {len(messages)} messages."
-
-    first = maybe_compress(long_thread(61), budget=2_000, summarize=write)
-    second = maybe_compress([*first, *long_thread(61)], budget=2_000, summarize=write)
-    assert asked == [None, "Summary of 57 messages."]
-    assert sum("conversation_summary" in message["content"] for message in second) == 1
-
-
-def test_pinned_messages_stay_as_they_are() -> None:
-    thread = long_thread(61)
-    thread[3] = {"role": "user", "content": "PINNED", "pinned": True}
-    out = maybe_compress(thread, budget=2_000)
-    assert thread[3] in out
-
-
-def test_what_cannot_fit_is_said_and_not_cut() -> None:
-    with pytest.raises(BudgetError):
-        maybe_compress([*long_thread(10), {"role": "user", "content": "word " * 500}], budget=300)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from threading import Lock
@@ -140,7 +139,7 @@ class Checkpoints:
         puts: Sequence[RecordPut],
         stored: Mapping[str, Stored],
         bases: Sequence[tuple[RecordKey, int]],
-    ) -> builtins.list[OpaqueRecord]:
+    ) -> list[OpaqueRecord]:
         channels = [
             RecordPut(key=rows.value_key(row.thread, row.ns, name, versions[name]), data=values.encode(one))
             for name, one in stored.items()
@@ -152,10 +151,10 @@ class Checkpoints:
         row: CheckpointRow,
         versions: ChannelVersions,
         whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
-    ) -> tuple[dict[str, Stored], builtins.list[tuple[RecordKey, int]]]:
+    ) -> tuple[dict[str, Stored], list[tuple[RecordKey, int]]]:
         """How each value is stored (whole or as a delta), and the base versions that must still exist on commit."""
         stored: dict[str, Stored] = {}
-        bases: builtins.list[tuple[RecordKey, int]] = []
+        bases: list[tuple[RecordKey, int]] = []
         for name, (full, items) in whole.items():
             stored[name] = full
             if items is None:
@@ -226,7 +225,7 @@ class Checkpoints:
         writes = await self.memory.records.scan(self.space, prefix)
         return self._tuple(row, held, rows.pending(writes, self.serde))
 
-    def _tuple(self, row: CheckpointRow, held: dict[str, Any], writes: builtins.list[PendingWrite]) -> CheckpointTuple:
+    def _tuple(self, row: CheckpointRow, held: dict[str, Any], writes: list[PendingWrite]) -> CheckpointTuple:
         checkpoint = {**self.serde.loads_typed(row.checkpoint), "channel_values": held}
         return CheckpointTuple(
             config=config_of(row),
@@ -283,25 +282,6 @@ class Checkpoints:
                 return
             last = page[-1].key
 
-    async def list(
-        self,
-        config: RunnableConfig | None,
-        filter: dict[str, Any] | None,
-        before: RunnableConfig | None,
-        limit: int | None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        """Matching checkpoints, newest first."""
-        named = {} if config is None else config["configurable"]
-        thread, ns, id = named.get("thread_id"), named.get("checkpoint_ns"), named.get("checkpoint_id")
-        end = None if before is None else get_checkpoint_id(before)
-        async for row in self.rows_of(None if thread is None else str(thread), ns, before=end):
-            if limit is not None and limit <= 0:
-                return
-            if row.hidden or (id and row.id != id) or not self._passes(row, filter):
-                continue
-            limit = None if limit is None else limit - 1
-            yield await self.opened(row)
-
     def _passes(self, row: CheckpointRow, filter: dict[str, Any] | None) -> bool:
         if not filter:
             return True
@@ -350,6 +330,26 @@ class Checkpoints:
                 near = {one.id: one for one in map(checkpoint_row, page)}
             yield row
             wanted = row.parent
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Matching checkpoints, newest first."""
+        named = {} if config is None else config["configurable"]
+        thread, ns, id = named.get("thread_id"), named.get("checkpoint_ns"), named.get("checkpoint_id")
+        end = None if before is None else get_checkpoint_id(before)
+        async for row in self.rows_of(None if thread is None else str(thread), ns, before=end):
+            if limit is not None and limit <= 0:
+                return
+            if row.hidden or (id and row.id != id) or not self._passes(row, filter):
+                continue
+            limit = None if limit is None else limit - 1
+            yield await self.opened(row)
 
 
 def place_of(config: RunnableConfig) -> tuple[str, str, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -64,23 +63,6 @@ class MemoristSaver(BaseCheckpointSaver[str]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """One checkpoint, the newest of the thread where none is named."""
         return await self._on(self._handles.awaited).get_tuple(config)
-
-    def list(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> Iterator[CheckpointTuple]:
-        """Checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
-        found = self._on(self._handles.stepped).list(config, filter, before, limit)
-        while True:
-            try:
-                one: CheckpointTuple = run_blocking(found.__anext__())  # type: ignore[arg-type]  # it never suspends
-            except StopAsyncIteration:
-                return
-            yield one
 
     async def alist(
         self,
@@ -206,10 +188,28 @@ class MemoristSaver(BaseCheckpointSaver[str]):
     ) -> None:
         await self.aclose()
 
+    # Last: the name hides the builtin for annotations below it.
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
+        found = self._on(self._handles.stepped).list(config, filter, before, limit)
+        while True:
+            try:
+                one: CheckpointTuple = run_blocking(found.__anext__())  # type: ignore[arg-type]  # it never suspends
+            except StopAsyncIteration:
+                return
+            yield one
+
 
 async def _prune(pruning: Pruning, threads: Sequence[str], strategy: str) -> None:
     if strategy not in STRATEGIES:
         raise UsageError(f"a pruning strategy is one of {', '.join(STRATEGIES)}")
     remove = pruning.keep_latest if strategy == "keep_latest" else pruning.delete_thread
-    for thread in builtins.list(threads):
+    for thread in list(threads):
         await remove(str(thread))

@@ -329,16 +329,17 @@ class Jobs:
         found = [job for queue in queues for job in await self._core.scan(Job, queue)]
         return [job for job in found if self._core.scope.may_write(job.ns)]
 
+
+class Waiting:
+    """Waits for what follows from messages."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
-
-        Examples:
-            >>> receipts = memory.threads.append("talk", "I moved to Porto.")
-            >>> [(receipt.indexed, receipt.derived) for receipt in memory.jobs.wait(receipts)]
-            [(True, 'done')]
-        """
+        """Work until messages are indexed and facts were derived from them, or that failed."""
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
@@ -349,7 +350,7 @@ class Jobs:
                 return settled
             if await outbox.step():
                 continue
-            if not sum(one.waiting for one in await self.backlog()):
+            if not sum(queue.waiting for queue in await Jobs(self._core).backlog()):
                 return await self._settled(many)
             # Another worker is doing it, or it waits for its next attempt.
             tries += 1

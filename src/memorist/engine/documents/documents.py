@@ -16,7 +16,7 @@ from ...filters import Where, parse_filter
 from ...ids import digest, new_id
 from ...ports import Ttl
 from ...records import Chunk, Document, Entry, Job, Ref
-from ...scope import Ns
+from ...scope import OMITTED, Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
 from ..audit import audit
@@ -36,8 +36,8 @@ class Documents:
 
     async def add(
         self,
-        ns: Ns,
-        text: str,
+        ns: Ns | None = None,
+        text: str = OMITTED,
         *,
         title: str | None = None,
         source: str | None = None,
@@ -52,7 +52,8 @@ class Documents:
             >>> memory.recall("refunds", namespaces="global", top_k=1)[0].source
             'policies.md'
         """
-        new = self._new(self._core.scope.writable(ns), text, title, source, metadata, id, ttl)
+        space, text = self._core.scope.resolve_writable(ns, text)
+        new = self._new(space, text, title, source, metadata, id, ttl)
         return (await self._stored(new, again=ttl is not None))[0]
 
     async def _stored(self, new: Document, *, again: bool) -> tuple[Document, bool]:
@@ -82,7 +83,7 @@ class Documents:
         done: tuple[Document, bool] = await self._core.retry(attempt)
         return done
 
-    async def get(self, ns: Ns, id: str) -> Document | None:
+    async def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
         """Read a document with its text; None if there is none.
 
         Examples:
@@ -90,9 +91,12 @@ class Documents:
             >>> memory.documents.get("global", page.id).title
             'Refunds'
         """
-        return await self._core.get(Document, self._core.scope.readable(ns), check_name(id, "document id"))
+        space, id = self._core.scope.resolve_readable(ns, id)
+        return await self._core.get(Document, space, check_name(id, "document id"))
 
-    async def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
+    async def get_many(
+        self, ns: Ns | Iterable[str] | None = None, ids: Iterable[str] = OMITTED
+    ) -> list[Document | None]:
         """Read several documents at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
@@ -100,11 +104,11 @@ class Documents:
             >>> [one and one.title for one in memory.documents.get_many("global", [page.id, "nothing"])]
             ['Refunds', None]
         """
-        space = self._core.scope.readable(ns)
+        space, ids = self._core.scope.resolve_readable(ns, ids)
         wanted = [(space, check_name(id, "document id")) for id in as_list(ids, "ids")]
         return await self._core.get_many(Document, wanted)
 
-    async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
+    async def chunks(self, ns: Ns | None = None, id: str = OMITTED) -> list[Chunk]:
         """List the chunks of a document, in the order of its text.
 
         Examples:
@@ -112,10 +116,11 @@ class Documents:
             >>> [chunk.text for chunk in memory.documents.chunks("global", page.id)]
             ['Refunds within 30 days.']
         """
-        found = await self._core.scan(Chunk, self._core.scope.readable(ns), check_name(id, "document id"))
-        return sorted(found, key=lambda piece: piece.position)
+        space, id = self._core.scope.resolve_readable(ns, id)
+        chunks = await self._core.scan(Chunk, space, check_name(id, "document id"))
+        return sorted(chunks, key=lambda piece: piece.position)
 
-    async def delete(self, ns: Ns, id: str) -> bool:
+    async def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
         """Remove a document, its chunks and their index entries; whether there was one.
 
         Examples:
@@ -123,7 +128,7 @@ class Documents:
             >>> memory.documents.delete("global", page.id)
             True
         """
-        space = self._core.scope.writable(ns)
+        space, id = self._core.scope.resolve_writable(ns, id)
         check_name(id, "document id")
 
         async def attempt() -> bool:
@@ -214,7 +219,7 @@ class Documents:
     # Last: the name hides the builtin for annotations below it.
     async def list(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         *,
         where: Where | None = None,
         limit: int | None = None,
@@ -230,7 +235,7 @@ class Documents:
         """
         return await self._core.listed(
             Document,
-            self._core.scope.readable(ns),
+            self._core.scope.readable(self._core.scope.namespace(ns)),
             where=parse_filter(where),
             **page(limit, after, reverse),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from ...filters import Where, parse_filter
 from ...kinds import parse_refs
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
-from ...scope import Ns
+from ...scope import OMITTED, Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan, Stored
 from ...values import (
     Json,
@@ -55,9 +54,9 @@ class Facts:
 
     async def set(
         self,
-        ns: Ns,
-        key: str,
-        value: Json,
+        ns: Ns | None = None,
+        key: str | Json = OMITTED,
+        value: Json = OMITTED,
         *,
         ttl: Ttl | None = None,
         confidence: float = 1.0,
@@ -78,7 +77,8 @@ class Facts:
         version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
 
         Args:
-            ns: The namespace, such as `user:ada`.
+            ns: The namespace, such as `user:ada`. On a user's handle you can leave it out here and in all methods of
+                facts: `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
             key: What the value is, such as `city`.
             value: Any JSON value.
             ttl: Forget it after this time.
@@ -106,9 +106,12 @@ class Facts:
             'Porto'
             >>> memory.facts.set("user:ada", "birthday", "2 May", subject="Mia").key
             'birthday@Mia'
+            >>> memory.scope(user="ada").facts.set("role", "nurse").ns
+            'user:ada'
         """
         core = self._core
-        fact = self._new(core.scope.writable(ns), key_about(key, subject), value, ttl, confidence, source, index)
+        space, key, value = core.scope.resolve_writable(ns, key, value)
+        fact = self._new(space, key_about(key, subject), value, ttl, confidence, source, index)
         fact = msgspec.structs.replace(
             fact,
             text=None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
@@ -120,7 +123,7 @@ class Facts:
             metadata=check_metadata(metadata),
         )
         check_validity(fact)
-        expects: builtins.list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
+        expects: list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
     async def _derive(self, fact: Fact, expects: Sequence[Change] = (), *, since: datetime | None = None) -> Fact:
@@ -148,8 +151,8 @@ class Facts:
 
     async def set_many(
         self,
-        ns: Ns,
-        items: Mapping[str, Json] | Iterable[tuple[str, Json]],
+        ns: Ns | Mapping[str, Json] | Iterable[tuple[str, Json]] | None = None,
+        items: Mapping[str, Json] | Iterable[tuple[str, Json]] = OMITTED,
         *,
         ttl: Ttl | None = None,
         index: bool | Sequence[str] = True,
@@ -161,9 +164,9 @@ class Facts:
             ['city', 'role']
         """
         core = self._core
-        space = core.scope.writable(ns)
-        pairs: builtins.list[Any] = [*items.items()] if isinstance(items, Mapping) else as_list(items, "items")
-        if any(not isinstance(pair, tuple | builtins.list) or len(pair) != 2 for pair in pairs):
+        space, items = core.scope.resolve_writable(ns, items)
+        pairs: list[Any] = [*items.items()] if isinstance(items, Mapping) else as_list(items, "items")
+        if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
             raise InvalidValue("items are a dict, or pairs of a key and a value")
         facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
         refused = {} if core.scope.actor == "user" else await self._refused_of(facts)
@@ -172,7 +175,7 @@ class Facts:
         stored = iter([_as_stored(fact, results.stored(fact)) for fact in written])
         return [refused[index] if index in refused else next(stored) for index in range(len(facts))]
 
-    async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
+    async def get(self, ns: Ns | None = None, key: str = OMITTED, *, as_of: When | None = None) -> Fact | None:
         """Read a fact, or its version at a time (`as_of`); None if there is none.
 
         Examples:
@@ -182,11 +185,11 @@ class Facts:
             >>> memory.facts.get("user:ada", "shoe_size") is None
             True
         """
-        space = self._core.scope.readable(ns)
+        space, key = self._core.scope.resolve_readable(ns, key)
         check_name(key, "fact key")
         return await self._at(as_of).get(Fact, space, key)
 
-    async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
+    async def get_many(self, ns: Ns | Iterable[str] | None = None, keys: Iterable[str] = OMITTED) -> list[Fact | None]:
         """Read several facts at once, in the order of the keys; None for those that do not exist.
 
         Examples:
@@ -194,46 +197,13 @@ class Facts:
             >>> [fact and fact.value for fact in memory.facts.get_many("user:ada", ["city", "role"])]
             ['Lisbon', None]
         """
-        space = self._core.scope.readable(ns)
+        space, keys = self._core.scope.resolve_readable(ns, keys)
         return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in as_list(keys, "keys")])
-
-    async def list(
-        self,
-        ns: Ns,
-        *,
-        prefix: str | None = None,
-        where: Where | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-        reverse: bool = False,
-        as_of: When | None = None,
-    ) -> list[Fact]:
-        """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
-
-        With `as_of`, the facts are those of that time, with the values that they had.
-
-        Raises `InvalidFilter` for an invalid `where`.
-
-        Examples:
-            >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})
-            >>> [fact.value for fact in memory.facts.list("user:ada", prefix="pet.")]
-            ['Mia', 'Rex']
-            >>> [fact.key for fact in memory.facts.list("user:ada", where={"count": {"$gt": 2}})]
-            ['visits']
-        """
-        core = self._at(as_of)
-        return await core.listed(
-            Fact,
-            core.scope.readable(ns),
-            starts=check_prefix(prefix),
-            where=parse_filter(where),
-            **page(limit, after, reverse),
-        )
 
     async def update(
         self,
-        ns: Ns,
-        key: str,
+        ns: Ns | None = None,
+        key: str = OMITTED,
         *,
         value: Json = None,
         text: str | None = None,
@@ -256,7 +226,8 @@ class Facts:
             >>> memory.facts.update("user:ada", "city", value="Porto").tags
             ('home',)
         """
-        core, space = self._core, self._core.scope.writable(ns)
+        core = self._core
+        space, key = core.scope.resolve_writable(ns, key)
         check_name(key, "fact key")
         check_reason(reason)
         encode_json(value)
@@ -288,7 +259,13 @@ class Facts:
         return stored
 
     async def end(
-        self, ns: Ns, key: str, *, since: When | None = None, reason: str | None = None, expect: int | None = None
+        self,
+        ns: Ns | None = None,
+        key: str = OMITTED,
+        *,
+        since: When | None = None,
+        reason: str | None = None,
+        expect: int | None = None,
     ) -> Fact:
         """End a fact that was true and no longer is; its history stays, and the same value may be stated again.
 
@@ -310,13 +287,16 @@ class Facts:
             >>> memory.facts.end("user:ada", "employer", reason="she left").status
             'ended'
         """
+        space, key = self._core.scope.resolve_writable(ns, key)
         until = None if since is None else as_datetime(since, "since")
-        ended = await self._end(ns, key, "ended", reason, None if expect is None else version_of(expect), until)
+        ended = await self._end(space, key, "ended", reason, None if expect is None else version_of(expect), until)
         if ended is None:
-            raise NotFound(f"no fact {key!r} in this namespace to end", namespace=str(ns), key=key)
+            raise NotFound(f"no fact {key!r} in this namespace to end", namespace=space, key=key)
         return ended
 
-    async def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
+    async def touch(
+        self, ns: Ns | None = None, key: str | Ttl | None = OMITTED, ttl: Ttl | None = OMITTED
+    ) -> Fact | None:
         """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
 
         Examples:
@@ -324,24 +304,27 @@ class Facts:
             >>> memory.facts.touch("user:ada", "mood", 3600).version
             1
         """
-        core, space = self._core, self._core.scope.writable(ns)
-        check_name(key, "fact key")
+        core = self._core
+        space, key, ttl = core.scope.resolve_writable(ns, key, ttl)
+        name = check_name(key, "fact key")
 
         async def attempt() -> Fact | None:
-            old = await core.get(Fact, space, key)
+            old = await core.get(Fact, space, name)
             if old is None:
                 return None
             now = core.now()
             kept = msgspec.structs.replace(old, expires_at=core.expiry(ttl, now))
             # Load writes the row without a new version or history. The index job copies the new expiry to the entry.
-            job = index_job(old.org, space, f"fact:{key}", to_datetime(now))
+            job = index_job(old.org, space, f"fact:{name}", to_datetime(now))
             await core.apply(Expect(Fact, old.row_key, old.version), Load(kept), Put(job))
             return kept
 
         done: Fact | None = await core.retry(attempt)
         return done
 
-    async def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
+    async def delete(
+        self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
+    ) -> bool:
         """Delete a fact; returns whether there was one. With `expect`, only that version.
 
         Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
@@ -353,18 +336,19 @@ class Facts:
             >>> memory.facts.delete("user:ada", "city")
             True
         """
+        core = self._core
+        space, key = core.scope.resolve_writable(ns, key)
         if expect is not None:
             version_of(expect)
         if history:
-            return await self._end(ns, key, "deleted", None, expect) is not None
-        core, space = self._core, self._core.scope.writable(ns)
+            return await self._end(space, key, "deleted", None, expect) is not None
         row = (core.org, space, check_name(key, "fact key"))
-        changes: builtins.list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
+        changes: list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
         gone, traces = Delete(Fact, row), _without_trace(row)[1:]
         event = audit(core, "delete", "fact", f"{space}/{key}")
         return (await core.apply(*changes, gone, *traces, event)).existed(gone)
 
-    async def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
+    async def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
         """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
 
         Examples:
@@ -372,12 +356,12 @@ class Facts:
             >>> memory.facts.delete_range("user:ada", "pet.")
             2
         """
-        core, space = self._core, self._core.scope.writable(ns)
+        core, space = self._core, self._core.scope.writable(self._core.scope.namespace(ns))
         total, after = 0, None
-        while facts := await self.list(ns, prefix=prefix, limit=PAGE, after=after):
+        while facts := await self.list(space, prefix=prefix, limit=PAGE, after=after):
             after = facts[-1].key
             if history:
-                total += sum([await self.delete(ns, fact.key) for fact in facts])
+                total += sum([await self.delete(space, fact.key) for fact in facts])
                 continue
             gone = [change for fact in facts for change in _without_trace(fact.row_key)]
             await core.apply(*gone, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
@@ -392,7 +376,9 @@ class Facts:
             keys = dict.fromkeys((self._core.org, ns, version.key) for version in past)
             await self._core.apply(*(DeleteRange(FactVersion, key) for key in keys))
 
-    async def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
+    async def reject(
+        self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
+    ) -> Fact:
         """Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
 
         A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
@@ -406,13 +392,20 @@ class Facts:
             >>> memory.facts.get("user:ada", "city") is None
             True
         """
-        ended = await self._end(ns, key, "rejected", reason, None if expect is None else version_of(expect))
+        space, key = self._core.scope.resolve_writable(ns, key)
+        ended = await self._end(space, key, "rejected", reason, None if expect is None else version_of(expect))
         if ended is None:
-            raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=str(ns), key=key)
+            raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=space, key=key)
         return ended
 
     async def correct(
-        self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None
+        self,
+        ns: Ns | None = None,
+        key: str | Json = OMITTED,
+        value: Json = OMITTED,
+        *,
+        reason: str | None = None,
+        expect: int | None = None,
     ) -> Fact:
         """Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
         the same sources.
@@ -425,7 +418,7 @@ class Facts:
             'Porto'
         """
         core = self._core
-        space = core.scope.writable(ns)
+        space, key, value = core.scope.resolve_writable(ns, key, value)
         check_reason(reason)
 
         async def attempt() -> Fact:
@@ -435,7 +428,7 @@ class Facts:
             fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
             if old is not None:
                 fact = msgspec.structs.replace(fact, indexed=old.indexed)
-            changes: builtins.list[Change] = [
+            changes: list[Change] = [
                 Expect(Fact, fact.row_key, old.version if old else 0),
                 *self._changes(fact, "correct"),
             ]
@@ -447,7 +440,9 @@ class Facts:
         done: Fact = await core.retry(attempt)
         return done
 
-    async def restore(self, ns: Ns, key: str, version: int, *, expect: int | None = None) -> Fact:
+    async def restore(
+        self, ns: Ns | None = None, key: str | int = OMITTED, version: int = OMITTED, *, expect: int | None = None
+    ) -> Fact:
         """Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
 
         The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
@@ -459,24 +454,24 @@ class Facts:
             >>> memory.facts.restore("user:ada", "city", 1).value
             'Lisbon'
         """
-        core, space = self._core, self._core.scope.writable(ns)
-        check_name(key, "fact key")
-        wanted = version_of(version)
+        core = self._core
+        space, key, version = core.scope.resolve_writable(ns, key, version)
+        name, wanted = check_name(key, "fact key"), version_of(version)
 
         async def attempt() -> Fact:
-            current = await core.get(Fact, space, key)
+            current = await core.get(Fact, space, name)
             if expect is not None:
-                _check_version(key, 0 if current is None else current.version, version_of(expect))
-            old = next((row for row in await self.history(space, key) if row.version == wanted), None)
+                _check_version(name, 0 if current is None else current.version, version_of(expect))
+            old = next((row for row in await self.history(space, name) if row.version == wanted), None)
             if old is None or (old.status != "active" and old.value is None):
-                raise NotFound(f"fact {key!r} has no version {wanted} to restore", namespace=space, key=key)
+                raise NotFound(f"fact {name!r} has no version {wanted} to restore", namespace=space, key=name)
             at = core.at()
             fact = Fact(
-                org=core.org, ns=space, key=key, value=old.value, confidence=old.confidence, sources=old.sources,
+                org=core.org, ns=space, key=name, value=old.value, confidence=old.confidence, sources=old.sources,
                 actor=core.scope.actor, trust=old.trust, reason=f"restored from version {wanted}", indexed=old.indexed,
                 created_at=at, updated_at=at, expires_at=old.expires_at,
             )  # fmt: skip
-            changes: builtins.list[Change] = [Expect(Fact, fact.row_key, current.version if current else 0)]
+            changes: list[Change] = [Expect(Fact, fact.row_key, current.version if current else 0)]
             changes += self._changes(fact, "restore")
             changes += [
                 Delete(Tombstone, self._tombstone(fact, source).row_key)
@@ -488,7 +483,7 @@ class Facts:
         done: Fact = await core.retry(attempt)
         return done
 
-    async def unforget(self, ns: Ns, key: str) -> builtins.list[Fact]:
+    async def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
 
         All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
@@ -504,11 +499,12 @@ class Facts:
             >>> [fact.value for fact in memory.facts.unforget("user:eva", "forgotten.i_live_in_oslo")]
             ['Oslo']
         """
-        core, space = self._core, self._core.scope.writable(ns)
+        core = self._core
+        space, key = core.scope.resolve_writable(ns, key)
         request = await self._ended_version(space, check_name(key, "fact key"))
         if request is None or not key.startswith(FORGOTTEN):
             raise NotFound(f"no request to forget under {key!r}", namespace=space, key=key)
-        facts = builtins.list[Fact]()
+        facts = list[Fact]()
         for id in request.value["ended"]:
             name = id.removeprefix(f"{space}/")
             learning = await core.get(Learning, space, name)
@@ -529,7 +525,7 @@ class Facts:
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status == "retracted" else None
 
-    async def _brought_back(self, ns: str, key: str) -> builtins.list[Fact]:
+    async def _brought_back(self, ns: str, key: str) -> list[Fact]:
         """A retracted fact with its last value; nothing if it has a newer one."""
         core = self._core
         ended = await self._ended_version(ns, key)
@@ -543,7 +539,7 @@ class Facts:
         results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
         return [_as_stored(fact, results.stored(fact))]
 
-    async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
+    async def history(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
 
         Examples:
@@ -551,9 +547,9 @@ class Facts:
             >>> [(version.version, version.value) for version in memory.facts.history("user:ada", "city")]
             [(1, 'Lisbon'), (2, 'Porto')]
         """
-        space = self._core.scope.readable(ns)
+        space, key = self._core.scope.resolve_readable(ns, key)
         check_name(key, "fact key")
-        past: builtins.list[Fact] = list(await self._core.scan(FactVersion, space, key))
+        past: list[Fact] = list(await self._core.scan(FactVersion, space, key))
         now = await self._core.get(Fact, space, key)
         return [*past, now] if now is not None else past
 
@@ -609,9 +605,7 @@ class Facts:
             expires_at=None if ttl is None else self._core.expiry(ttl, to_micros(at)),
         )
 
-    def _changes(
-        self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None
-    ) -> builtins.list[Change]:
+    def _changes(self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None) -> list[Change]:
         """The fact, its lineage links, its audit event and its index job, to be committed together.
 
         `sources` are the references to its new sources; by default its sources are parsed.
@@ -652,7 +646,7 @@ class Facts:
 
     async def _end(
         self,
-        ns: Ns,
+        space: str,
         key: str,
         status: str,
         reason: str | None,
@@ -660,7 +654,6 @@ class Facts:
         until: datetime | None = None,
     ) -> Fact | None:
         core = self._core
-        space = core.scope.writable(ns)
         check_name(key, "fact key")
         check_reason(reason)
 
@@ -688,7 +681,7 @@ class Facts:
         source: str | None = None,
         at: datetime | None = None,
         until: datetime | None = None,
-    ) -> tuple[FactVersion, builtins.list[Change]]:
+    ) -> tuple[FactVersion, list[Change]]:
         """The final version of a fact, and the changes that end it; the caller adds an Expect of the version it
         read."""
         core = self._core
@@ -707,7 +700,7 @@ class Facts:
             }
         )
         action = {"deleted": "delete", "rejected": "reject", "ended": "end"}.get(status, status)
-        changes: builtins.list[Change] = [
+        changes: list[Change] = [
             Load(FactVersion(**fields)),
             Load(ended),
             Delete(Fact, old.row_key),
@@ -735,6 +728,40 @@ class Facts:
             created_at=self._core.at(),
         )
 
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self,
+        ns: Ns | None = None,
+        *,
+        prefix: str | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+        as_of: When | None = None,
+    ) -> list[Fact]:
+        """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
+
+        With `as_of`, the facts are those of that time, with the values that they had.
+
+        Raises `InvalidFilter` for an invalid `where`.
+
+        Examples:
+            >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})
+            >>> [fact.value for fact in memory.facts.list("user:ada", prefix="pet.")]
+            ['Mia', 'Rex']
+            >>> [fact.key for fact in memory.facts.list("user:ada", where={"count": {"$gt": 2}})]
+            ['visits']
+        """
+        core = self._at(as_of)
+        return await core.listed(
+            Fact,
+            core.scope.readable(core.scope.namespace(ns)),
+            starts=check_prefix(prefix),
+            where=parse_filter(where),
+            **page(limit, after, reverse),
+        )
+
 
 def key_about(key: str, subject: str | None) -> str:
     """The key of a fact about a subject: `birthday@Mia`, or the key alone for the owner of the namespace."""
@@ -755,7 +782,7 @@ def check_validity(fact: Fact) -> None:
         raise InvalidValue("valid_until is before valid_from")
 
 
-def _without_trace(row: Key) -> builtins.list[Change]:
+def _without_trace(row: Key) -> list[Change]:
     """Changes that delete a fact with its history, index entry and index job."""
     org, ns, key = map(str, row)
     return [
@@ -766,7 +793,7 @@ def _without_trace(row: Key) -> builtins.list[Change]:
     ]
 
 
-def _indexed(index: bool | Sequence[str]) -> builtins.list[str] | None:
+def _indexed(index: bool | Sequence[str]) -> list[str] | None:
     """The stored form of `index`: None for the whole value, else a list of fields."""
     if isinstance(index, bool):
         return None if index else []

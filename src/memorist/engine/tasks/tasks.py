@@ -7,7 +7,6 @@ two workers one gets `LeaseLost` and writes nothing; the effects of a step are c
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
@@ -148,7 +147,7 @@ class Tasks:
         saved = await load(self._core, task_id)
         return None if saved is None else _checkpoint(saved, saved.state())
 
-    async def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
+    async def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
         """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
 
         Examples:
@@ -157,7 +156,7 @@ class Tasks:
         """
         return [await self.resume(task_id) for task_id in as_list(task_ids, "task_ids")]
 
-    async def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
+    async def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
         """List the last `n` saved steps that are kept, newest last.
 
         Examples:

@@ -7,7 +7,6 @@ are deleted.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -149,11 +148,11 @@ class ThreadEdits:
         await core.apply(*guards, Expect(Thread, made.row_key, 0), Put(made), *await self._marks(source, made))
         return made
 
-    async def _marks(self, source: Thread, made: Thread) -> builtins.list[Change]:
+    async def _marks(self, source: Thread, made: Thread) -> list[Change]:
         """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""
         core, item = self._core, f"thread:{made.id}"
         derived, pinned = await core.get_many(Mark, [("derive", f"thread:{source.id}"), ("pinned", source.id)])
-        changes: builtins.list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
+        changes: list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
         if derived is not None:
             position = min(derived.position, made.length)
             changes.append(Put(_replace(derived, item=item, position=position, detail=None, version=0)))
@@ -174,7 +173,7 @@ def child_link(core: Core, parent: str, child: str) -> Link:
 
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
-) -> builtins.list[Thread]:
+) -> list[Thread]:
     """Threads sorted by a time; the page after the thread with an id."""
     if by not in ("updated_at", "created_at"):
         raise UsageError("threads are listed by id, updated_at or created_at")
@@ -187,7 +186,7 @@ def sorted_threads(
     return ranked if limit is None else ranked[:limit]
 
 
-def checked_roles(roles: Sequence[str]) -> builtins.list[str]:
+def checked_roles(roles: Sequence[str]) -> list[str]:
     """Checked roles to filter messages by."""
     roles = [roles] if isinstance(roles, str) else as_list(roles, "roles")
     unknown = [role for role in roles if role not in ROLES]
@@ -196,7 +195,7 @@ def checked_roles(roles: Sequence[str]) -> builtins.list[str]:
     return roles
 
 
-def _removal(thread: Thread, message: Message) -> builtins.list[Change]:
+def _removal(thread: Thread, message: Message) -> list[Change]:
     entry = (thread.org, thread.ns, "message", thread.id, message.id)
     return [Delete(Message, message.row_key), Delete(Entry, entry)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -47,7 +46,7 @@ class Threads:
 
     async def create(
         self,
-        ns: Ns,
+        ns: Ns | None = None,
         title: str | None = None,
         *,
         id: str | None = None,
@@ -65,10 +64,10 @@ class Threads:
             'Planning'
         """
         core = self._core
-        thread = self._new(ns, title, id, metadata, ttl)
+        thread = self._new(core.scope.namespace(ns), title, id, metadata, ttl)
         if id is not None and core.batch is None:
             return await self._made(thread, new)
-        numbers: builtins.list[Change] = []
+        numbers: list[Change] = []
         there = None if id is None else await core.get(Thread, id)
         if there is not None and new:
             raise taken(thread.id)
@@ -108,7 +107,7 @@ class Threads:
         thread = await self._core.get(Thread, check_name(id, "thread id"))
         return thread if thread is not None and self._core.scope.may_read(thread.ns) else None
 
-    async def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
+    async def get_many(self, ids: Iterable[str]) -> list[Thread | None]:
         """Read several threads at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
@@ -119,31 +118,6 @@ class Threads:
         may_read = self._core.scope.may_read
         return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
 
-    async def list(
-        self,
-        ns: Ns,
-        *,
-        where: Where | None = None,
-        by: Literal["id", "updated_at", "created_at"] = "id",
-        limit: int | None = None,
-        after: str | None = None,
-        reverse: bool = False,
-    ) -> list[Thread]:
-        """List threads of a namespace by id; generated ids sort by creation.
-
-        `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
-        time, all threads of the namespace are read and sorted: an index would have to be written with every append.
-
-        Examples:
-            >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
-            ['talk']
-        """
-        space, limit, wanted = self._core.scope.readable(ns), checked_limit(limit), parse_filter(where)
-        if by != "id":
-            found = await self._core.listed(Thread, space, index="by_ns", where=wanted)
-            return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
-        return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
-
     async def append(
         self,
         id: str,
@@ -151,7 +125,7 @@ class Threads:
         key: str | Sequence[str | None] | None = None,
         create: Ns | None = None,
         expect: int | None = None,
-    ) -> builtins.list[MessageReceipt]:
+    ) -> list[MessageReceipt]:
         """Append messages in one transaction.
 
         An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
@@ -191,9 +165,7 @@ class Threads:
             return await self._append_new(self._new(create, None, id, None, None), given, expect)
         return await self._appending.append(id, await self._namespace(id, write=True), given, expect)
 
-    async def _append_new(
-        self, asked: Thread, given: Keyed, expect: int | None = None
-    ) -> builtins.list[MessageReceipt]:
+    async def _append_new(self, asked: Thread, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
         """Create a thread and append to it in one transaction; if it exists in this namespace, only append."""
         while True:
             try:
@@ -215,7 +187,7 @@ class Threads:
         before: Place | None = None,
         after: Place | None = None,
         roles: Sequence[str] | None = None,
-    ) -> builtins.list[Message]:
+    ) -> list[Message]:
         """List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
 
         Examples:
@@ -237,7 +209,7 @@ class Threads:
             await self._existing_or_fail(id)
         return found[::-1] if backwards else found
 
-    async def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
+    async def recent(self, id: str, n: int = 10) -> list[Message]:
         """Read the newest n messages, the newest last.
 
         Examples:
@@ -317,9 +289,7 @@ class Threads:
         popped: Message | None = await self._core.retry(attempt)
         return popped
 
-    async def replace(
-        self, id: str, messages: Sequence[Given], *, expect: int | None = None
-    ) -> builtins.list[MessageReceipt]:
+    async def replace(self, id: str, messages: Sequence[Given], *, expect: int | None = None) -> list[MessageReceipt]:
         """Replace all messages by others in one transaction; the new ones get new numbers.
 
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
@@ -336,7 +306,7 @@ class Threads:
         given, at, adding = keyed(as_list(messages, "messages")), self._core.at(), self._appending
         stamped = [adding.stamped(id, one, at) for one in given.messages]
 
-        async def attempt() -> builtins.list[MessageReceipt]:
+        async def attempt() -> list[MessageReceipt]:
             thread = await self._to_change(id)
             if expect is not None and thread.version != expect:
                 raise another_version(id, expect, thread.version)
@@ -344,7 +314,7 @@ class Threads:
             done = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
             return await adding.receipts(id, appends, done)
 
-        receipts: builtins.list[MessageReceipt] = await self._core.retry(attempt)
+        receipts: list[MessageReceipt] = await self._core.retry(attempt)
         return receipts
 
     async def redact(self, message: str | Message) -> Message:
@@ -507,12 +477,12 @@ class Threads:
         )
         return True
 
-    async def _guards(self, id: str) -> builtins.list[Change]:
+    async def _guards(self, id: str) -> list[Change]:
         """Guards that fail a deletion whose thread is forgotten meanwhile, or its audit event would outlive the
         thread."""
         return await epochs(self._core, thread_ref(id))
 
-    async def summaries(self, id: str) -> builtins.list[Summary]:
+    async def summaries(self, id: str) -> list[Summary]:
         """List the summaries of a thread, oldest first, each with the range of messages it covers.
 
         Examples:
@@ -562,7 +532,7 @@ class Threads:
             self._core.watch_thread(id, thread.ns)
         return thread
 
-    def _still(self, thread: Thread) -> builtins.list[Change]:
+    def _still(self, thread: Thread) -> list[Change]:
         """For a user's handle: a guard that fails if the thread was created again since, perhaps by another user."""
         if self._core.scope.user is None or self._core.batch is not None:
             return []
@@ -574,7 +544,7 @@ class Threads:
             raise _no_thread(id)
         return thread
 
-    def _outliving(self, thread: Thread) -> builtins.list[Change]:
+    def _outliving(self, thread: Thread) -> list[Change]:
         """The ownership link of a thread that expires, by which forgetting its user finds what was derived from it."""
         if thread.expires_at is None:
             return []
@@ -632,6 +602,33 @@ class Threads:
         if isinstance(given, bool) or not isinstance(given, int):
             raise UsageError("a place in a thread is a message, its id or its sequence number")
         return max(min(given, 2**62), -1)
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self,
+        ns: Ns | None = None,
+        *,
+        where: Where | None = None,
+        by: Literal["id", "updated_at", "created_at"] = "id",
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+    ) -> list[Thread]:
+        """List threads of a namespace by id; generated ids sort by creation.
+
+        `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
+        time, all threads of the namespace are read and sorted: an index would have to be written with every append.
+
+        Examples:
+            >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
+            ['talk']
+        """
+        space = self._core.scope.readable(self._core.scope.namespace(ns))
+        limit, wanted = checked_limit(limit), parse_filter(where)
+        if by != "id":
+            found = await self._core.listed(Thread, space, index="by_ns", where=wanted)
+            return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
+        return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
 
 
 def _elsewhere(id: str) -> Conflict:

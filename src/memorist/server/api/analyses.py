@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -57,7 +56,7 @@ class Analyses(ServerNoun):
     def _folders(self) -> dict[str, Path]:
         return {path.name: path for path in self._server.options.analyze}
 
-    async def list(self) -> builtins.list[Checkout]:
+    async def list(self) -> list[Checkout]:
         """The folders that can be analysed, and whether there is a report on each."""
         self._core.scope.whole_org("the analyser")
         done = {row.key[1] for row in await self._memory.records.scan("global", ("analysis",), keys_only=True)}

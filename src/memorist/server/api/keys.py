@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from datetime import datetime
 
 import msgspec
@@ -57,9 +56,9 @@ class KeyRing(ServerNoun):
         self,
         user: str | None = None,
         actor: Actor = "user",
-        roles: builtins.list[Role] | None = None,
-        read: builtins.list[str] | None = None,
-        write: builtins.list[str] | None = None,
+        roles: list[Role] | None = None,
+        read: list[str] | None = None,
+        write: list[str] | None = None,
         note: str = "",
         ttl: float | None = None,
     ) -> NewKey:
@@ -92,7 +91,7 @@ class KeyRing(ServerNoun):
         if self._core.scope.user is not None:
             raise Forbidden("only a key for the whole org can manage keys; this one is a user's")
 
-    async def list(self) -> builtins.list[KnownKey]:
+    async def list(self) -> list[KnownKey]:
         """The keys of this org, without their secrets."""
         self._whole_org()
         own = [one for one in await self._server.keys.list() if one.org == self._key.org]

@@ -12,6 +12,7 @@ import pytest
 from memorist.engine.tidying import Plan, PlanLine
 from memorist.errors import Forbidden, InvalidValue, MemoristError, NotFound, UsageError
 from memorist.memory import AsyncMemory
+from memorist.scope import OMITTED
 from memorist.testing.clock import FakeClock
 
 CANARY = "canary-7f3a of the bicycle"
@@ -101,6 +102,54 @@ class ScopeTests:
             with pytest.raises(Forbidden):
                 await call
         assert (await memory.facts.get("global", "phone")).value == "12"
+
+    async def test_the_namespace_of_a_user_handle_defaults_to_its_own(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        assert (await ada.facts.set("city", "Lisbon")).ns == "user:ada"
+        assert (await ada.facts.set("nothing", None)).value is None
+        await ada.facts.set_many({"role": "nurse"})
+        assert [fact.key for fact in await ada.facts.list()] == ["city", "nothing", "role"]
+        assert (await ada.facts.get("city")).value == (await ada.facts.get("user:ada", "city")).value == "Lisbon"
+        assert [fact and fact.value for fact in await ada.facts.get_many(["role", "pet"])] == ["nurse", None]
+        assert (await ada.facts.update("city", text="Ada lives in Lisbon")).version == 2
+        assert (await ada.facts.correct("city", "Porto", reason="she moved")).value == "Porto"
+        assert (await ada.facts.restore("city", 1)).value == "Lisbon"
+        assert len(await ada.facts.history("city")) == 4
+        assert (await ada.facts.touch("city", 60)).expires_at is not None
+        assert (await ada.facts.touch("city", None)).expires_at is None
+        assert (await ada.facts.end("role")).status == "ended"
+        assert (await ada.facts.reject("nothing")).status == "rejected"
+        assert await ada.facts.delete("city")
+        assert await ada.facts.delete_range(prefix="c") == 0
+        thread = await ada.threads.create(title="Planning")
+        assert [(one.id, one.ns) for one in await ada.threads.list()] == [(thread.id, "user:ada")]
+        document = await ada.documents.add("Refunds within 30 days.")
+        assert [one.id for one in await ada.documents.list()] == [document.id]
+        assert (await ada.documents.get(document.id)).ns == "user:ada"
+        assert [one.id for one in await ada.documents.get_many([document.id])] == [document.id]
+        assert len(await ada.documents.chunks(document.id)) == 1
+        assert await ada.documents.delete(document.id)
+        event = await ada.events.add("meets Mia")
+        assert [one.id for one in await ada.events.list()] == [event.id]
+        assert [one.kind for one in await ada.memories.list()] == ["event"]
+        await ada.records.put(("run", 1), {"step": 1})
+        await ada.records.put_many({("run", 2): {"step": 2}})
+        assert (await ada.records.get(("run", 1))).data == {"step": 1}
+        assert len(await ada.records.get_many([("run", 1), ("run", 2)])) == len(await ada.records.scan()) == 2
+        assert await ada.records.delete(("run", 1))
+        assert await ada.records.delete_range(prefix=("run",)) == 1
+        async with ada.batch() as batch:
+            assert (await batch.facts.set("city", "Oslo")).ns == "user:ada"
+            assert (await batch.facts.get("city")).value == "Oslo"
+        assert (await ada.facts.get(ns=None, key="city")).value == "Oslo"
+
+    async def test_a_handle_for_no_user_must_name_the_namespace(self, memory: Any) -> None:
+        for call in (
+            memory.facts.set("city", "Lisbon"), memory.facts.get("city"), memory.facts.list(), memory.threads.list(),
+            memory.threads.create(), memory.documents.add("text"), memory.records.scan(), memory.facts.get(),
+        ):  # fmt: skip
+            with pytest.raises(UsageError):
+                await call
 
     async def test_what_others_planted_is_not_recalled_without_a_grant(self, memory: Any) -> None:
         await memory.facts.set("agent:a", "phone", "support phone 666")
@@ -329,7 +378,11 @@ async def _tried(method: _Signed) -> str:
     """What an attacker gets from a method, as text; one of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)
-    free = {name for name, parameter in parameters.items() if parameter.default is not parameter.empty}
+    free = {
+        name
+        for name, parameter in parameters.items()
+        if parameter.default is not parameter.empty and not _is_positional_namespace(parameter)
+    }
     answers = []
     for extra in (
         {},
@@ -345,6 +398,10 @@ async def _tried(method: _Signed) -> str:
     return " ".join(answers)
 
 
+def _is_positional_namespace(parameter: inspect.Parameter) -> bool:
+    return parameter.name == "ns" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+
+
 def _guess(signature: inspect.Signature, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     args: list[Any] = []
     options: dict[str, Any] = {}
@@ -353,7 +410,9 @@ def _guess(signature: inspect.Signature, arguments: dict[str, Any]) -> tuple[lis
             args.append({"role": "user", "content": "x"})
         elif parameter.kind is parameter.VAR_KEYWORD:
             options["current_page"] = {"route": "stolen"}
-        elif parameter.default is parameter.empty:
+        elif parameter.default in (parameter.empty, OMITTED) or (
+            name == "ns" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ):
             args.append(arguments[name])
     if "ids" in signature.parameters and "before" in signature.parameters:
         options["ids"] = arguments["ids"]
