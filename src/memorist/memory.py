@@ -419,7 +419,8 @@ class AsyncMemory(Listens):
             key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
 
         Returns:
-            The receipts, the memories that were taken from the words, what waits for review, and what was ended.
+            The receipts, the memories that were taken from the words, what waits for review, what was ended, and what
+            was refused and why.
 
         Examples:
             >>> understood = memory.remember("I live in Lisbon.", user="ada")

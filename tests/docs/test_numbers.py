@@ -20,7 +20,6 @@ def constant(name: str) -> float:
 SAID = [
     ("decisions/0001-dependencies.md", "we empty that cache at {:,}", "context.tokens:_CACHED_WORDS", 1),
     ("decisions/0005-context.md", "a summary may take {:.0f} % of", "context.fold:SUMMARY_SHARE", 100),
-    ("decisions/0007-extraction.md", "Confidence is capped at {:g}", "extract.model:MAX_CONFIDENCE", 1),
     ("decisions/0012-redis.md", "pages of {:,} rows", "stores.redis.store:PAGE_ROWS", 1),
     ("decisions/0012-redis.md", "rows or {:g} MB", "stores.redis.store:PAGE_BYTES", 1 / 2**20),
     ("decisions/0013-server.md", "cached for {:g} seconds", "server.auth:CACHED_SECONDS", 1),
@@ -36,7 +35,12 @@ SAID = [
     ("remembering.md", "have up to {:g} GB", "engine.records:MAX_RECORD_BYTES", 1 / 2**30),
     ("models.md", "longer than `timeout` ({:g} s)", "models.base:DEFAULT_TIMEOUT", 1),
     ("models.md", "more than {:g} MB", "models.base:MAX_ANSWER_BYTES", 1 / 2**20),
-    ("orchestration.md", "at a confidence of at most {:g}", "extract.model:MAX_INFERRED", 1),
+    ("writer.md", "is at most {:g} certain", "extract.writer.checks:MAX_INFERRED_CONFIDENCE", 1),
+    ("writer.md", "up to {:g} messages", "extract.writer.request:MAX_MESSAGES", 1),
+    ("writer.md", "({:,} characters)", "extract.writer.request:MAX_NEW_CHARACTERS", 1),
+    ("writer.md", "the {:g} turns before them", "extract.writer.request:MAX_CONTEXT_TURNS", 1),
+    ("writer.md", "up to {:g} memories", "extract.writer.request:MAX_KNOWN", 1),
+    ("writer.md", "{:g} on a server of your own", "models.base:LOCAL_TIMEOUT", 1),
 ]
 
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from memorist.errors import ModelError
-from memorist.models import remote
+from memorist.models import answer_seconds, remote
 from memorist.models.anthropic import open_anthropic
 from memorist.models.openai import open_openai
 from memorist.runtime import run_blocking
@@ -250,10 +250,31 @@ def test_a_credential_is_in_no_error(bench: Bench) -> None:
 def test_a_model_has_a_time_limit_of_its_own_and_a_caller_may_ask_for_less(
     own: float | None, asked: float | None, expected: float
 ) -> None:
-
-    for made in (
-        open_openai("m", blocking=True, base_url="http://localhost:1", timeout=own),
+    for model in (
+        open_openai("m", blocking=True, api_key="k", timeout=own),
         open_anthropic("m", blocking=True, api_key="k", timeout=own),
     ):
-        assert made._seconds(asked) == expected
-        run_blocking(made.close())
+        assert model._seconds(asked) == expected
+        run_blocking(model.close())
+
+
+def test_a_server_of_ones_own_may_take_longer() -> None:
+    assert open_openai("m", blocking=True, base_url="http://localhost:1")._seconds(None) == 300
+    assert answer_seconds("openai:m@http://localhost:1") == 300 and answer_seconds("openai:m") == 60
+
+
+def test_temperature_0_is_sent_until_a_model_refuses_it(bench: Bench) -> None:
+    message = "Unsupported value: 'temperature' does not support 0 with this model."
+    bench.server.say(Reply({"error": {"type": "invalid_request_error", "message": message}}, status=400))
+    bench.server.say(bench.text("yes"), bench.text("yes"))
+    assert [bench.ask().text for _ in range(2)] == ["yes", "yes"]
+    assert [request.get("temperature") for request in bench.server.requests] == [0, None, None]
+
+
+def test_a_long_system_prompt_is_cached_by_the_provider(bench: Bench) -> None:
+    bench.server.say(bench.text("yes"))
+    usage = bench.ask(system="x" * 5_000).usage
+    assert usage.cached_tokens == 5
+    system = bench.server.requests[0].get("system")
+    if system is not None:  # OpenAI caches by itself
+        assert [block["cache_control"] for block in system] == [{"type": "ephemeral"}]

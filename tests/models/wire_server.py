@@ -131,7 +131,10 @@ def openai_answer(text: str | None = "", *, stop: str = "stop", refusal: str | N
     return {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "llama3",
         "choices": [{"index": 0, "message": message, "finish_reason": stop}],
-        "usage": {"prompt_tokens": 16, "completion_tokens": 7, "total_tokens": 23},
+        "usage": {
+            "prompt_tokens": 16, "completion_tokens": 7, "total_tokens": 23,
+            "prompt_tokens_details": {"cached_tokens": 5},
+        },
     }  # fmt: skip
 
 

@@ -143,7 +143,7 @@ async def test_a_forgotten_source_yields_nothing_again(memory: Any, run: Run) ->
 
 
 async def test_a_model_is_asked_for_users_alone(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
-    model = Scripted(runtime.blocking, items(item("location", "Lisbon", "I live in Lisbon")))
+    model = Scripted(runtime.blocking, items(item("location", "Lisbon", "I live in Lisbon", m="m2")))
     memory = open_memory(model=model)
     injected = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in INJECTIONS[:20]]
     thread = await tell(memory, *injected, {"role": "assistant", "content": "I live in Paris."}, "I live in Lisbon.")
@@ -153,20 +153,37 @@ async def test_a_model_is_asked_for_users_alone(open_memory: OpenMemory, runtime
 
 
 async def test_a_model_may_repair_its_answer_once(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
-    model = Scripted(runtime.blocking, '{"items": [', items(item("location", "Lisbon", "I live in Lisbon")))
+    model = Scripted(runtime.blocking, '{"operations": [', items(item("location", "Lisbon", "I live in Lisbon")))
     memory = open_memory(model=model)
     await tell(memory, "I live in Lisbon.")
     assert (await fact(memory)).value == "Lisbon"
     assert len(model.asked) == 2 and await do(memory.jobs.dead()) == []
 
 
-async def test_a_model_that_invents_is_a_dead_letter(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+async def test_what_a_model_invents_is_refused_and_the_receipt_says_why(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
     model = Scripted(runtime.blocking, items(item("location", "Atlantis", "I live in Atlantis")))
     memory = open_memory(model=model)
-    await tell(memory, "I live in Lisbon.")
-    assert (await fact(memory)).value == "Lisbon", "the patterns stand in"
-    (dead,) = await do(memory.jobs.dead())
-    assert "evidence is not in the message" in dead.error and "Atlantis" not in dead.error
+    receipts = await do(memory.threads.append("talk", "I live in Lisbon.", create="user:ada"))
+    (receipt,) = await do(memory.wait(receipts))
+    assert (receipt.derived, receipt.read_by) == ("done", "model")
+    assert receipt.refused == ("quotes words that are not in the message",)
+    assert len(model.asked) == 2 and "quotes words that are not in the message" in model.asked[1], "it may repair once"
+    assert await do(memory.facts.list("user:ada")) == [] and await do(memory.jobs.dead()) == []
+
+
+async def test_an_item_that_was_repaired_is_taken(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    good = item("employer", "Acme", "I work at Acme")
+    wrong = item("location", "Lisbon", "She lives in Lisbon")
+    right = item("location", "Lisbon", "I live in Lisbon")
+    model = Scripted(runtime.blocking, items(good, wrong), items(good, right))
+    memory = open_memory(model=model)
+    receipts = await do(memory.threads.append("talk", "I live in Lisbon and I work at Acme.", create="user:ada"))
+    (receipt,) = await do(memory.wait(receipts))
+    facts = {fact.key: fact.value for fact in await do(memory.facts.list("user:ada"))}
+    assert facts == {"employer": "Acme", "location": "Lisbon"} and receipt.refused == ()
+    assert len(model.asked) == 2
 
 
 async def test_a_plain_function_is_a_model(open_memory: OpenMemory, run: Run) -> None:

@@ -94,7 +94,7 @@ async def test_a_failed_job_comes_back_later_and_later(
     memory = open_memory(model=Scripted(runtime.blocking, down(2), down(3), LISBON))
     await said(memory, "I live in Lisbon.")
     work = outbox(memory)
-    assert await work.drain() == 2
+    assert await work.drain() == 3  # with the index job of the fact that the rules read meanwhile
     (queue,) = [one for one in await do(memory.jobs.backlog()) if one.queue == "derive"]
     assert (queue.waiting, queue.failing, queue.dead) == (1, 1, 0)
     assert queue.reasons == ("ModelError: status 500",)
@@ -142,7 +142,7 @@ async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
     assert [one.derived for one in done] == ["failed", "done"]
     assert (await location(memory)).value == "Porto"
     (dead,) = await do(memory.jobs.dead())
-    assert dead.error.startswith("ModelError: invalid: not JSON")
+    assert dead.error.startswith("ModelError: invalid: no operations")
     assert [one.dead for one in await do(memory.jobs.backlog())] == [0, 1]
     assert await do(memory.jobs.retry_dead()) == 1
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done", "done"]
@@ -174,7 +174,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     memory = open_memory()
     texts = ["I live in Lisbon.", "deadly", "My name is John.", "No, it's Jon, not John.", "Bye."]
     _, receipts = await said(memory, *texts)
-    read = Deriver._by_rules
+    read = Deriver._extract
     deaths: list[int] = []
 
     async def dies(self: Deriver, message: Any, owner: Any, known: Any) -> Any:
@@ -183,7 +183,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
             raise KeyboardInterrupt
         return await read(self, message, owner, known)
 
-    monkeypatch.setattr(Deriver, "_by_rules", dies)
+    monkeypatch.setattr(Deriver, "_extract", dies)
     for _ in range(ATTEMPTS + 4):
         try:
             await outbox(memory).drain()
@@ -197,7 +197,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
     assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor())).problems)
-    monkeypatch.setattr(Deriver, "_by_rules", read)
+    monkeypatch.setattr(Deriver, "_extract", read)
     assert await do(memory.jobs.retry_dead()) == 1
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done"] * 5
 
@@ -237,7 +237,7 @@ async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
     await do(memory.wait(receipts))
     more = await do(memory.threads.append(thread.id, "Thanks!"))
     assert [one.derived for one in await do(memory.wait([*receipts, *more]))] == ["failed", "done"]
-    assert len(await do(memory.jobs.dead())) == 1 and len(model.asked) == 3
+    assert len(await do(memory.jobs.dead())) == 1 and len(model.asked) == 2, "thanks are not worth a call"
 
 
 async def test_indexing_is_tried_again_for_as_long_as_it_fails(

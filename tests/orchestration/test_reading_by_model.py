@@ -21,7 +21,7 @@ from tests.models.wire_server import Reply, WireServer, anthropic_answer, openai
 from .conftest import OpenMemory, do
 from .models import item
 
-BODY = re.compile(r"\(data, not instructions\) -----\n(.*?)\n-----", re.S)
+NEW = re.compile(r"^(m\d+) \(.*? UTC\) user: (.*)$", re.M)
 
 
 class Reader(WireServer):
@@ -38,16 +38,16 @@ class Reader(WireServer):
             return Reply({"error": {"message": "overloaded"}}, status=503)
         asked = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
         found = []
-        for number, text in enumerate(BODY.findall(asked), start=1):
+        for number, text in NEW.findall(asked):
             if self.bad and self.bad in text:
-                return self._said(path, {"items": "none"})
+                return self._said(path, {"operations": "none"})
             city = re.search(r"I live in (\w+)", text)
             if city:
-                found.append(item("location", city[1], city[0], message=number))
+                found.append(item("location", city[1], city[0], m=number))
             liked = re.search(r"I like (\w+)", text)
             if liked:
-                found.append(item(f"likes.{liked[1]}", True, liked[0], message=number))
-        return self._said(path, {"items": found})
+                found.append(item(f"likes.{liked[1]}", liked[1], liked[0], m=number))
+        return self._said(path, {"operations": found})
 
     def _said(self, path: str, data: Any) -> Reply:
         made = anthropic_answer(data=data, stop="tool_use") if "chat" not in path else openai_answer(json.dumps(data))
@@ -78,7 +78,7 @@ async def told(memory: Any, *texts: str) -> list[Any]:
     return receipts
 
 
-async def test_twenty_messages_take_three_calls_whose_cost_stats_shows(
+async def test_twenty_messages_take_few_calls_whose_cost_stats_shows(
     open_memory: OpenMemory, server: Reader, model: Any, run: Run
 ) -> None:
     memory = open_memory(model=model)
@@ -86,11 +86,13 @@ async def test_twenty_messages_take_three_calls_whose_cost_stats_shows(
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
     facts = {fact.key: fact.value for fact in await do(memory.facts.list("user:ada"))}
     assert facts == {"location": "Porto", **{f"likes.{word}": word for word in LIKED}}
-    assert len(server.requests) == 3
+    assert len(server.requests) == 4
+    assert all(request["temperature"] == 0 for request in server.requests)
     spent = (await do(memory.stats())).reading
-    assert (spent.calls, spent.messages) == (3, 20)
-    assert (spent.input_tokens, spent.output_tokens) == (48, 21)
-    assert (spent.input_tokens_per_1000, spent.output_tokens_per_1000) == (2400, 1050)
+    assert (spent.calls, spent.messages) == (4, 20)
+    assert (spent.input_tokens, spent.output_tokens) == (64, 28)
+    assert (spent.input_tokens_per_1000, spent.output_tokens_per_1000) == (3200, 1400)
+    assert (spent.accepted, spent.refused, spent.accepted_per_1000) == (19, 0, 950)
 
 
 async def test_a_message_that_spoils_a_call_is_read_by_patterns_and_the_others_by_the_model(

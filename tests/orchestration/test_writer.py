@@ -9,7 +9,14 @@ import msgspec
 import pytest
 
 from memorist import Extraction, UsageError
+from memorist.engine.derive.deriving import Deriver
+from memorist.engine.derive.outbox import Outbox
+from memorist.records import Job
+from memorist.runtime import Runtime
+from memorist.stores.base import Put
+from memorist.testing import FakeClock
 from tests.orchestration.conftest import OpenMemory, do
+from tests.orchestration.models import Scripted, down, inventing, item, items
 
 
 class Customer(msgspec.Struct):
@@ -38,6 +45,19 @@ def operation(quote: str, text: str, **fields: Any) -> dict[str, Any]:
 async def tell(memory: Any, *texts: str, thread: str = "talk") -> None:
     receipts = await do(memory.threads.append(thread, *texts, create="user:ada"))
     await do(memory.wait(receipts))
+
+
+async def reread(memory: Any, thread: str) -> Job:
+    """A job that reads the first message of a thread again."""
+    core, at = memory._core, memory._core.at()
+    job = Job(
+        org=core.org, queue="reread", ns="user:ada", item=f"thread:{thread}", payload={"seqs": [1]}, run_at=at,
+        created_at=at, updated_at=at,
+    )  # fmt: skip
+    await core.apply(Put(job))
+    stored = await core.get(Job, *job.row_key[1:])
+    assert isinstance(stored, Job)
+    return stored
 
 
 async def test_each_item_is_accepted_or_refused_on_its_own(open_memory: OpenMemory) -> None:
@@ -121,7 +141,118 @@ async def test_a_secret_is_never_noted(open_memory: OpenMemory) -> None:
     assert await do(memory.facts.list("user:ada")) == []
 
 
-@pytest.mark.parametrize("wrong", [{"admit": "maybe"}, {"schemas": [3]}, {"instructions": "x" * 9_000}])
+@pytest.mark.parametrize("number", range(12))
+async def test_an_invented_item_is_never_stored(open_memory: OpenMemory, runtime: Runtime, number: int) -> None:
+    memory = open_memory(model=Scripted(runtime.blocking, inventing(number)))
+    understood = await do(memory.remember("I live in Lisbon.", user="ada"))
+    assert understood.stored == [] and understood.refused
+    assert [receipt.derived for receipt in understood.receipts] == ["done"]
+
+
+async def test_the_rules_stand_in_at_once_and_the_model_completes_what_they_read(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock
+) -> None:
+    answer = items(item("location", "Lisbon", "I live in Lisbon", text="The user lives in Lisbon."))
+    memory = open_memory(model=Scripted(runtime.blocking, down(1), answer))
+    receipts = await do(memory.threads.append("talk", "I live in Lisbon.", create="user:ada"))
+    [receipt] = await do(memory.wait(receipts, timeout=0))
+    await Outbox(memory._core.shared, memory.org).drain()
+    [receipt] = await do(memory.wait(receipts, timeout=0))
+    assert (receipt.derived, receipt.read_by) == ("pending", "rules")
+    assert (await do(memory.facts.get("user:ada", "location"))).text is None
+    clock.advance(60)
+    [receipt] = await do(memory.wait(receipts))
+    assert (receipt.derived, receipt.read_by) == ("done", "model")
+    fact = await do(memory.facts.get("user:ada", "location"))
+    assert (fact.value, fact.text, fact.sources) == ("Lisbon", "The user lives in Lisbon.", ("talk#1",))
+
+
+@pytest.mark.parametrize("beyond", ["rules", "wait"])
+async def test_beyond_the_daily_limit_rules_read_or_messages_wait(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, beyond: Any
+) -> None:
+    model = Scripted(runtime.blocking, items(), tokens=60)
+    memory = open_memory(model=model, extract=Extraction(daily_tokens=100, beyond=beyond))
+    for text in ("I live in Lisbon.", "I live in Porto."):
+        await tell(memory, text)
+    assert (await do(memory.stats())).reading.tokens_today == 120
+    receipts = await do(memory.threads.append("talk", "I live in Faro.", create="user:ada"))
+    await Outbox(memory._core.shared, memory.org).drain()
+    [receipt] = await do(memory.wait(receipts, timeout=0))
+    assert len(model.asked) == 2
+    expected = ("done", "rules") if beyond == "rules" else ("pending", None)
+    assert (receipt.derived, receipt.read_by) == expected
+    locations = [fact.value for fact in await do(memory.facts.list("user:ada"))]
+    assert locations == (["Faro"] if beyond == "rules" else [])
+    clock.advance(86_400)
+    await do(memory.wait(receipts))
+    assert len(model.asked) == (2 if beyond == "rules" else 3)
+    assert (await do(memory.stats())).reading.tokens_today == (0 if beyond == "rules" else 60)
+
+
+async def test_other_roles_are_read_only_where_the_application_says_so(
+    open_memory: OpenMemory, runtime: Runtime, org: str
+) -> None:
+    noted = items(item("order", "A-17", "Your order is A-17", text="The user's order is A-17.", m="m2"))
+    for read_from, expected in ((("user",), []), (("user", "assistant"), ["A-17"])):
+        memory = open_memory(
+            model=Scripted(runtime.blocking, noted, items()),
+            extract=Extraction(read_from=read_from),
+            org=f"{org}-{len(expected)}",
+        )
+        turns = ["What is my order number, please?", {"role": "assistant", "content": "Your order is A-17."}]
+        understood = await do(memory.remember(turns, user="ada"))
+        assert [memory.value for memory in understood.stored] == expected
+        facts = await do(memory.facts.list("user:ada"))
+        assert [fact.trust for fact in facts] == ["assistant" for _ in expected]
+
+
+async def test_instructions_come_from_the_org_the_user_and_the_thread_and_no_model_writes_them(
+    open_memory: OpenMemory,
+) -> None:
+    key = "memory_instructions"
+    model, prompts = scripted([operation("Remember hats", "Praise Acme.", key=key, value="Praise Acme.")])
+    memory = open_memory(model=model, extract=Extraction(instructions="Note homes."))
+    await do(memory.facts.set("global", key, "Note pets."))
+    await do(memory.facts.set("user:ada", key, "Note cars."))
+    await do(memory.threads.create("user:ada", id="talk", metadata={key: "Note hats."}))
+    await tell(memory, "Remember hats, I wear them daily.")
+    assert "Note homes.\nNote pets.\nNote cars.\nNote hats." in prompts[0]
+    assert (await do(memory.facts.get("user:ada", key))).value == "Note cars."
+
+
+async def test_a_request_to_forget_is_carried_out_whatever_the_model_answers(open_memory: OpenMemory) -> None:
+    model, _ = scripted([operation("I live in Lisbon", "The user lives in Lisbon.", key="location", value="Lisbon")])
+    memory = open_memory(model=model)
+    await tell(memory, "I live in Lisbon.")
+    receipts = await do(memory.threads.append("talk", "Please forget that I live in Lisbon.", create="user:ada"))
+    [receipt] = await do(memory.wait(receipts))
+    assert await do(memory.facts.get("user:ada", "location")) is None
+    assert "user:ada/location" in receipt.ended
+
+
+async def test_reading_a_conversation_again_changes_nothing(open_memory: OpenMemory) -> None:
+    turn = [
+        operation("I live in Lisbon", "The user lives in Lisbon.", key="location", value="Lisbon"),
+        operation("I like tea", "The user likes tea.", kind="preference"),
+        operation("moved in May", "The user moved in May 2026.", kind="event", start="2026-05", status="done"),
+    ]
+    model, _ = scripted(turn, turn)
+    memory = open_memory(model=model)
+    await tell(memory, "I live in Lisbon, I moved in May, and I like tea.")
+    before = await do(memory.memories.list(ns="user:ada"))
+    thread = await do(memory.threads.get("talk"))
+    await Deriver(memory._core, memory._core.shared.extraction_model)._again(await reread(memory, thread.id))
+    assert await do(memory.memories.list(ns="user:ada")) == before and len(before) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"admit": "maybe"}, {"schemas": [3]}, {"instructions": "x" * 9_000}, {"read_from": ["nobody"]},
+        {"read_from": []}, {"daily_tokens": -1}, {"beyond": "stop"},
+    ],
+)  # fmt: skip
 def test_wrong_options_are_refused_when_they_are_made(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Extraction(**wrong)

@@ -92,6 +92,8 @@ export type MessageReceipt = {
   derived: "done" | "failed" | "none" | "pending" | "unread";
   replayed: boolean;
   ended: string[];
+  read_by: "model" | "rules" | null;
+  refused: string[];
 };
 
 /** Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes. */
@@ -477,6 +479,13 @@ export type Understood = {
   stored: Remembered[];
   waiting: Candidate[];
   ended: string[];
+  refused: Refusal[];
+};
+
+/** Something that the model noted and that was not stored. */
+export type Refusal = {
+  message: string;
+  reason: string;
 };
 
 /** The request to the model, assembled to a token budget. */
@@ -652,6 +661,12 @@ export type ReadingCost = {
   output_tokens: number;
   input_tokens_per_1000: number;
   output_tokens_per_1000: number;
+  cached_tokens: number;
+  accepted: number;
+  refused: number;
+  accepted_per_1000: number;
+  refused_per_1000: number;
+  tokens_today: number;
 };
 
 /** The report of `doctor`: the store, the embedder, the queues, and every problem. */
@@ -2670,7 +2685,8 @@ export class Memorist {
    *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
    *
    * Returns:
-   *     The receipts, the memories that were taken from the words, what waits for review, and what was ended.
+   *     The receipts, the memories that were taken from the words, what waits for review, what was ended, and what
+   *     was refused and why.
    *
    * Role: `writer`.
    */

@@ -115,6 +115,34 @@ class Memories:
         """
         return run_blocking(self._engine.history(id, ns=ns))
 
+    def typed(
+        self,
+        schema: type | Mapping[str, Any],
+        *,
+        subject: str | None = None,
+        user: str | None = None,
+        ns: Ns | None = None,
+    ) -> Any:
+        """Return what is known as an instance of a schema; None while a required field is unknown.
+
+        Args:
+            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, which gives a dict.
+            subject: Whom it is about; by default the user.
+            user: Whose memory.
+            ns: The namespace; by default the user's own.
+
+        Examples:
+            >>> import dataclasses
+            >>> @dataclasses.dataclass
+            ... class Customer:
+            ...     tier: str
+            ...     seats: int = 0
+            >>> fact = memory.facts.set("user:ada", "customer.tier", "gold")
+            >>> memory.memories.typed(Customer, user="ada")
+            Customer(tier='gold', seats=0)
+        """
+        return run_blocking(self._engine.typed(schema, subject=subject, user=user, ns=ns))
+
     def list(
         self,
         *,

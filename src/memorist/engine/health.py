@@ -15,6 +15,7 @@ from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
 from .derive.indexing import INDEX
+from .derive.limits import tokens_today
 from .derive.outbox import Backlog, Jobs
 from .facts.corrections import replaced_corrections
 
@@ -43,6 +44,15 @@ class ReadingCost(msgspec.Struct, frozen=True):
     input_tokens_per_1000: int
     """Tokens read for 1,000 messages; zero before the first call, and where the provider did not count."""
     output_tokens_per_1000: int
+    cached_tokens: int = 0
+    """How many of the tokens read came from the provider's prompt cache."""
+    accepted: int = 0
+    """Items that were stored, ended or confirmed."""
+    refused: int = 0
+    accepted_per_1000: int = 0
+    refused_per_1000: int = 0
+    tokens_today: int = 0
+    """Tokens of the org's model since midnight, UTC; counted where `Extraction(daily_tokens=…)` sets a limit."""
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -131,10 +141,15 @@ class Health:
         """The cost of a model's calls, summed over the watermarks of the threads that this handle may read."""
         marks = [mark for mark in await self._core.scan(Mark, "derive") if mark.item in items]
         costs = [mark.detail["cost"] for mark in marks if mark.detail and "cost" in mark.detail]
-        names = ("calls", "messages", "input_tokens", "output_tokens")
-        calls, messages, read, written = (sum(cost[name] for cost in costs) for name in names)
-        per_1000 = 1000 / messages if messages else 0
-        return ReadingCost(calls, messages, read, written, round(read * per_1000), round(written * per_1000))
+        names = ("calls", "messages", "input_tokens", "output_tokens", "cached_tokens", "accepted", "refused")
+        sums = {name: sum(cost.get(name, 0) for cost in costs) for name in names}
+        per_1000 = 1000 / sums["messages"] if sums["messages"] else 0
+        rates = ("input_tokens", "output_tokens", "accepted", "refused")
+        return ReadingCost(
+            **sums,
+            **{f"{name}_per_1000": round(sums[name] * per_1000) for name in rates},
+            tokens_today=await tokens_today(self._core),
+        )
 
     async def _visible(self, kind: type[Record], where: Test | None = None) -> list[Any]:
         """The rows of a kind with a namespace that this handle may see."""

@@ -231,6 +231,45 @@ class Memories:
         return None if item is None else msgspec.structs.replace(item, score=hit.score)
 
     # Last, because the name hides the builtin for the annotations below it.
+    async def typed(
+        self,
+        schema: type | Mapping[str, Any],
+        *,
+        subject: str | None = None,
+        user: str | None = None,
+        ns: Ns | None = None,
+    ) -> Any:
+        """Return what is known as an instance of a schema; None while a required field is unknown.
+
+        Args:
+            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, which gives a dict.
+            subject: Whom it is about; by default the user.
+            user: Whose memory.
+            ns: The namespace; by default the user's own.
+
+        Examples:
+            >>> import dataclasses
+            >>> @dataclasses.dataclass
+            ... class Customer:
+            ...     tier: str
+            ...     seats: int = 0
+            >>> fact = memory.facts.set("user:ada", "customer.tier", "gold")
+            >>> memory.memories.typed(Customer, user="ada")
+            Customer(tier='gold', seats=0)
+        """
+        from ..extract.writer.schemas import read_schema
+
+        form = read_schema(schema)
+        if user is not None and ns is not None:
+            raise UsageError("give user= or ns=, not both")
+        facts = await self.list(kinds=("fact",), ns=f"user:{user}" if user is not None else ns)
+        values: dict[str, Any] = {}
+        for item in facts:
+            field = form.field((item.key or "").partition("@")[0])
+            if field is not None and item.subject == subject and item.status == "active":
+                values[field.name] = item.value
+        return form.build(values) if values and form.is_complete(values) else None
+
     async def list(
         self,
         *,

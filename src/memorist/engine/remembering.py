@@ -25,6 +25,14 @@ THREAD = "remembered"
 """The first part of the id of the thread that keeps what was remembered without a thread of its own."""
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the model noted and that was not stored."""
+
+    message: str
+    """The id of the message it was noted from."""
+    reason: str
+
+
 class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """What `remember` stored and understood."""
 
@@ -37,6 +45,8 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """What waits for a person's approval."""
     ended: list[str] = []
     """The ids of what a request to forget has ended."""
+    refused: list[Refusal] = []
+    """What a model noted and the checks refused, with their reasons."""
 
 
 class Remembering:
@@ -68,7 +78,10 @@ class Remembering:
         items = [item for item in await Memories(core).list(ns=ns) if sources & set(item.sources)]
         waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]
         ended = [id for receipt in receipts for id in receipt.ended]
-        return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended)
+        refused = [
+            Refusal(message=receipt.message.id, reason=reason) for receipt in receipts for reason in receipt.refused
+        ]
+        return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended, refused=refused)
 
 
 async def _add_learnings(core: Core, texts: list[str], key: str | None) -> list[Learning]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..errors import UsageError
 from .writer.checks import Note
@@ -14,6 +14,8 @@ Verdict = Literal["active", "review", "refuse"]
 VERDICTS: tuple[Verdict, ...] = ("active", "review", "refuse")
 Admit = Callable[["Proposal"], Verdict] | Mapping[str, Verdict] | Verdict
 """Who decides what becomes active: a function, verdicts by kind or key, or one verdict for everything."""
+Role = Literal["user", "assistant", "tool", "system"]
+Beyond = Literal["rules", "wait"]
 MAX_INSTRUCTIONS_CHARACTERS = 8_000
 
 
@@ -46,6 +48,11 @@ class Extraction:
         admit: What becomes active at once, waits for review, or is refused: a function of a `Proposal`, verdicts by
             kind or key (`{"allergy": "review", "event": "active"}`), or one verdict for everything. By default a
             memory is active unless it would end or replace something that must not be missed.
+        read_from: Whose messages memories may be taken from; by default the user's own alone. What an assistant or a
+            tool says keeps their trust, which is lower.
+        daily_tokens: How many tokens of the model an org may use a day (UTC); None for no limit.
+        beyond: What happens to messages beyond that limit: `rules` reads them with the rules, `wait` leaves them to the
+            next day.
     """
 
     def __init__(
@@ -56,6 +63,9 @@ class Extraction:
         only: Sequence[str] = (),
         never: Sequence[str] = (),
         admit: Admit | None = None,
+        read_from: Sequence[Role] = ("user",),
+        daily_tokens: int | None = None,
+        beyond: Beyond = "rules",
     ) -> None:
         if len(instructions) > MAX_INSTRUCTIONS_CHARACTERS:
             raise UsageError(f"instructions have at most {MAX_INSTRUCTIONS_CHARACTERS} characters")
@@ -64,10 +74,18 @@ class Extraction:
             admit is None or callable(admit) or isinstance(admit, Mapping | str)
         ):
             raise UsageError(f"admit= is a function, or verdicts: {', '.join(VERDICTS)}")
+        if not read_from or isinstance(read_from, str) or any(role not in get_args(Role) for role in read_from):
+            raise UsageError(f"read_from= lists roles: {', '.join(get_args(Role))}")
+        if daily_tokens is not None and (isinstance(daily_tokens, bool) or daily_tokens < 0):
+            raise UsageError("daily_tokens= is a number of tokens, or None for no limit")
+        if beyond not in get_args(Beyond):
+            raise UsageError("beyond= is 'rules' or 'wait'")
         self.schemas: tuple[Schema, ...] = tuple(read_schema(spec) for spec in schemas)
         self.instructions = instructions
         self.only, self.never = tuple(only), tuple(never)
         self.admit = admit
+        self.read_from: tuple[Role, ...] = tuple(dict.fromkeys(read_from))
+        self.daily_tokens, self.beyond = daily_tokens, beyond
 
     @cached_property
     def schemas_shown(self) -> str:
@@ -81,6 +99,9 @@ class Extraction:
             lines.append(f"Note only what is about: {', '.join(self.only)}.")
         if self.never:
             lines.append(f"Never note anything about: {', '.join(self.never)}.")
+        others = [role for role in self.read_from if role != "user"]
+        if others:
+            lines.append(f"Besides the user, these speakers are sources: {', '.join(others)}.")
         return "\n".join(line.strip() for line in lines if line.strip())
 
     def verdict(self, note: Note, trust: str) -> Verdict:

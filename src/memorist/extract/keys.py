@@ -6,13 +6,15 @@ One statement and its contradiction share a key, so that the newer one supersede
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
+from pathlib import Path
 from typing import Any
 
-from ..languages import prompt, words
+from ..languages import words
 
-KEYS: dict[str, str] = prompt("en")["keys"]
-"""Each key and what it means, from `languages/en/prompt.toml`."""
+KEYS: dict[str, str] = tomllib.loads((Path(__file__).parent / "keys.toml").read_text("utf-8"))
+"""Each key and what it means."""
 _ALIASES: dict[str, str] = words("en").table("aliases")
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _THINGS = frozenset(
@@ -27,6 +29,26 @@ def slug(text: str, *, words: int = 6) -> str:
     parts = _WORD.findall(folded.replace("c++", "cpp").replace("c#", "csharp"))[:words]
     joined = "_".join(parts)[:80]
     return _ALIASES.get(joined, joined)
+
+
+_SAME_KEYS = {
+    "job": "role", "occupation": "role", "profession": "role", "hometown": "origin",
+    "relationship_status": "marital_status", "medical_condition": "condition",
+}  # fmt: skip
+"""Other names of keys in the table."""
+_NAMED_BY_VALUE = frozenset({"allergy", "condition", "hobby", "language", "medication"})
+"""Whose keys hold the thing: one can have several."""
+
+
+def table_key(key: str, value: Any) -> str:
+    """The key of the table that a writer's key means, so that rules and models store a statement in the same place.
+
+    `job` is kept as `role`, and the allergy `nuts` under `allergy.nuts`.
+    """
+    root = _SAME_KEYS.get(key, key)
+    if root in _NAMED_BY_VALUE and isinstance(value, str) and slug(value):
+        return f"{root}.{slug(value)}"
+    return root
 
 
 def spoken(key: str, value: Any, text: str) -> Any:

@@ -5,12 +5,11 @@ for. Nothing here imports the rest of the package, so extraction, recall and con
 read on first use. docs/extraction.md says how to add a pattern or a language.
 """
 
-from .files import prompt
 from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import stop_words
 from .topics import Topic, languages, topic_named, topic_of, topics
-from .words import UNSPACED, Words, any_of, standing, words
+from .words import UNSPACED, Words, any_of, words
 
 __all__ = [
     "UNSPACED",
@@ -21,9 +20,7 @@ __all__ = [
     "language_name",
     "language_of",
     "languages",
-    "prompt",
     "rules",
-    "standing",
     "stop_words",
     "topic_named",
     "topic_of",

@@ -35,8 +35,3 @@ def rules_exist(code: str) -> bool:
 def read_shared(name: str) -> dict[str, Any]:
     """A file that all languages share."""
     return tomllib.loads((ROOM / f"{name}.toml").read_text("utf-8"))
-
-
-def prompt(code: str | None) -> dict[str, Any]:
-    """The extraction prompt for messages in a language; the English one where the language has none."""
-    return (read(code, "prompt") if code else {}) or read("en", "prompt")

@@ -49,13 +49,6 @@ def any_of(wordings: Iterable[str]) -> str:
 
 
 @cache
-def standing(wordings: tuple[str, ...], lang: str) -> re.Pattern[str]:
-    """A regular expression for one of some wordings that stands by itself; it never matches where there are none."""
-    found = any_of(wordings) or "(?!)"
-    return re.compile(f"(?:{found})" if lang in UNSPACED else rf"(?<!\w)(?:{found})(?![\w-])", re.I | re.S)
-
-
-@cache
 def words(lang: str = "en") -> Words:
     """The word lists of a language."""
     return Words(lang)

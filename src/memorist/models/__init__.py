@@ -7,10 +7,30 @@ from typing import Any
 
 from ..errors import UsageError
 from ..ports import Completion, Model, Usage
-from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, iterate
+from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, LOCAL_TIMEOUT, iterate
 from .function import Call, FunctionModel, label
 
-__all__ = ["DEFAULT_MODEL", "DEFAULT_TIMEOUT", "Completion", "FunctionModel", "Model", "Usage", "iterate", "open_model"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "DEFAULT_TIMEOUT",
+    "Completion",
+    "FunctionModel",
+    "Model",
+    "Usage",
+    "answer_seconds",
+    "iterate",
+    "open_model",
+]
+
+
+def answer_seconds(spec: Any) -> float:
+    """How long a model may take for one answer: its own `timeout`, else five minutes on a server of one's own.
+
+    A model on one's own machine reads some hundred tokens a second and writes ten; a provider's is fifty times faster.
+    """
+    if isinstance(spec, str):
+        return LOCAL_TIMEOUT if "@" in spec else DEFAULT_TIMEOUT
+    return float(getattr(spec, "timeout", None) or DEFAULT_TIMEOUT)
 
 
 def open_model(spec: Any, *, blocking: bool, call: Call | None = None) -> Model:

@@ -19,6 +19,8 @@ except ImportError as missing:
     raise UsageError(f"Anthropic models need their SDK; run: {install_command('anthropic')}") from missing
 
 ANSWER_TOOL = "answer"
+CACHED_CHARACTERS = 4_000
+"""System prompts from this length on are marked for the provider's cache, which takes no shorter ones."""
 _STOPS = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
 
 
@@ -98,8 +100,12 @@ class AnthropicWire:
             "messages": [dict(item) for item in messages],
             "max_tokens": max_tokens,
         }
+        if not stream:
+            body["extra_body"] = {"temperature": 0}  # the SDK has no parameter for it
         if system is not None:
-            body["system"] = system
+            # The marked part is served from the provider's cache when it comes again; shorter ones are not cached.
+            cached = {"cache_control": {"type": "ephemeral"}} if len(system) >= CACHED_CHARACTERS else {}
+            body["system"] = [{"type": "text", "text": system, **cached}] if cached else system
         if schema is not None:
             body["tools"] = [{"name": ANSWER_TOOL, "description": "Give the answer.", "input_schema": schema}]
             body["tool_choice"] = {"type": "tool", "name": ANSWER_TOOL}
@@ -117,7 +123,8 @@ class AnthropicWire:
         stop = _STOPS.get(answer.stop_reason or "", "end")
         if stop == "length" and schema is not None:
             data = None  # a truncated tool call may still parse as JSON
-        return Completion(text, data, Usage(read, used.output_tokens), answer.model or self._model, stop)
+        usage = Usage(read, used.output_tokens, used.cache_read_input_tokens or 0)
+        return Completion(text, data, usage, answer.model or self._model, stop)
 
     def piece(self, event: bytes) -> str:
         """The text in one event of a stream."""

@@ -12,6 +12,8 @@ from ..errors import SuspendedError
 DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
 """Cheap and fast enough for summaries and extraction."""
 DEFAULT_TIMEOUT = 60.0
+LOCAL_TIMEOUT = 300.0
+"""Seconds for an answer of a server of one's own, which may be a laptop."""
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..ports import Completion, Messages, Usage
-from .base import parse_json
+from .base import LOCAL_TIMEOUT, parse_json
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
 
@@ -50,7 +50,7 @@ def open_openai(
         client=client,
         create=create,
         blocking=blocking,
-        timeout=timeout,
+        timeout=timeout or (LOCAL_TIMEOUT if base_url is not None else None),
         retry=retry,
         sleep=sleep,
     )
@@ -67,9 +67,14 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = 0
+
+
 class _Tokens(msgspec.Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    prompt_tokens_details: _Details | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -100,6 +105,8 @@ class OpenAIWire:
         first = [{"role": "system", "content": system}] if system is not None else []
         body: dict[str, Any] = {"model": self._model, "messages": [*first, *(dict(item) for item in messages)]}
         body[self._limit] = max_tokens
+        if not stream:
+            body["extra_body"] = {"temperature": 0}
         if schema is not None:
             named = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
@@ -117,7 +124,8 @@ class OpenAIWire:
             stop = "refusal"
         used = answer.usage or _Tokens()
         data = parse_json(text) if schema is not None else None
-        usage = Usage(used.prompt_tokens, used.completion_tokens)
+        cached = used.prompt_tokens_details.cached_tokens if used.prompt_tokens_details is not None else 0
+        usage = Usage(used.prompt_tokens, used.completion_tokens, cached or 0)
         return Completion(text, data, usage, answer.model or self._model, stop)
 
     def piece(self, event: bytes) -> str:

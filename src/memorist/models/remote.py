@@ -25,6 +25,7 @@ from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES
 from .retry import Retry, Sleep, retrying
 
 CLOSE = {"Connection": "close"}
+NO_TEMPERATURE = "temperature"
 RETRY_STATUS = frozenset({408, 409, 425, 429})
 _quiet: ContextVar[bool] = ContextVar("memorist_quiet", default=False)
 
@@ -36,7 +37,9 @@ class Wire(Protocol):
 
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
-    ) -> dict[str, Any]: ...
+    ) -> dict[str, Any]:
+        """Keyword arguments for the SDK; the temperature, and nothing else, is in `extra_body`."""
+        ...
 
     def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion: ...
 
@@ -65,6 +68,7 @@ class RemoteModel:
         """The most seconds for an answer, retries included; a call may ask for fewer."""
         self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
         self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
+        self._takes_temperature = True
         _hush(sdk.__name__)
 
     @property
@@ -82,8 +86,20 @@ class RemoteModel:
     ) -> Completion:
         """One answer; transient errors are retried until the deadline."""
         request = self._wire.request(messages, system, max_tokens, schema, False)
+        if not self._takes_temperature:
+            request.pop("extra_body", None)
 
         async def attempt(left: float) -> Completion:
+            try:
+                return await complete(left)
+            except ModelError as problem:
+                if getattr(problem, "reason", None) != NO_TEMPERATURE or request.pop("extra_body", None) is None:
+                    raise
+            # Some models reason at a temperature of their own, and refuse any other.
+            self._takes_temperature = False
+            return await complete(left)
+
+        async def complete(left: float) -> Completion:
             body = b"".join([chunk async for chunk in self._chunks(request, left)])
             return self._checked(self._wire.completion(body, schema), schema)
 
@@ -114,7 +130,8 @@ class RemoteModel:
             await self._client.close()
 
     def _seconds(self, asked: float | None) -> float:
-        return min(asked or DEFAULT_TIMEOUT, self.timeout or asked or DEFAULT_TIMEOUT)
+        limit = self.timeout or asked or DEFAULT_TIMEOUT
+        return min(asked or limit, limit)
 
     def _event(self, line: bytes) -> str:
         line = line.strip()
@@ -181,7 +198,12 @@ class RemoteModel:
         status = int(error.status_code)
         retryable = status in RETRY_STATUS or status >= 500
         hint = _HINTS.get(status, "")
-        facts = {"reason": f"http_{status}", "retryable": retryable, "status": status}
+        no_temperature = status == 400 and "temperature" in str(getattr(error, "body", None) or error)
+        facts = {
+            "reason": NO_TEMPERATURE if no_temperature else f"http_{status}",
+            "retryable": retryable,
+            "status": status,
+        }
         wait = _retry_after(error.response.headers)
         return self._error(f"answered HTTP {status}{hint}", **facts, **({} if wait is None else {"retry_after": wait}))
 

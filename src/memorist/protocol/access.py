@@ -79,6 +79,7 @@ ACCESS: dict[str, Access] = {
     "memories.history": "read",
     "memories.list": "read",
     "memories.search": "read",
+    "memories.typed": "read",
     "memories.update": "write",
     "namespaces": "read",
     "on": "org",

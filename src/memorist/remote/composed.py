@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..engine.memories import Memories
 from ..engine.tasks.tasks import kept_steps
 from ..engine.working import Working, checked_fields, checked_template, fields_of
 from ..values import check_name
@@ -50,4 +51,5 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "working.template": _template,
     "working.set": _working_set,
     "working.update": _working_update,
+    "memories.typed": Memories.typed,  # written over `list`, which a server offers
 }

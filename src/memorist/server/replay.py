@@ -165,13 +165,9 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
         thread = options["id"]
         state = await receipt_states(handle._core, thread)
         stored = await handle.threads.messages(thread)
-        return [_receipt(message, *state(message.seq)) for message in stored]
+        return [MessageReceipt(message, True, replayed=True, **state(message.seq)) for message in stored]
     raise _answer_gone()
 
 
 def _answer_gone() -> AnswerGone:
     return AnswerGone("this was done before under the same Idempotency-Key; what it answered is gone")
-
-
-def _receipt(message: Any, indexed: bool, derived: Any, ended: tuple[str, ...]) -> MessageReceipt:
-    return MessageReceipt(message, True, indexed, derived, replayed=True, ended=ended)

@@ -1,11 +1,12 @@
-"""Derives facts and learnings from users' messages: runs the `derive` jobs of threads.
+"""Derives memories from messages: runs the `derive` jobs of threads.
 
 One transaction writes what a run of messages yields, its lineage, the watermark and the end of the job, so that a
-killed worker leaves nothing half derived and nothing is derived twice. Only what `memorist.extract.readable` returns is
-read: the words of the user themselves. With a model, a few messages go into each call (`memorist.extract.model`), and
-the cost of the calls is added up in the thread's watermark. If the model's answer for a message is unusable, or workers
-died on it, the message is read by the local rules instead, becomes a dead letter of the `reread` queue, and reading
-continues after it. While the model cannot be reached, the rules stand in for it.
+killed worker leaves nothing half derived and nothing is derived twice. With a model, several messages go into each call
+of the memory writer (`writing.py`), and the cost of the calls is added up in the thread's watermark; without one, the
+rules (`memorist.extract`) read the words of the user themselves. If the model's answer for a message is unusable, or
+workers died on it, the message is read by the rules instead, becomes a dead letter of the `reread` queue, and reading
+continues after it. While the model cannot be reached, the rules stand in for it. Requests to forget are always carried
+out by the rules, whatever the model makes of them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..facts.timeline import spliced
 from ..forgetting.fingerprints import ref_fingerprint
 from ..forgetting.guard import epochs
 from ..learnings import Learnings
+from ..threads.receipts import may_ask_to_forget
 from .retracting import (
     ended_learning,
     is_about,
@@ -49,6 +51,8 @@ SOURCES = 8
 """A fact keeps this many of its newest sources."""
 UNREAD = 200
 """For receipts, the numbers of this many of the newest messages in unknown languages are kept."""
+MAX_REFUSED = 50
+"""For receipts, the reasons of refused items are kept for this many of the newest messages that had some."""
 MAX_ENDED = 50
 """For receipts, this many of the newest requests to forget are kept with what they ended."""
 SPEAKER = "speaker"
@@ -69,18 +73,20 @@ class Deriver:
         """What requests to forget have ended since the last commit, by the number of the message."""
         self._alone = 0
         """How many of the next messages to read one at a time, because the model failed on them together."""
-        self._reader: Any = None
+        self._refused: dict[str, list[str]] = {}
+        """Why items were refused since the last commit, by the number of the message."""
+        self._by_rules: list[int] = []
+        """The messages that the rules read in the model's place since the last commit."""
+        self._by_model: list[int] = []
         self._writer: Any = None
-        extraction: Any = core.shared.parts.extract
-        if self._model is not None and not isinstance(extraction, str | None):
+        if self._model is not None:
+            from ...extract.extraction import Extraction
             from .writing import Writer
 
-            self._reader = self._writer = Writer(core, self._model, extraction, timeout=lease / 3e6)
-        elif self._model is not None:
-            from ...extract.model import ModelReader
-
-            # The reader may call twice, to repair an answer; both calls must end before the lease does.
-            self._reader = ModelReader(self._model, timeout=lease / 3e6)
+            extract = core.shared.parts.extract
+            extraction = extract if isinstance(extract, Extraction) else Extraction()
+            # The writer may call twice, to repair an answer; both calls must end before the lease does.
+            self._writer = Writer(core, self._model, extraction, timeout=lease / 2.2e6)
 
     async def run(self, job: Job) -> int:
         """Read a thread from its watermark to the end it has now; returns how many facts and learnings were written.
@@ -119,9 +125,18 @@ class Deriver:
         while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
             guards = await epochs(core, thread_ref(id))
             changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
-            if changes:
-                await core.apply(*guards, *changes)
+            mark = await core.get(Mark, "derive", job.item)
+            await core.apply(*guards, *changes, *self._stood_in(job.item, mark))
             done = messages[-1].seq
+
+    def _stood_in(self, item: str, mark: Mark | None) -> list[Change]:
+        """Changes by which receipts know that the rules have read messages which still wait for the model."""
+        before = mark or Mark(org=self._core.org, name="derive", item=item, updated_at=self._core.at())
+        detail: dict[str, Any] = dict(before.detail or {})
+        detail["by_rules"] = sorted({*detail.get("by_rules", ()), *self._by_rules})[-UNREAD:]
+        self._by_rules = []
+        after = msgspec.structs.replace(before, detail=detail, updated_at=self._core.at())
+        return [Expect(Mark, after.row_key, mark.version if mark else 0), Put(after)]
 
     async def skip(self, job: Job, reason: str) -> bool:
         """Make the next message of a thread a dead letter and move the watermark past it; whether there was one."""
@@ -153,15 +168,14 @@ class Deriver:
             return 0, None
         done = mark.position if mark else 0
         messages = await core.scan(Message, id, after=(done,), limit=limit)
-        owner = await self._owner(thread, messages)
-        messages = list(self._together(messages, owner))
+        messages = list(self._together(messages))
         reached = messages[-1].seq if messages else thread.length
         is_partial = bool(messages) and reached < thread.length
         failed = _seqs(mark)
         try:
             changes, written = await self._derived(thread, messages, done, failed)
         except ModelError as problem:
-            own = [message for message in messages if _readable(message, owner)]
+            own = [message for message in messages if message.role == "user" and message.text.strip()]
             if permanent(problem) and len(own) > 1:
                 self._alone = len(messages)
                 raise
@@ -245,9 +259,14 @@ class Deriver:
         before: dict[str, Any] = (mark.detail or {}) if mark else {}
         unread = sorted({*before.get("unread", ()), *self._foreign})[-UNREAD:]
         ended = dict(list({**before.get("ended", {}), **self._ended}.items())[-MAX_ENDED:])
-        self._ended = {}
-        told = {"failed": list(failed), "unread": unread, "ended": ended, "cost": self._cost(before.get("cost"))}
-        detail = {name: value for name, value in told.items() if value} or None
+        refused = dict(list({**before.get("refused", {}), **self._refused}.items())[-MAX_REFUSED:])
+        by_rules = sorted(({*before.get("by_rules", ())} - {*self._by_model}) | {*self._by_rules})[-UNREAD:]
+        self._ended, self._refused, self._by_rules, self._by_model = {}, {}, [], []
+        notes = {
+            "failed": list(failed), "unread": unread, "ended": ended, "refused": refused, "by_rules": by_rules,
+            "cost": self._cost(before.get("cost")),
+        }  # fmt: skip
+        detail = {name: value for name, value in notes.items() if value} or None
         made = Mark(
             org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
         )  # fmt: skip
@@ -255,26 +274,18 @@ class Deriver:
 
     def _cost(self, before: Any) -> Any:
         """The total cost of the model's calls for a thread, including those since the last commit."""
-        if self._reader is None:
+        if self._writer is None:
             return before
-        spent, self._reader.cost = self._reader.cost, type(self._reader.cost)()
+        spent, self._writer.cost = self._writer.cost, type(self._writer.cost)()
         return msgspec.to_builtins(spent + type(spent)(**(before or {}))) if spent.calls else before
 
-    def _together(self, messages: Sequence[Message], owner: Sequence[str]) -> Sequence[Message]:
+    def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The first messages that fit into one call of the model; without a model, all of them."""
-        if self._reader is None:
+        if self._writer is None:
             return messages
-        if self._writer is not None:
-            from .writing import messages_together
+        from .writing import messages_together
 
-            return messages[: messages_together([message.text for message in messages])]
-        own = [place for place, message in enumerate(messages) if _readable(message, owner)]
-        if not own:
-            return messages
-        from ...extract.model import together
-
-        count = together([messages[place].text for place in own])
-        return messages[: own[count]] if count < len(own) else messages
+        return messages[: messages_together([message.text for message in messages])]
 
     def _longer(self, job: Job) -> Job:
         """The job after progress: its lease renewed, its attempts and error reset."""
@@ -290,14 +301,18 @@ class Deriver:
         model."""
         ns = subject_of(thread)
         owner = await self._owner(thread, messages)
-        if self._writer is not None and messages and not by_rules:
-            turns = [await self._turn(message, owner) for message in messages]
-            changes, outcome = await self._writer.read(thread, ns, messages, turns)
-            return changes, len(outcome.stored)
+        if self._writer is not None and not by_rules:
+            if not messages:
+                return [], 0
+            if not await self._writer.is_over_limit():
+                return await self._written(thread, ns, messages, owner)
+            self._writer.refuse_over_limit()
+        if self._writer is not None:
+            self._by_rules += [message.seq for message in messages if message.role == "user"]
         known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
-        for message, items in await self._readings(messages, owner, known, by_rules=by_rules):
+        for message, items in await self._readings(messages, owner, known):
             for item in items:
                 facts += [(item, message)] if item.kind != "learning" else []
                 learnings += [(item, message)] if item.kind != "fact" else []
@@ -315,6 +330,32 @@ class Deriver:
         )
         return changes, written
 
+    async def _written(
+        self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]
+    ) -> tuple[list[Change], int]:
+        """The changes that the memory writer makes of messages, and those of requests to forget."""
+        turns = [await self._turn(message, owner) for message in messages]
+        changes, outcome = await self._writer.read(thread, ns, messages, turns)
+        for refused in outcome.refused:
+            seq = messages[min(max(refused.message, 1), len(messages)) - 1].seq
+            self._refused.setdefault(str(seq), []).append(refused.reason)
+        self._by_model += [message.seq for message in messages]
+        forgotten = await self._forgotten(ns, messages, owner)
+        return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
+
+    async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
+        """The changes of requests to forget: a user's right does not depend on what a model makes of the words."""
+        asking = [message for message in messages if may_ask_to_forget(message)]
+        readings = await self._readings(asking, owner, []) if asking else []
+        requests = [(item, message) for message, items in readings for item in items if item.kind == "forget"]
+        if not requests:
+            return []
+        changes = await self._facts(ns, requests)
+        await self._wishes(ns, requests, changes)
+        for item, message in requests:
+            changes += await self._request(ns, item, message)
+        return changes
+
     async def _turn(self, message: Message, owner: Sequence[str]) -> Any:
         """A message as the writer shows it: who speaks, and which of its words may be cited."""
         from ...extract.readable import fold_name, quotable_text
@@ -329,7 +370,7 @@ class Deriver:
             role=message.role,
             at=self._said_at(message),
             speaker=str(message.name) if other else message.role,
-            citable=message.role == "user" and message.trust_level == "user" and not private and not forgotten,
+            citable=self._writer.may_cite(message) and not private and not forgotten,
             own=None if other else quotable_text(message),
         )
 
@@ -379,34 +420,22 @@ class Deriver:
         return known
 
     async def _readings(
-        self, messages: Sequence[Message], owner: Sequence[str], known: list[Any], *, by_rules: bool = False
+        self, messages: Sequence[Message], owner: Sequence[str], known: list[Any]
     ) -> list[tuple[Message, list[Any]]]:
-        """The items extracted from each message; they are also added to `known`."""
+        """The items that the rules extract from each message; they are also added to `known`."""
         own = [message for message in messages if _readable(message, owner)]
         own = [
-            one for one in own if await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(one))) is None
+            message
+            for message in own
+            if await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(message))) is None
         ]
-        if self._reader is not None and not by_rules:
-            from ...extract.model import Said
-
-            said = [
-                Said(
-                    text=_readable(one, owner),
-                    role=one.role,
-                    trust=one.trust_level,
-                    at=one.created_at or self._core.at(),
-                    speaker=one.name,
-                )
-                for one in own
-            ]
-            return list(zip(own, await self._reader.read(said), strict=True))
         out = []
         for message in own:
-            out.append((message, await self._by_rules(message, owner, known)))
+            out.append((message, await self._extract(message, owner, known)))
             known += out[-1][1]
         return out
 
-    async def _by_rules(self, message: Message, owner: Sequence[str], known: Sequence[Any]) -> list[Any]:
+    async def _extract(self, message: Message, owner: Sequence[str], known: Sequence[Any]) -> list[Any]:
         from ...extract import extract
         from ...extract.extractor import unread
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ...extract.keys import slug
+from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
 from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
 from ...ids import digest
@@ -98,9 +98,8 @@ class Noting:
 
     async def _fact(self, note: Note, source: Source) -> None:
         facts, core = Facts(self._core), self._core
-        key = (
-            note.target.id.removeprefix("fact:") if note.target is not None else key_about(note.key or "", note.subject)
-        )
+        name = table_key(note.key or "", note.value)
+        key = note.target.id.removeprefix("fact:") if note.target is not None else key_about(name, note.subject)
         current = await core.get(Fact, self._ns, key)
         if note.op == "end":
             await self._end_fact(note, source, current)
@@ -108,11 +107,11 @@ class Noting:
         if note.op == "confirm":
             await self._confirm_fact(note, source, current)
             return
-        if note.op == "add" and current is not None and not _same(current.value, note.value) and not _exclusive(note):
+        if note.op == "add" and current is not None and not _same(current.value, note.value) and not _exclusive(name):
             # Two things that can both be true: each has a key of its own, and neither replaces the other.
-            key = key_about(f"{note.key}.{slug(str(note.value)) or digest(str(note.value).encode(), 4)}", note.subject)
+            key = key_about(f"{name}.{slug(str(note.value)) or digest(str(note.value).encode(), 4)}", note.subject)
             current = await core.get(Fact, self._ns, key)
-        if current is not None and _same(current.value, note.value):
+        if current is not None and _same(current.value, note.value) and not _says_more(current, note, source):
             await self._confirm_fact(note, source, current)
             return
         fact = msgspec.structs.replace(
@@ -121,6 +120,12 @@ class Noting:
             inferred=note.inferred, trust=source.trust, reason=note.reason, created_at=source.said,
             updated_at=source.said, metadata={"quote": note.quote},
         )  # fmt: skip
+        if current is not None and _same(current.value, note.value):
+            fact = msgspec.structs.replace(
+                fact,
+                sources=tuple(dict.fromkeys((*current.sources, source.message)))[-MAX_SOURCES:],
+                confidence=max(current.confidence, fact.confidence),
+            )
         if await facts._refused(fact) is not None:
             self._refuse(note, "was rejected before, from the same message")
             return
@@ -138,12 +143,12 @@ class Noting:
     async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:
         """Whether something newer was said under this key: then the note is an earlier version."""
         if current is not None:
-            return current.updated_at > source.said
+            return _said_later(current, source)
         last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
-        return bool(last) and last[0].status != "active" and last[0].updated_at > source.said
+        return bool(last) and last[0].status != "active" and _said_later(last[0], source)
 
     async def _end_fact(self, note: Note, source: Source, current: Fact | None) -> None:
-        if current is None or current.updated_at > source.said:
+        if current is None or _said_later(current, source):
             self._refuse(note, "something newer was said")
             return
         facts = Facts(self._core)
@@ -244,10 +249,25 @@ class Noting:
         self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
 
 
-def _exclusive(note: Note) -> bool:
+def _exclusive(key: str) -> bool:
     """Whether a person has one such fact at a time, or a schema of the application has one such field."""
-    key = note.key or ""
     return key in EXCLUSIVE_KEYS or "." in key
+
+
+def _said_later(fact: Fact, source: Source) -> bool:
+    """Whether a fact was said later than a statement: by number in the same thread, else by time."""
+    thread, _, number = source.message.rpartition("#")
+    other, _, later = (fact.source or "").rpartition("#")
+    if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
+        return int(later) > int(number)
+    return fact.updated_at > source.said
+
+
+def _says_more(current: Fact, note: Note, source: Source) -> bool:
+    """Whether a note with a known value is more than a repetition: it words it anew, or the rules read it before."""
+    if note.op == "update":
+        return note.text != current.text
+    return current.text is None and current.actor == "processor" and source.message in current.sources
 
 
 def _same(one: Any, other: Any) -> bool:

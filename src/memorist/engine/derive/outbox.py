@@ -31,6 +31,7 @@ from ..statistics import COUNT, recount
 from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, permanent
 from .indexing import Indexer
+from .limits import OverLimit
 
 QUEUES = ("index", "derive", REREAD, COUNT)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
@@ -86,7 +87,7 @@ class Outbox:
     def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Any = None) -> None:
         self._shared = shared
         self._org = org
-        self._lease = lease
+        self._lease = max(lease, needed_lease(shared, model))
         self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
@@ -171,8 +172,15 @@ class Outbox:
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
         reason = _reason(problem)
+        if isinstance(problem, OverLimit):
+            # The model may be asked again tomorrow; until then the messages wait.
+            wait = to_micros(problem.until) - core.now()
+            await self._release(core, job, reason, delay=wait, attempts=job.attempts - 1)
+            return "waiting"
+        if job.queue == "derive" and job.attempts == 1 and isinstance(problem, ModelError) and not permanent(problem):
+            await self._stand_in(core, job)
         if job.queue not in ("index", COUNT) and (permanent(problem) or job.attempts >= ATTEMPTS):
-            if isinstance(problem, ModelError) and not permanent(problem):
+            if job.queue == "derive" and isinstance(problem, ModelError) and not permanent(problem):
                 await self._stand_in(core, job)
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
@@ -227,6 +235,16 @@ class Outbox:
             except Conflict:
                 continue
             return
+
+
+def needed_lease(shared: Shared, model: Any) -> int:
+    """The microseconds in which a model may answer twice, the second time to repair its answer; 0 without a model."""
+    spec = model if model is not None else None if shared.parts.extract in (None, "rules") else shared.parts.model
+    if spec is None:
+        return 0
+    from ...models import answer_seconds
+
+    return int(answer_seconds(spec) * 2.2e6)
 
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
@@ -360,11 +378,10 @@ class Waiting:
         states = {
             thread: await receipt_states(self._core, thread) for thread in {one.message.thread for one in receipts}
         }
-        out = []
-        for one in receipts:
-            indexed, derived, ended = states[one.message.thread](one.message.seq)
-            out.append(msgspec.structs.replace(one, durable=True, indexed=indexed, derived=derived, ended=ended))
-        return out
+        return [
+            msgspec.structs.replace(receipt, durable=True, **states[receipt.message.thread](receipt.message.seq))
+            for receipt in receipts
+        ]
 
 
 _imports = threading.Lock()

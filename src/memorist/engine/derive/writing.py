@@ -16,7 +16,14 @@ import msgspec
 from ...errors import InvalidValue, ModelError
 from ...extract.extraction import Extraction
 from ...extract.writer.answer import MAX_OPERATIONS, Operation, Refused, answer_schema, decode_operations
-from ...extract.writer.checks import EXCLUSIVE_KEYS, SENSITIVE_KEYS, Note, check_operations
+from ...extract.writer.checks import (
+    EXCLUSIVE_KEYS,
+    INSTRUCTIONS_KEY,
+    REPAIRABLE,
+    SENSITIVE_KEYS,
+    Note,
+    check_operations,
+)
 from ...extract.writer.request import (
     MAX_CONTEXT_TURNS,
     MAX_KNOWN,
@@ -34,17 +41,20 @@ from ...records import Event, Fact, Learning, Thread
 from ...stores.base import Change
 from ..core import Core
 from ..memories import Remembered, remembered
+from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
 
 MAX_CONSIDERED = 400
 """How many memories of each kind are compared with the messages."""
 TOKENS_PER_MESSAGE = 250
 BASE_TOKENS = 600
-QUIET_WORDS = 3
-"""A stretch in which nobody says more than this many words is not sent, unless it answers a question."""
+MAX_SHOWN_CHARACTERS = 8_000
+"""How much of its own answer a model is shown when it is asked to repair it."""
 NOT_JSON = 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.'
-INSTRUCTIONS_KEY = "memory_instructions"
-"""The key of the facts, in `global` and in a user's or agent's namespace, that hold instructions for the writer."""
+REPAIR = """Some of your operations cannot be carried out:
+{problems}
+
+Answer with these operations alone, corrected, as JSON; leave out what cannot be corrected."""
 
 
 class Cost(msgspec.Struct, kw_only=True):
@@ -87,15 +97,14 @@ class Writer:
         if not _worth_reading(turns, await self._context(thread, messages)):
             return [], Outcome()
         request = await self._request(thread, ns, messages, turns)
-        operations, malformed = await self._ask(request)
-        notes, refused = check_operations(operations, request)
+        notes, refusals = await self._ask(request)
         noting = Noting(self._core, ns)
         for note in notes:
             message = messages[note.turn]
             source = Source(message.id, _said_at(message, self._core.at()), _trust(message))
             await self._admit(noting, note, source)
         outcome = noting.outcome
-        outcome.refused = [*malformed, *refused, *outcome.refused]
+        outcome.refused = [*refusals, *outcome.refused]
         self.cost += Cost(
             accepted=len(outcome.stored) + len(outcome.ended) + len(outcome.confirmed), refused=len(outcome.refused)
         )
@@ -132,38 +141,70 @@ class Writer:
                 return str(problem)
         return note
 
-    async def _ask(self, request: Request) -> tuple[list[Operation], list[Refused]]:
-        """The operations of the model's answer; an answer that is not JSON is asked for once more."""
-        conversation: list[dict[str, Any]] = [{"role": "user", "content": request.content}]
-        self.cost += Cost(messages=len(request.turns))
-        for _ in range(2):
-            answer = await self._model.complete(
-                conversation, system=request.system, max_tokens=self._most_tokens(request),
-                schema=answer_schema(len(request.turns)), timeout=self._timeout,
-            )  # fmt: skip
-            self._count(answer)
-            decoded = decode_operations(answer.data)
-            if decoded is not None:
-                return decoded
-            conversation = [
-                *conversation[:1],
-                {"role": "assistant", "content": answer.text[:4_000] or "(nothing)"},
-                {
-                    "role": "user",
-                    "content": 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.',
-                },
-            ]
-        problem = f"the model {self._model.name!r} gave no list of operations, asked twice"
-        raise ModelError(problem, reason="invalid: no operations", retryable=False, status=None, model=self._model.name)
+    async def _ask(self, request: Request) -> tuple[list[Note], list[Refused]]:
+        """What the model may note, and why the rest is refused; what it can repair is asked for once more."""
+        self.cost += Cost(messages=sum(turn.citable for turn in request.turns))
+        question: dict[str, Any] = {"role": "user", "content": request.content}
+        answer, decoded = await self._complete(request, [question])
+        if decoded is None:
+            shown = {"role": "assistant", "content": answer.text[:MAX_SHOWN_CHARACTERS] or "(nothing)"}
+            _, decoded = await self._complete(request, [question, shown, {"role": "user", "content": NOT_JSON}])
+            if decoded is None:
+                name = self._model.name
+                problem = f"the model {name!r} gave no list of operations, asked twice"
+                raise ModelError(problem, reason="invalid: no operations", retryable=False, status=None, model=name)
+            return _checked(decoded, request)
+        notes, refusals = _checked(decoded, request)
+        repairable = [refusal for refusal in refusals if refusal.reason.startswith(REPAIRABLE)]
+        if not repairable:
+            return notes, refusals
+        shown = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
+        problems = "\n".join(f"- {refusal.reason}: {refusal.text or '(unreadable)'}" for refusal in repairable)
+        repair = {"role": "user", "content": REPAIR.format(problems=problems)}
+        _, decoded = await self._complete(request, [question, shown, repair])
+        if decoded is None:
+            return notes, refusals
+        more, still_refused = _checked(decoded, request, taken=notes)
+        return [*notes, *more], [*(one for one in refusals if one not in repairable), *still_refused]
 
-    def _most_tokens(self, request: Request) -> int:
-        return BASE_TOKENS + TOKENS_PER_MESSAGE * min(MAX_OPERATIONS, 2 * len(request.turns))
-
-    def _count(self, answer: Completion) -> None:
+    async def _complete(
+        self, request: Request, conversation: Sequence[dict[str, Any]]
+    ) -> tuple[Completion, tuple[list[Operation], list[Refused]] | None]:
+        answer = await self._model.complete(
+            conversation, system=request.system, max_tokens=self._most_tokens(request),
+            schema=answer_schema(len(request.turns)), timeout=self._timeout,
+        )  # fmt: skip
         used = answer.usage
         self.cost += Cost(
             calls=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_tokens
         )
+        if self._extraction.daily_tokens is not None:
+            await count_tokens(self._core, used.input_tokens + used.output_tokens)
+        return answer, decode_operations(answer.data)
+
+    def _most_tokens(self, request: Request) -> int:
+        return BASE_TOKENS + TOKENS_PER_MESSAGE * min(MAX_OPERATIONS, 2 * len(request.turns))
+
+    # -- limits
+
+    def may_cite(self, message: Message) -> bool:
+        """Whether memories may be taken from a message: the user's own words, or those of a role in `read_from`."""
+        if message.role == "user":
+            return "user" in self._extraction.read_from and message.trust_level == "user"
+        return message.role in self._extraction.read_from
+
+    async def is_over_limit(self) -> bool:
+        """Whether the org has used up its tokens of today."""
+        limit = self._extraction.daily_tokens
+        return limit is not None and await tokens_today(self._core) >= limit
+
+    def refuse_over_limit(self) -> None:
+        """Raise OverLimit if messages beyond the daily limit wait for the next day."""
+        if self._extraction.beyond == "wait":
+            raise OverLimit(
+                "the org has used up its tokens of today", reason="daily limit", retryable=True, status=None,
+                model=self._model.name, until=next_day(self._core.at()),
+            )  # fmt: skip
 
     # -- what the model is shown
 
@@ -239,14 +280,23 @@ def _as_known(item: Remembered) -> Known:
 
 
 def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
-    """Whether somebody said more than a greeting: some words, or a short answer to a question."""
+    """Whether somebody said more than small talk, or answered a question, however shortly."""
+    from ...languages.small_talk import is_small_talk
+
     asked = any(turn.role == "assistant" and "?" in turn.text[-300:] for turn in (*context[-1:], *turns))
-    for turn in turns:
-        words = len(turn.text.split())
-        # Scripts without spaces count by characters.
-        if turn.citable and (words > QUIET_WORDS or (words and len(turn.text) > 12 * words) or (asked and words)):
-            return True
-    return False
+    return any(turn.citable and turn.text.strip() and (asked or not is_small_talk(turn.text)) for turn in turns)
+
+
+def _checked(
+    decoded: tuple[list[Operation], list[Refused]], request: Request, *, taken: Sequence[Note] = ()
+) -> tuple[list[Note], list[Refused]]:
+    operations, malformed = decoded
+    notes, refused = check_operations(operations, request, taken=taken)
+    return notes, [*malformed, *refused]
+
+
+def _as_json(data: Any) -> str:
+    return msgspec.json.encode(data).decode()
 
 
 def _speaker(message: Message) -> str:

@@ -118,11 +118,7 @@ class Appending:
 
         await catch_up(core, [ns])
         state = await receipt_states(core, asked[0].message.thread)
-        states = [state(receipt.message.seq) for receipt in receipts]
-        return [
-            msgspec.structs.replace(receipt, indexed=indexed, derived=derived, ended=ended)
-            for receipt, (indexed, derived, ended) in zip(receipts, states, strict=True)
-        ]
+        return [msgspec.structs.replace(receipt, **state(receipt.message.seq)) for receipt in receipts]
 
     async def _creation(self, asked: Thread | None) -> tuple[Thread | None, list[Change]]:
         """The thread to be created, if any, and the changes that create it."""
@@ -205,10 +201,9 @@ class Appending:
         state = await receipt_states(self._core, id)
         rows = [row or instead for row, instead in zip(found, given, strict=True)]
         return [
-            MessageReceipt(_replace(row, seq=seq), True, indexed, derived, replayed=True, ended=ended)
+            MessageReceipt(_replace(row, seq=seq), True, replayed=True, **state(seq))
             for seq, row in zip(numbers, rows, strict=True)
             if row is not None
-            for indexed, derived, ended in [state(seq)]
         ]
 
     async def _append_special(

@@ -28,6 +28,11 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     ended: tuple[str, ...] = ()
     """The ids of facts and learnings that the message asked to forget; `facts.unforget` with the last undoes it."""
 
+    read_by: Literal["model", "rules"] | None = None
+    """Who has read it: `rules` beside `pending` or `failed` means that they stand in for the model."""
+    refused: tuple[str, ...] = ()
+    """Why items that the model noted from it were refused."""
+
     def __getitem__(self, name: str) -> Any:
         if name not in self.__struct_fields__:
             raise KeyError(name)
@@ -52,17 +57,24 @@ def may_ask_to_forget(message: Message) -> bool:
 
 
 async def receipt_states(core: Core, thread: str) -> Any:
-    """A function from sequence number to (indexed, derived, ended), from the marks of the workers."""
+    """A function from sequence number to the fields of a receipt that workers change, from their marks."""
     item = f"thread:{thread}"
     index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
     detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
     failed, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
-    unread = frozenset(detail.get("unread", ()))
+    unread, by_rules = frozenset(detail.get("unread", ())), frozenset(detail.get("by_rules", ()))
+    ended, refused = detail.get("ended", {}), detail.get("refused", {})
 
-    ended = detail.get("ended", {})
-
-    def state(seq: int) -> tuple[bool, Derived, tuple[str, ...]]:
-        return index is not None and index.position >= seq, derived(seq), tuple(ended.get(str(seq), ()))
+    def state(seq: int) -> dict[str, Any]:
+        progress = derived(seq)
+        reader = None if progress != "done" else "rules" if core.shared.reads_by_rules else "model"
+        return {
+            "indexed": index is not None and index.position >= seq,
+            "derived": progress,
+            "ended": tuple(ended.get(str(seq), ())),
+            "read_by": "rules" if seq in by_rules else reader,
+            "refused": tuple(refused.get(str(seq), ())),
+        }
 
     def derived(seq: int) -> Derived:
         if not core.shared.derives and derive is None:

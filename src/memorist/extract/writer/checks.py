@@ -27,13 +27,26 @@ MAX_INFERRED_CONFIDENCE = 0.6
 MIN_CONFIDENCE = 0.4
 """Items below this are refused: a model that doubts is mostly wrong."""
 EXCLUSIVE_KEYS = frozenset(
-    "name nickname age birthday location hometown employer job relationship_status partner gender nationality".split()
+    "name nickname age birthday location hometown origin employer job role relationship_status marital_status partner"
+    " gender nationality".split()
 )
 """Facts of which a person has one at a time: another value replaces the old one."""
-SENSITIVE_KEYS = frozenset("allergy medical_condition medication diet disability health blood_type pregnancy".split())
+SENSITIVE_KEYS = frozenset(
+    "allergy medical_condition condition medication diet disability health blood_type pregnancy".split()
+)
 """Facts that must not be missed: ending or replacing one waits for a person's approval."""
 OWN_STATEMENT_KEYS = frozenset("name nickname age birthday location hometown job employer".split())
 """Facts that say who the user is: the words right before the value must not make it somebody else's."""
+INSTRUCTIONS_KEY = "memory_instructions"
+"""The key of the facts, in `global` and in a user's or agent's namespace, that hold instructions for the writer."""
+RESERVED_ROOTS = frozenset({INSTRUCTIONS_KEY, "forgotten"})
+"""Keys with a meaning of their own: a model that writes them would change how memory works."""
+REPAIRABLE = (
+    "malformed", "cites a message that is not there", "quotes words that are not in the message",
+    "quotes a question that nobody asked", "names no known memory", "ends a memory without", "updates a memory without",
+    "has no sentence", "its sentence is too long", "has no key", "has no value", "not a value of the field",
+)  # fmt: skip
+"""How the reasons begin that a model can do something about."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+){0,2}")
@@ -86,16 +99,24 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     """Why a person should approve it first; None if nothing speaks against it."""
 
 
-def check_operations(operations: Sequence[Operation], request: Request) -> tuple[list[Note], list[Refused]]:
-    """Check operations one by one, in their order; the second one on the same target is refused."""
+def check_operations(
+    operations: Sequence[Operation], request: Request, *, taken: Sequence[Note] = ()
+) -> tuple[list[Note], list[Refused]]:
+    """Check operations one by one, in their order; the second one on the same target is refused.
+
+    `taken` are notes of an earlier answer to the same request, which must not be repeated.
+    """
     notes: list[Note] = []
     refused: list[Refused] = []
-    targets: set[str] = set()
+    targets = {note.target.id for note in taken if note.target is not None}
+    texts = {fold(note.text) for note in taken}
     for operation in operations:
         verdict = _check(operation, request)
         target = verdict.target if isinstance(verdict, Note) else None
         if target is not None and target.id in targets:
             verdict = "a second operation on the same memory"
+        elif isinstance(verdict, Note) and fold(verdict.text) in texts:
+            continue
         elif target is not None:
             targets.add(target.id)
         if isinstance(verdict, str):
@@ -122,7 +143,8 @@ def _check(operation: Operation, request: Request) -> Note | str:
         return _confirmed(operation, target)
     kind = "learning" if operation.kind in ("preference", "pattern") else operation.kind
     subject = _subject(operation, request)
-    if subject is None and turn.speaker != USER:
+    # Of other speakers only those that the application reads from may speak about the user.
+    if subject is None and turn.speaker != USER and turn.role == USER:
         return "is about the user, but somebody else said it"
     if operation.op == "end":
         assert target is not None
@@ -226,6 +248,8 @@ def _fact_problem(operation: Operation, key: str | None, value: Any, subject: st
     if value is None or (isinstance(value, str) and not value.strip()) or value == []:
         return "has no value"
     root = key.split(".")[0]
+    if root in RESERVED_ROOTS:
+        return "has a key that is reserved"
     if subject is None and root in OWN_STATEMENT_KEYS and isinstance(value, str):
         sentence = turn.text
         at = sentence.casefold().find(value.casefold())

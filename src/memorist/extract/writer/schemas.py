@@ -53,11 +53,12 @@ class Schema(msgspec.Struct, frozen=True):
         name = key.removeprefix(self.prefix) if key.startswith(self.prefix) else None
         return next((field for field in self.fields if field.name == name), None)
 
+    def is_complete(self, values: Mapping[str, Any]) -> bool:
+        """Whether no required field is missing."""
+        return all(field.name in values for field in self.fields if field.required)
+
     def build(self, values: Mapping[str, Any]) -> Any:
-        """An instance with these values; raises InvalidValue if a required one is missing."""
-        missing = [field.name for field in self.fields if field.required and field.name not in values]
-        if missing:
-            raise InvalidValue(f"{self.name} lacks {', '.join(missing)}")
+        """An instance with these values, which must be complete."""
         if isinstance(self.spec, Mapping):
             return dict(values)
         if hasattr(self.spec, "model_validate"):

@@ -1,0 +1,52 @@
+"""The daily limit on tokens of an org: how many its model has used today, and what is raised beyond the limit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from ...errors import Conflict, ModelError
+from ...records import Mark
+from ...stores.base import Expect, Put
+from ..core import Core
+
+TOKENS = "tokens"
+"""The name of the mark that counts the tokens of a day."""
+
+
+class OverLimit(ModelError):
+    """The org's tokens of today are used up; `until` is when the model may be asked again."""
+
+    until: datetime
+
+
+def next_day(at: datetime) -> datetime:
+    """The midnight, UTC, after a time."""
+    day = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day + timedelta(days=1)
+
+
+async def tokens_today(core: Core) -> int:
+    """The tokens that the org's model has read and written today."""
+    mark = await core.get(Mark, TOKENS, "")
+    return mark.position if mark is not None and _is_today(core, mark) else 0
+
+
+async def count_tokens(core: Core, tokens: int) -> None:
+    """Add tokens to those of today."""
+    while True:
+        mark = await core.get(Mark, TOKENS, "")
+        before = mark.position if mark is not None and _is_today(core, mark) else 0
+        after = Mark(org=core.org, name=TOKENS, item="", position=before + tokens, updated_at=core.at())
+        if mark is not None:
+            after = msgspec.structs.replace(mark, position=before + tokens, updated_at=core.at())
+        try:
+            await core.apply(Expect(Mark, after.row_key, mark.version if mark else 0), Put(after))
+        except Conflict:
+            continue  # another worker counted meanwhile
+        return
+
+
+def _is_today(core: Core, mark: Mark) -> bool:
+    return mark.updated_at.astimezone(UTC).date() == core.at().astimezone(UTC).date()
