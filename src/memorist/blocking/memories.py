@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..engine.memories import KINDS, MemoryKind, Remembered
+from ..engine.memories import KINDS, MemoryKind, Remembered, T
 from ..engine.memories import Memories as EngineMemories
 from ..ports import When
 from ..runtime import run_blocking
@@ -117,12 +117,12 @@ class Memories:
 
     def typed(
         self,
-        schema: type | Mapping[str, Any],
+        schema: type[T] | Mapping[str, Json],
         *,
         subject: str | None = None,
         user: str | None = None,
         ns: Ns | None = None,
-    ) -> Any:
+    ) -> T | None:
         """Return what is known as an instance of a schema; None while a required field is unknown.
 
         Args:

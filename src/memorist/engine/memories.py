@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from .facts.facts import Facts, checked_limit
 from .learnings import Learnings
 from .recalling import Recalling
 
+T = TypeVar("T")
 MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
@@ -233,12 +234,12 @@ class Memories:
     # Last, because the name hides the builtin for the annotations below it.
     async def typed(
         self,
-        schema: type | Mapping[str, Any],
+        schema: type[T] | Mapping[str, Json],
         *,
         subject: str | None = None,
         user: str | None = None,
         ns: Ns | None = None,
-    ) -> Any:
+    ) -> T | None:
         """Return what is known as an instance of a schema; None while a required field is unknown.
 
         Args:
@@ -268,7 +269,8 @@ class Memories:
             field = form.field((item.key or "").partition("@")[0])
             if field is not None and item.subject == subject and item.status == "active":
                 values[field.name] = item.value
-        return form.build(values) if values and form.is_complete(values) else None
+        instance: T | None = form.build(values) if values and form.is_complete(values) else None
+        return instance
 
     async def list(
         self,
