@@ -44,6 +44,7 @@ _HOMES = {
         "CorruptRecord", "SchemaError", "UnknownOutcome", "ModelError", "LeaseLost", "SuspendedError",
     ),
     "blocking.session": ("Session",),
+    "wrapping.clients": ("wrap",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -119,3 +120,4 @@ if TYPE_CHECKING:
     from .records import Thread as Thread
     from .running import run_with_memory as run_with_memory
     from .scope import Namespace as Namespace
+    from .wrapping.clients import wrap as wrap

@@ -34,8 +34,8 @@ LAYERS = {
     "protocol": 11,
     "server": 12,
     "mcp": 13, "remote": 13,
-    "adapters": 14, "cli": 14, "testing": 2,
-    "__main__": 15,
+    "adapters": 14, "wrapping": 14.5, "agents": 14.5, "cli": 15, "testing": 2,
+    "__main__": 16,
 }  # fmt: skip
 ONE_PART = {
     "loop_runtime": "runtime",

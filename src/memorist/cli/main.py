@@ -52,6 +52,7 @@ _COMMANDS = {
     "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
     "open": ("serve", "Look at a memory in the browser: open FILE."),
     "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
+    "proxy": ("proxy", "Forward requests to a model provider, with memory."),
     "skills": ("skills", "Skills that teach an assistant to use Memorist: list, install DIR."),
     "keys": ("keys", "API keys of the server: create, list, rotate, revoke."),
     "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),

@@ -32,11 +32,17 @@ def _phrases(code: str) -> frozenset[str]:
     )
 
 
+@cache
+def _longest_phrase(code: str) -> int:
+    """The number of words of the longest phrase; every context asks, so it is counted once."""
+    return max(phrase.count(" ") for phrase in _phrases(code)) + 1
+
+
 def _consists(words: list[str], code: str, asks: bool) -> bool:
     if not stop_words(code):  # a language without spaces
         return bool(words) and all(_made_of(word, _phrases(code)) for word in words)
     position, phrases, small = 0, _phrases(code), False
-    longest = max(phrase.count(" ") for phrase in phrases) + 1
+    longest = _longest_phrase(code)
     while position < len(words):
         for length in range(min(longest, len(words) - position), 0, -1):
             if " ".join(words[position : position + length]) in phrases:

@@ -1,0 +1,202 @@
+"""`memorist.wrap`: an OpenAI or Anthropic client whose calls have a memory.
+
+The client is copied with an HTTP client that adds memory to requests and reads the answers as they pass. The SDK itself
+does everything else, so its types, errors, streams and helpers stay exactly as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from importlib import import_module
+from typing import Any, TypeVar
+
+from ..adapters.handles import Handles
+from ..errors import UsageError
+from ..runtime import run_blocking
+from .turns import DEFAULT_BUDGET_TOKENS, Turn, Turns
+
+Client = TypeVar("Client")
+SDKS = ("openai", "anthropic")
+
+
+def wrap(
+    client: Client,
+    memory: Any,
+    *,
+    user: str | None = None,
+    thread: str | None = None,
+    budget: int = DEFAULT_BUDGET_TOKENS,
+    http_client: Any = None,
+) -> Client:
+    """Give an OpenAI or Anthropic client a memory: each call gets what matters, and is stored afterwards.
+
+    Works with the blocking and the async clients, with Chat Completions, Responses and Messages, streams and tools.
+    Everything else passes through unchanged. If the memory fails, the call goes on without it and a warning is logged.
+
+    Args:
+        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic` client, or a subclass; it is not changed.
+        memory: A `Memory` or an `AsyncMemory`.
+        user: Whose memory; by default the user of the handle.
+        thread: The thread that the turns are stored in. By default each conversation has its own, which is recognised
+            by its first message.
+        budget: How many tokens of memory a request may get.
+        http_client: The HTTP client that you passed to the SDK, if you did.
+
+    Returns:
+        A client of the same type.
+
+    Raises:
+        UsageError: The client is of another library, or no user is named.
+    """
+    module = _sdk_of(client)
+    owner = user or memory.user
+    if not owner:
+        raise UsageError("name the user: wrap(client, memory, user='ada')")
+    is_async = type(client).__name__.startswith("Async") or _is_async(client, module)
+    handles = Handles(memory)
+    handle = handles.awaited if is_async else handles.stepped
+    turns = Turns(handle, user=owner, thread=thread, budget_tokens=budget)
+    base = module.DefaultAsyncHttpxClient if is_async else module.DefaultHttpxClient
+    remembering = _async_client(base, turns, http_client) if is_async else _blocking_client(base, turns, http_client)
+    copied: Client = client.copy(http_client=remembering)  # type: ignore[attr-defined]
+    return copied
+
+
+def _sdk_of(client: Any) -> Any:
+    for parent in type(client).__mro__:
+        name = parent.__module__.partition(".")[0]
+        if name in SDKS:
+            return import_module(name)
+    raise UsageError(
+        f"wrap takes a client of openai or anthropic, not {type(client).__module__}.{type(client).__name__}"
+    )
+
+
+def _is_async(client: Any, module: Any) -> bool:
+    return any(
+        isinstance(client, getattr(module, name)) for name in ("AsyncOpenAI", "AsyncAnthropic") if hasattr(module, name)
+    )
+
+
+def _http_of(base: type) -> Any:
+    """The HTTP library that an SDK uses (`httpx` or its successor)."""
+    names = (parent.__module__.partition(".")[0] for parent in base.__mro__)
+    return sys.modules[next(name for name in names if name not in SDKS)]
+
+
+def _with_content(library: Any, request: Any, content: bytes) -> Any:
+    """A copy of a request with another body."""
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+    return library.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
+
+
+def _readable(request: Any) -> None:
+    # The answer is read as it passes, which needs it uncompressed.
+    request.headers["accept-encoding"] = "identity"
+
+
+def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
+    library = _http_of(base)
+
+    class Reading(library.SyncByteStream):  # type: ignore[misc,name-defined]
+        """The answer's bytes, unchanged; the turn is stored when they end or the stream is closed."""
+
+        def __init__(self, response: Any, turn: Turn) -> None:
+            self._stream, self._response, self._turn = response.stream, response, turn
+            self._content = bytearray()
+            self._stored = False
+
+        def __iter__(self) -> Iterator[bytes]:
+            for chunk in self._stream:
+                self._content += chunk
+                yield chunk
+            self._store()
+
+        def close(self) -> None:
+            self._stream.close()
+            self._store()
+
+        def _store(self) -> None:
+            if not self._stored:
+                self._stored = True
+                run_blocking(turns.store(self._turn, *_status(self._response), bytes(self._content)))
+
+    class RememberingClient(base):  # type: ignore[misc]
+        """The SDK's own HTTP client, with memory in the requests for an answer."""
+
+        def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
+            forward = inner.send if inner is not None else super().send
+            if turn is None:
+                return forward(request, stream=stream, **options)
+            content = run_blocking(turns.prepare(turn))
+            request = request if content is None else _with_content(library, request, content)
+            if stream:
+                _readable(request)
+            response = forward(request, stream=stream, **options)
+            if stream:
+                response.stream = Reading(response, turn)
+            else:
+                run_blocking(turns.store(turn, *_status(response), response.content))
+            return response
+
+    return RememberingClient()
+
+
+def _async_client(base: type, turns: Turns, inner: Any) -> Any:
+    library = _http_of(base)
+
+    class Reading(library.AsyncByteStream):  # type: ignore[misc,name-defined]
+        """The answer's bytes, unchanged; the turn is stored when they end or the stream is closed."""
+
+        def __init__(self, response: Any, turn: Turn) -> None:
+            self._stream, self._response, self._turn = response.stream, response, turn
+            self._content = bytearray()
+            self._stored = False
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for chunk in self._stream:
+                self._content += chunk
+                yield chunk
+            await self._store()
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+            await self._store()
+
+        async def _store(self) -> None:
+            if not self._stored:
+                self._stored = True
+                await turns.store(self._turn, *_status(self._response), bytes(self._content))
+
+    class RememberingClient(base):  # type: ignore[misc]
+        """The SDK's own HTTP client, with memory in the requests for an answer."""
+
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
+            forward = inner.send if inner is not None else super().send
+            if turn is None:
+                return await forward(request, stream=stream, **options)
+            content = await turns.prepare(turn)
+            request = request if content is None else _with_content(library, request, content)
+            if stream:
+                _readable(request)
+            response = await forward(request, stream=stream, **options)
+            if stream:
+                response.stream = Reading(response, turn)
+            else:
+                await turns.store(turn, *_status(response), response.content)
+            return response
+
+    return RememberingClient()
+
+
+def _content(request: Any) -> bytes:
+    """The JSON body of a request; empty for others, such as an upload that is streamed."""
+    kind = request.headers.get("content-type", "")
+    return bytes(request.read()) if kind.startswith("application/json") else b""
+
+
+def _status(response: Any) -> tuple[int, str]:
+    return response.status_code, response.headers.get("content-type", "")
