@@ -393,6 +393,9 @@ class Chunk(Record, frozen=True, kw_only=True):
     position: int
     text: str
     heading: str | None = None
+    """The headings above it: `Refunds > Exceptions`."""
+    page: int | None = None
+    """The page it begins on, from 1 on; None for formats without pages."""
     start: int = 0
     stop: int = 0
     tokens: int = 0

@@ -322,6 +322,11 @@ export type Document = {
   version: number;
 };
 
+/** Bytes as JSON. */
+export type SentBytes = {
+  "$bytes": string;
+};
+
 /**
  * A piece of a document, cut at a sentence or heading.
  *
@@ -335,6 +340,7 @@ export type Chunk = {
   position: number;
   text: string;
   heading: string | null;
+  page: number | null;
   start: number;
   stop: number;
   tokens: number;
@@ -462,6 +468,8 @@ export type Hit = {
   trust: string;
   speaker: string;
   place: number;
+  heading: string | null;
+  page: number | null;
 };
 
 /** One signal behind a hit: its share of the score, and the hit's rank by that signal alone. */
@@ -1912,9 +1920,23 @@ export class DocumentsNoun {
   /**
    * Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
    *
+   * Args:
+   *     ns: The namespace it belongs to.
+   *     text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
+   *         PDF and Word need the extra `documents`.
+   *     title: By default a file's own title, or the last part of its source.
+   *     source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+   *     metadata: Anything you want to filter by.
+   *     id: An id of your own.
+   *     ttl: How long to keep it.
+   *
+   * Raises:
+   *     InvalidValue: The file cannot be read, or has no text.
+   *     Unsupported: The format needs an extra that is not installed.
+   *
    * Role: `writer`.
    */
-  add(args: { ns?: string | null; text: string; title?: string | null; source?: string | null; metadata?: Record<string, unknown> | null; id?: string | null; ttl?: number | null }, options: CallOptions = {}): Promise<Document> {
+  add(args: { ns?: string | null; text: string | SentBytes; title?: string | null; source?: string | null; metadata?: Record<string, unknown> | null; id?: string | null; ttl?: number | null }, options: CallOptions = {}): Promise<Document> {
     return this.#http.call({"method": "POST", "path": "/v1/documents", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Document>;
   }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..engine.documents.documents import Documents as EngineDocuments
+from ..engine.documents.files import DocumentSource
 from ..filters import Where
 from ..ports import Ttl
 from ..records import Chunk, Document
@@ -24,8 +25,8 @@ class Documents:
 
     def add(
         self,
-        ns: Ns | None = None,
-        text: str = OMITTED,
+        ns: Ns | DocumentSource | None = None,
+        text: DocumentSource = OMITTED,
         *,
         title: str | None = None,
         source: str | None = None,
@@ -34,6 +35,20 @@ class Documents:
         ttl: Ttl | None = None,
     ) -> Document:
         """Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
+
+        Args:
+            ns: The namespace it belongs to.
+            text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
+                PDF and Word need the extra `documents`.
+            title: By default a file's own title, or the last part of its source.
+            source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+            metadata: Anything you want to filter by.
+            id: An id of your own.
+            ttl: How long to keep it.
+
+        Raises:
+            InvalidValue: The file cannot be read, or has no text.
+            Unsupported: The format needs an extra that is not installed.
 
         Examples:
             >>> page = memory.documents.add("global", "Refunds within 30 days.", source="policies.md")

@@ -25,23 +25,18 @@ def documents() -> None:
 @click.option("--source", help="For one file; its path otherwise. Adding the same source again replaces it.")
 @session_of
 def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | None, source: str | None) -> None:
-    """Add text files (or - for standard input)."""
+    """Add files (or - for standard input): Markdown, HTML, PDF, Word and plain text."""
     if len(files) > 1 and (title or source):
         raise click.UsageError("--title and --source are for one file")
     with session.memory(create=True) as memory:
         rows = []
         for path in files:
-            text = sys.stdin.read() if str(path) == "-" else _read(path)
-            made = memory.documents.add(namespace, text, title=title or path.name, source=source or str(path))
-            rows.append({"id": made.id, "title": made.title, "chunks": made.chunks, "source": made.source})
+            content = sys.stdin.buffer.read() if str(path) == "-" else path
+            document = memory.documents.add(namespace, content, title=title, source=source or str(path))
+            rows.append(
+                {"id": document.id, "title": document.title, "chunks": document.chunks, "source": document.source}
+            )
         session.show(rows, ("id", "title", "chunks", "source"))
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as cause:
-        raise click.UsageError(f"{path} is not UTF-8 text; convert it to plain text first") from cause
 
 
 @documents.command("list")

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from ..context import policies
+from ..engine.documents.files import read_bytes
 from ..engine.records import OpaqueRecord, RecordPut
 from ..errors import InvalidValue, Unsupported
 
 BYTES, PLAIN = "$bytes", "$json"
 """Bytes are sent as `{"$bytes": "<base64>"}`; JSON data that looks like one of the two is wrapped in `{"$json": …}`."""
+
+
+class SentBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bytes as JSON."""
+
+    base64: str = msgspec.field(name=BYTES)
 
 
 class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +54,20 @@ def data_in(sent: Any) -> Any:
         except (binascii.Error, ValueError, TypeError):
             raise InvalidValue('bytes must be sent as {"$bytes": "<base64>"}') from None
     return sent
+
+
+def with_file_bytes(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments of `documents.add` with the bytes of a file in place of its path, which means nothing elsewhere."""
+    path = arguments.get("text")
+    if not isinstance(path, os.PathLike):
+        return arguments
+    source = os.fspath(path) if arguments.get("source") is None else arguments["source"]
+    return {**arguments, "text": read_bytes(path), "source": source}
+
+
+def document_in(sent: str | SentBytes) -> str | bytes:
+    """Decode a document; the inverse of `data_out`. A text is never taken for a path."""
+    return sent if isinstance(sent, str) else cast("bytes", data_in({BYTES: sent.base64}))
 
 
 def _marked(data: Any) -> str | None:

@@ -22,7 +22,7 @@ from ..context.profile import ProfileLine
 from ..engine.records import OpaqueRecord
 from ..scope import OMITTED
 from . import surface
-from .data import RecordItem
+from .data import RecordItem, SentBytes
 
 Role = Literal["reader", "writer", "forget", "operator", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
@@ -463,6 +463,7 @@ _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
     "facts.correct": {"key": str},
     "facts.touch": {"key": str},
     "facts.restore": {"key": str},
+    "documents.add": {"text": str | SentBytes},
     "records.put": {"data": Any, "key": list[str | int | float]},
     "records.put_many": {"items": list[RecordItem]},
 }

@@ -56,6 +56,10 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """The speaker of a message; empty for other records."""
     place: int = 0
     """Its number in its thread or document, from 1 on; 0 for records that are not part of one."""
+    heading: str | None = None
+    """The headings above a chunk of a document: `Refunds > Exceptions`."""
+    page: int | None = None
+    """The page of the document that a chunk begins on."""
 
 
 def log_odds(score: float) -> float:

@@ -164,8 +164,9 @@ class Hits:
             records = await self._reader.get_many(FINDABLE[kind].record, keys)
             for (number, row), record in zip(mine, records, strict=True):
                 if record is not None:
-                    heading = record.heading or "" if isinstance(record, Chunk) else ""
-                    texts[number] = msgspec.structs.replace(row, text=found.text(record), heading=heading)
+                    chunk = record if isinstance(record, Chunk) else None
+                    heading, page = (chunk.heading or "", chunk.page) if chunk else ("", None)
+                    texts[number] = msgspec.structs.replace(row, text=found.text(record), heading=heading, page=page)
         # An acknowledgement ("Ok, got it.") tells nothing, whatever it answered.
         rows = [texts[number] for number in range(len(ranked)) if number in texts]
         return [row for row in rows if row.entry.kind != "message" or not is_small_talk(row.text)]
@@ -248,4 +249,5 @@ def _hit(org: str, row: Row, reasons: tuple[Reason, ...], cosine: float | None, 
         created_at=entry.created_at, source=entry.source or (entry.id if entry.kind == "message" else None),
         superseded_by=replaced.get(entry.metadata.get(SUPERSEDED) or ""), reasons=reasons, trust=entry.trust,
         speaker=entry.speaker or "", place=entry.seq + (entry.kind == "document"),
+        heading=row.heading or None, page=row.page,
     )  # fmt: skip

@@ -75,6 +75,7 @@ class Row(msgspec.Struct, frozen=True):
     """Index of the question that found it, where several were asked."""
     text: str = ""
     heading: str = ""
+    page: int | None = None
     answer: str = ""
     """The sentence of a passage that answers."""
 

@@ -14,7 +14,7 @@ from ..context.budget import TokenBudget
 from ..engine.records import OpaqueRecord
 from ..engine.sessions.assembling import Recall
 from ..errors import InvalidValue, NotFound
-from ..protocol.data import data_in, policy_in, put_in, record_out
+from ..protocol.data import data_in, document_in, policy_in, put_in, record_out
 from ..protocol.operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
 from .strict_json import Malformed, strict_json
 
@@ -73,6 +73,8 @@ def _taken(operation: Operation, parameter: Parameter, value: Any) -> Any:
     made = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
         return data_in(made)
+    if operation.name == "documents.add" and parameter.name == "text":
+        return document_in(made)
     if operation.noun == "records" and parameter.name == "items":
         return [put_in(item) for item in made]
     if parameter.name == "budget" and isinstance(made, dict):

@@ -93,7 +93,7 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
         call.options.setdefault("key", f"idem:{key}")
     elif operation.name in NATIVE:
         _key_messages(call, f"idem:{key}")
-    elif operation.name in NAMED:
+    elif operation.name in NAMED and call.options.get("source") is None:
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         call.options.setdefault("id", f"i{name}")
     elif operation.name == "threads.fork":

@@ -6,6 +6,7 @@ unchanged, or has only moved, keeps its row, its index entry and its vector.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from ..audit import audit
 from ..core import Core
 from ..facts.facts import index_job, page
 from ..forgetting.guard import made_again, owned, raised
+from .files import DocumentSource, ReadableFile, read_document
 
 if TYPE_CHECKING:
     from .chunking import Piece
@@ -36,8 +38,8 @@ class Documents:
 
     async def add(
         self,
-        ns: Ns | None = None,
-        text: str = OMITTED,
+        ns: Ns | DocumentSource | None = None,
+        text: DocumentSource = OMITTED,
         *,
         title: str | None = None,
         source: str | None = None,
@@ -47,16 +49,38 @@ class Documents:
     ) -> Document:
         """Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
 
+        Args:
+            ns: The namespace it belongs to.
+            text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
+                PDF and Word need the extra `documents`.
+            title: By default a file's own title, or the last part of its source.
+            source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+            metadata: Anything you want to filter by.
+            id: An id of your own.
+            ttl: How long to keep it.
+
+        Raises:
+            InvalidValue: The file cannot be read, or has no text.
+            Unsupported: The format needs an extra that is not installed.
+
         Examples:
             >>> page = memory.documents.add("global", "Refunds within 30 days.", source="policies.md")
             >>> memory.recall("refunds", namespaces="global", top_k=1)[0].source
             'policies.md'
         """
         space, text = self._core.scope.resolve_writable(ns, text)
-        new = self._new(space, text, title, source, metadata, id, ttl)
-        return (await self._stored(new, again=ttl is not None))[0]
+        if isinstance(text, str):
+            new = self._new(space, text, title, source, metadata, id, ttl)
+            return (await self._stored(new, again=ttl is not None))[0]
+        # Parsing a long PDF takes seconds, and must not block an event loop.
+        file = await self._core.runtime.offload(read_document, text)
+        if isinstance(text, os.PathLike) and source is None:
+            source = os.fspath(text)
+        title = title or file.title or (source and os.path.basename(source)) or None
+        new = self._new(space, file.text, title, source, metadata, id, ttl)
+        return (await self._stored(new, again=ttl is not None, file=file))[0]
 
-    async def _stored(self, new: Document, *, again: bool) -> tuple[Document, bool]:
+    async def _stored(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
         """Store a document; returns it and whether it was written. An unchanged one is written only with `again`."""
 
         async def attempt() -> tuple[Document, bool]:
@@ -64,7 +88,7 @@ class Documents:
             if old is not None and not again and _same(old, new):
                 return old, False
             had = await self._core.scan(Chunk, new.ns, new.id)
-            has = self._chunks(new)
+            has = self._chunks(new, file)
             document = msgspec.structs.replace(new, chunks=len(has))
             guards = await made_again(self._core, *_refs(new.ns, new.id), expires=new.expires_at is not None)
             results = await self._core.apply(
@@ -181,7 +205,7 @@ class Documents:
             expires_at=self._core.expiry(ttl, now),
         )
 
-    def _chunks(self, document: Document) -> dict[str, Chunk]:
+    def _chunks(self, document: Document, file: ReadableFile | None) -> dict[str, Chunk]:
         from .chunking import chunk
 
         chunks: dict[str, Chunk] = {}
@@ -195,6 +219,7 @@ class Documents:
                 position=position,
                 text=piece.text,
                 heading=piece.heading,
+                page=None if file is None else file.page_at(piece.start),
                 start=piece.start,
                 stop=piece.stop,
                 tokens=piece.tokens,

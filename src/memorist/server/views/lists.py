@@ -158,7 +158,14 @@ async def document(handle: AsyncMemory, asked: DocumentAsked) -> Any:
         **_document(found),
         "metadata": found.metadata,
         "parts": [
-            {"id": one.id, "heading": one.heading, "text": one.text, "tokens": one.tokens, "start": one.start}
+            {
+                "id": one.id,
+                "heading": one.heading,
+                "page": one.page,
+                "text": one.text,
+                "tokens": one.tokens,
+                "start": one.start,
+            }
             for one in sorted(chunks, key=lambda one: one.position)
         ],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +78,15 @@ class NounTests:
         clock.advance(3601)
         await memory.entities.get("order", "1", load)
         assert loads == ["1", "1", "1"]
+
+    async def test_documents_are_read_from_files(self, memory: Any, tmp_path: Path) -> None:
+        path = tmp_path / "handbook.html"
+        path.write_text("<html><head><title>Handbook</title></head><body><h1>Rules</h1><p>Be kind.</p></body></html>")
+        by_path = await memory.documents.add("global", path)
+        assert (by_path.title, by_path.source, by_path.text) == ("Handbook", str(path), "# Rules\n\nBe kind.")
+        by_bytes = await memory.documents.add("global", path.read_bytes(), source=str(path))
+        assert (by_bytes.id, by_bytes.version) == (by_path.id, by_path.version)
+        assert [chunk.heading for chunk in await memory.documents.chunks("global", by_path.id)] == ["Rules"]
 
     async def test_a_document_is_kept_in_pieces(self, memory: Any) -> None:
         made = await memory.documents.add("global", "# Head\n\n" + "A sentence here. " * 400, title="Long")

@@ -326,6 +326,7 @@ CREATE TABLE memorist.chunks (
   position bigint NOT NULL,
   text text NOT NULL,
   heading text,
+  page bigint,
   start bigint NOT NULL,
   stop bigint NOT NULL,
   tokens bigint NOT NULL,

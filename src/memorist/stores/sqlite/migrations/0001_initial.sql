@@ -49,6 +49,7 @@ CREATE TABLE chunks (
   position INTEGER NOT NULL,
   text TEXT NOT NULL,
   heading TEXT,
+  page INTEGER,
   start INTEGER NOT NULL,
   stop INTEGER NOT NULL,
   tokens INTEGER NOT NULL,
