@@ -19,29 +19,39 @@ from .records import (
     AuditEvent,
     CachedEntity,
     Candidate,
+    ChangeNotice,
     CheckpointStep,
     Chunk,
+    Derivation,
     Document,
     Entry,
+    Epoch,
     Event,
     EventVersion,
     Fact,
     FactVersion,
+    ImportedDigests,
+    IndexProgress,
     Job,
     Key,
     Learning,
     Link,
-    Mark,
+    NamespaceStats,
+    Pins,
     Receipt,
     Record,
     RecordPiece,
     Ref,
+    RequestKey,
     StateEntry,
     StoredRecord,
+    StoreIdentity,
     Summary,
+    Sweep,
     Task,
     Thread,
     Tombstone,
+    Watermark,
     WorkingDocument,
 )
 from .scope import Namespace
@@ -88,6 +98,8 @@ class Kind(msgspec.Struct, frozen=True):
     found: Found | None = None
     counted: bool = False
     """Whether `stats` counts it under the name of its table."""
+    silent: bool = False
+    """Whether it is bookkeeping, whose changes notify no watcher."""
 
     def label(self, record: Record) -> str:
         """The key of a row as a person sees it: the id of its reference, or its key columns without the org."""
@@ -281,7 +293,7 @@ KINDS: tuple[Kind, ...] = (
         ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "summary", "message"),
         found=Found("message", _message_place, lambda row: str(row.text)),
     ),
-    Kind(Receipt, "receipt", "thread"),
+    Kind(Receipt, "receipt", "thread", silent=True),
     Kind(
         Summary, "summary", "thread", says=lambda row: row.text, ref=summary_ref, key=_summary_key, counted=True,
         derives=("fact", "learning", "event", "message"),
@@ -328,20 +340,30 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         Chunk, "chunk", "document", ref=lambda row: Ref("chunk", row.ns, row.document, row.part), key=_chunk_key,
-        derives=("fact", "learning", "event", "message"),
+        derives=("fact", "learning", "event", "message"), silent=True,
         found=Found("document", _chunk_place, lambda row: str(row.text)),
     ),
     Kind(Task, "task", counted=True),
     Kind(CheckpointStep, "checkpoint", "task", says=_step_says),
     # Pieces come before the rows that refer to them.
-    Kind(RecordPiece, "record piece", says=lambda row: row.data),
+    Kind(RecordPiece, "record piece", says=lambda row: row.data, silent=True),
     Kind(StoredRecord, "record", says=lambda row: row.data),
-    Kind(Link, "link", "org"),
-    Kind(Tombstone, "tombstone", "org"),
-    Kind(AuditEvent, "audit event", "org"),
-    Kind(Mark, "mark", "org"),
-    Kind(Job, "job", "org"),
-    Kind(Entry, "entry"),
+    Kind(Link, "link", "org", silent=True),
+    Kind(Tombstone, "tombstone", "org", silent=True),
+    Kind(AuditEvent, "audit event", "org", silent=True),
+    Kind(IndexProgress, "index progress", "thread", silent=True),
+    Kind(Derivation, "derivation", "thread", silent=True),
+    Kind(Pins, "pins", "thread", silent=True),
+    Kind(ImportedDigests, "imported digests", "thread", silent=True),
+    Kind(NamespaceStats, "namespace statistics", silent=True),
+    Kind(Sweep, "sweep", silent=True),
+    Kind(ChangeNotice, "notice", silent=True),
+    Kind(Epoch, "epoch", "org", silent=True),
+    Kind(RequestKey, "request key", "org", silent=True),
+    Kind(Watermark, "watermark", "org", silent=True),
+    Kind(StoreIdentity, "store identity", "org", silent=True),
+    Kind(Job, "job", "org", silent=True),
+    Kind(Entry, "entry", silent=True),
 )  # fmt: skip
 """Every kind of record, each once."""
 

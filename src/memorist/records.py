@@ -476,16 +476,148 @@ class Job(Record, frozen=True, kw_only=True):
     version: int = 0
 
 
-class Mark(Record, frozen=True, kw_only=True):
-    """A watermark: how far a processor or an index has come with one thing (for a thread, the last number seen)."""
+class IndexProgress(Record, frozen=True, kw_only=True):
+    """How far a thread is indexed: the number of the last message whose entry was written."""
 
-    table = Table("marks", ("org", "name", "item"))
-    name: str
-    item: str
+    table = Table("index_progress", ("org", "thread"))
+    thread: str
     position: int = 0
-    detail: Any = None
     updated_at: datetime
     version: int = 0
+
+
+class Derivation(Record, frozen=True, kw_only=True):
+    """How far memories were derived from a thread, what could not be read, and what the model's calls cost."""
+
+    table = Table("derivations", ("org", "thread"))
+    thread: str
+    position: int = 0
+    failed: tuple[int, ...] = ()
+    """The numbers of the messages for which the model's answer was unusable."""
+    unread: tuple[int, ...] = ()
+    """The numbers of messages in a language that cannot be read."""
+    ended: dict[str, list[str]] = {}
+    """What messages ended: ids of memories by the number of the message, as text."""
+    refused: dict[str, list[str]] = {}
+    """Why items were refused, by the number of the message as text."""
+    by_rules: tuple[int, ...] = ()
+    """The numbers of messages that the rules have read in the model's place."""
+    cost: dict[str, int] = {}
+    """What the model's calls for the thread have used, by name: calls, messages, tokens and the like."""
+    stuck: bool = False
+    """Whether the job was given up."""
+    again: bool = False
+    """Whether failed messages are being read once more."""
+    updated_at: datetime
+    version: int = 0
+
+
+class Pins(Record, frozen=True, kw_only=True):
+    """The numbers of a thread's pinned messages, so that a context need not search the thread for them."""
+
+    table = Table("pins", ("org", "thread"))
+    thread: str
+    seqs: tuple[int, ...] = ()
+    updated_at: datetime
+    version: int = 0
+
+
+class ImportedDigests(Record, frozen=True, kw_only=True):
+    """Digests, one after the other, of messages that an import added to a thread, so that none is added twice."""
+
+    table = Table("imported_digests", ("org", "thread", "block"))
+    thread: str
+    block: int
+    digests: bytes
+    updated_at: datetime
+    version: int = 0
+
+
+class NamespaceStats(Record, frozen=True, kw_only=True):
+    """The statistics of a namespace that ranking needs: its index entries, their terms, speakers and languages."""
+
+    table = Table("namespace_stats", ("org", "ns"))
+    ns: str
+    stamp: int = 0
+    """The number of the last index batch."""
+    entries: int = 0
+    terms: int = 0
+    assistant: int = 0
+    messages: int = 0
+    documents: int = 0
+    speakers: tuple[str, ...] = ()
+    standing: tuple[tuple[int, str, str, str], ...] = ()
+    """Entries with standing instructions, newest first: the time (microseconds), kind, parent and id of each."""
+    languages: dict[str, int] = {}
+    """How many texts are in each language, by its Snowball name."""
+    updated_at: datetime
+    version: int = 0
+
+
+class Sweep(Record, frozen=True, kw_only=True):
+    """The last index batch of a namespace that a processor has seen; under an empty namespace, a finished full run."""
+
+    table = Table("sweeps", ("org", "ns", "processor"))
+    ns: str
+    processor: str
+    position: int = 0
+    embedder: str | None = None
+    """The embedder that the work was done with; with another one it begins anew."""
+    updated_at: datetime
+    version: int = 0
+
+
+class ChangeNotice(Record, frozen=True, kw_only=True):
+    """Tells watchers, by its version, that something of a kind changed in a namespace."""
+
+    table = Table("notices", ("org", "ns", "kind"))
+    ns: str
+    kind: str
+    updated_at: datetime
+    version: int = 0
+
+
+class Epoch(Record, frozen=True, kw_only=True):
+    """The epoch of a source under its fingerprint; a version above 1 means that something of it was deleted."""
+
+    table = Table("epochs", ("org", "fingerprint"))
+    fingerprint: str
+    updated_at: datetime
+    version: int = 0
+
+
+class RequestKey(Record, frozen=True, kw_only=True):
+    """An idempotency key of an HTTP request: a digest of the request, and at most one number of its outcome."""
+
+    table = Table("request_keys", ("org", "day", "key"))
+    day: int
+    """The day since 1970; it comes first, so that old rows can be deleted as a range."""
+    key: str
+    digest: str
+    outcome: int | None = None
+    updated_at: datetime
+    version: int = 0
+
+
+class Watermark(Record, frozen=True, kw_only=True):
+    """A number that grows: `numbers` (the last message number of a deleted thread, by its fingerprint), `import`
+    (rows loaded from a file, by its digest), `tokens` (what the org's model has used on the day of `updated_at`) and
+    `watched` (until when somebody watches, in microseconds)."""
+
+    table = Table("watermarks", ("org", "name", "item"))
+    name: typing.Literal["numbers", "import", "tokens", "watched"]
+    item: str = ""
+    position: int = 0
+    updated_at: datetime
+    version: int = 0
+
+
+class StoreIdentity(Record, frozen=True, kw_only=True):
+    """An id that a durable store got once, by which a hot store knows whose copies it holds."""
+
+    table = Table("identities", ("org", "name"))
+    name: str
+    id: str
 
 
 class Ref(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from memorist import AsyncMemory, Forbidden, Memory, StoreUnavailable, Unsupported
-from memorist.records import CachedEntity, Entry, Job, Mark, Summary
+from memorist.records import CachedEntity, Entry, Job, NamespaceStats, Summary
 from memorist.runtime import run_blocking
 from memorist.stores.base import Put
 from memorist.types import Scrubbed
@@ -220,12 +220,12 @@ def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, wha
             said = {"role": "user", "name": name, "content": f"Always call me {name}, and never be late."}
             memory.threads.append(thread, "Good morning to all.", said, "And a good evening to you.")
         assert memory.recall("what should I always be called", namespaces=["global"])
-        assert CANARY in repr(run_blocking(memory._core.scan(Mark, "scope")))
+        assert CANARY in repr(run_blocking(memory._core.scan(NamespaceStats)))
         which = {"thread": f"{CANARY}-talk"} if what == "thread" else {"message": "talk#2"}
         memory.forget(**which, physical=True)
         assert files_with([tmp_path], CANARY) == []
-        [scope] = run_blocking(memory._core.scan(Mark, "scope"))
-        assert scope.detail["speakers"] == ["bob"]
+        [scope] = run_blocking(memory._core.scan(NamespaceStats))
+        assert scope.speakers == ("bob",)
         found = memory.recall("what should I always be called", namespaces=["global"])
         assert found and CANARY not in repr(found)
         assert files_with([tmp_path], CANARY) == []

@@ -10,7 +10,7 @@ import pytest
 
 from memorist import Message
 from memorist.engine.derive.outbox import Outbox
-from memorist.records import Fact, Learning, Mark
+from memorist.records import Derivation, Fact, Learning
 from memorist.runtime import Runtime
 from memorist.stores.base import Delete
 from memorist_testing.plugin import Run
@@ -65,7 +65,7 @@ async def test_a_rejected_value_stays_rejected_until_it_is_said_again(memory: An
     thread = await tell(memory, "I live in Lisbon.")
     await do(memory.facts.reject("user:ada", "location", reason="a joke"))
     # The thread is read again from its start, as after a new version of the rules.
-    await memory._core.apply(Delete(Mark, (memory.org, "derive", f"thread:{thread}")))
+    await memory._core.apply(Delete(Derivation, (memory.org, thread)))
     await tell(memory, "Nothing new here.", thread=thread)
     assert await fact(memory) is None
     await tell(memory, "I live in Lisbon.", thread=thread)

@@ -9,7 +9,7 @@ import pytest
 
 from memorist import Memory
 from memorist.engine.facts.facts import index_job
-from memorist.records import Mark, Thread
+from memorist.records import Derivation, Thread
 from memorist.runtime import run_blocking
 from memorist.stores.base import Delete, Put
 
@@ -50,10 +50,10 @@ def test_the_count_sees_what_was_derived_twice(tmp_path: Any) -> None:
         memory.process("facts", "vectors")
         assert count(memory, 3)["twice"] == 0
         core = memory._core
-        for mark in run_blocking(core.scan(Mark, "derive")):
+        for mark in run_blocking(core.scan(Derivation)):
             at = mark.updated_at
-            ns = run_blocking(core.get(Thread, mark.item.partition(":")[2])).ns  # type: ignore[union-attr]
-            job = index_job(core.org, ns, mark.item, at, "derive")
-            run_blocking(core.apply(Delete(Mark, mark.row_key), Put(job)))
+            ns = run_blocking(core.get(Thread, mark.thread)).ns  # type: ignore[union-attr]
+            job = index_job(core.org, ns, f"thread:{mark.thread}", at, "derive")
+            run_blocking(core.apply(Delete(Derivation, mark.row_key), Put(job)))
         memory.process("facts", "vectors")
         assert count(memory, 3)["twice"] > 0

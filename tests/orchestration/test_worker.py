@@ -13,7 +13,7 @@ from typing import Any
 from memorist import AsyncMemory, Memory, StoreUnavailable
 from memorist.engine.derive import outbox
 from memorist.engine.derive.outbox import Outbox
-from memorist.records import Mark
+from memorist.records import IndexProgress
 from memorist.runtime import Runtime, run_blocking
 from memorist_testing.plugin import Run
 
@@ -185,7 +185,7 @@ def test_closing_leaves_a_long_backlog_to_the_next_worker(tmp_path: Path) -> Non
 
 
 def _indexed(memory: Memory) -> int:
-    mark = run_blocking(memory._core.get(Mark, "index", "thread:long"))
+    mark = run_blocking(memory._core.get(IndexProgress, "long"))
     return mark.position if mark is not None else 0
 
 

@@ -46,7 +46,13 @@ OWN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-APART = tuple(f'{{"table":"{table}"' for table in ("audit", "marks", "jobs", "entries", "links", "receipts"))
+APART = tuple(
+    f'{{"table":"{table}"'
+    for table in (
+        "audit", "jobs", "entries", "links", "receipts", "index_progress", "derivations", "pins", "namespace_stats",
+        "epochs", "watermarks",
+    )
+)  # fmt: skip
 """Rows that say who did what, or that follow from others."""
 
 

@@ -17,7 +17,7 @@ import msgspec
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
 from ..ports import Clock, EmbedderSpec, to_datetime, to_micros, ttl_micros
-from ..records import AuditEvent, Entry, Key, Mark, Record, Thread
+from ..records import AuditEvent, Entry, Key, Record, Thread, Watermark
 from ..runtime import Runtime
 from ..scope import Scope
 from ..stores.base import (
@@ -32,6 +32,7 @@ from ..stores.base import (
     Scan,
     Store,
     Stored,
+    refused_key,
     replica_reads,
 )
 from .hooks import Events, warn
@@ -50,7 +51,6 @@ RETRY_SECONDS = 60.0
 """How long a read-then-write is tried again while others are quicker. A number of tries would not do: of eight
 processes that edit one thread each loses most tries, and among thousands of edits some lose forty in a row."""
 KEPT_VECTORS = 3_000_000
-WATCHED = "watched"
 """The name of the mark that says that an org is being watched."""
 LOOK_SECONDS = 0.5
 """Within this time every writing process notices that mark."""
@@ -439,8 +439,8 @@ class Core:
         looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
         if time.monotonic() >= looked:
             now = self.now()
-            mark = await self.store.get(Mark, (self.org, WATCHED, ""), now=now)
-            watched = mark is not None and mark.position > now
+            lease = await self.store.get(Watermark, (self.org, "watched", ""), now=now)
+            watched = lease is not None and lease.position > now
             # Half of the time that a starting watch waits, so that every writer notices it in time.
             self.shared.watched[self.org] = time.monotonic() + LOOK_SECONDS / 2, watched
         if not watched:
@@ -513,14 +513,14 @@ class Core:
     async def retry(self, attempt: Callable[[], Any], *, rows: Collection[Key] | None = None) -> Any:
         """Optimistic retry: run a read-then-write again, with back-off, while its Expect fails with Conflict.
 
-        With `rows`, only if the Expect was on one of them: any other is the caller's, and would fail each time.
+        With `rows`, only if the Expect was on one of these threads: any other would fail each time.
         """
         until, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
             try:
                 return await attempt()
             except Conflict as conflict:
-                callers = rows is not None and conflict.facts.get("key") not in rows
+                callers = rows is not None and refused_key(conflict, Thread) not in rows
                 if callers or conflict.facts.get("final") or time.monotonic() > until:
                     raise
                 tries += 1

@@ -10,7 +10,7 @@ import msgspec
 from ..errors import CorruptRecord, MemoristError
 from ..filters import Test
 from ..kinds import KINDS
-from ..records import Entry, Mark, Record, StateEntry, Thread, as_dict, view_of
+from ..records import Derivation, Entry, NamespaceStats, Record, StateEntry, Thread, as_dict, view_of
 from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
@@ -103,7 +103,7 @@ class Health:
         """Count what is stored in this org, by kind, and how much of it is indexed."""
         core = self._core
         held = {kind.record.table.name: await self._visible(_counted(kind.record)) for kind in KINDS if kind.counted}
-        scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_read(mark.item)]
+        namespaces = [stats for stats in await core.scan(NamespaceStats) if core.scope.may_read(stats.ns)]
         queues = await Jobs(core).backlog()
         counts = {table: len(rows) for table, rows in held.items()}
         named = {row.ns for table in ("threads", "facts") for row in held[table]}
@@ -119,11 +119,11 @@ class Health:
             documents=counts["documents"],
             tasks=counts["tasks"],
             turns=await self._turns(),
-            reading=await self._reading({f"thread:{thread.id}" for thread in held["threads"]}),
-            indexed=sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
+            reading=await self._reading({thread.id for thread in held["threads"]}),
+            indexed=sum(stats.entries for stats in namespaces),
             waiting={one.queue: one.waiting for one in queues},
             dead_letters=sum(one.dead for one in queues),
-            namespaces=sorted(named | {mark.item for mark in scopes}),
+            namespaces=sorted(named | {stats.ns for stats in namespaces}),
         )
 
     async def _turns(self) -> Turns:
@@ -137,10 +137,9 @@ class Health:
             )
         )
 
-    async def _reading(self, items: set[str]) -> ReadingCost:
-        """The cost of a model's calls, summed over the watermarks of the threads that this handle may read."""
-        marks = [mark for mark in await self._core.scan(Mark, "derive") if mark.item in items]
-        costs = [mark.detail["cost"] for mark in marks if mark.detail and "cost" in mark.detail]
+    async def _reading(self, threads: set[str]) -> ReadingCost:
+        """The cost of a model's calls, summed over the threads that this handle may read."""
+        costs = [row.cost for row in await self._core.scan(Derivation) if row.thread in threads]
         names = ("calls", "messages", "input_tokens", "output_tokens", "cached_tokens", "accepted", "refused")
         sums = {name: sum(cost.get(name, 0) for cost in costs) for name in names}
         per_1000 = 1000 / sums["messages"] if sums["messages"] else 0
@@ -196,13 +195,13 @@ class Health:
             return None
         if embedder is None:
             return None
-        for mark in await core.scan(Mark, "scope", limit=PAGE):
-            oldest = await core.scan(Entry, mark.item, index="by_stamp", limit=1)
-            newest = await core.scan(Entry, mark.item, index="by_stamp", limit=1, reverse=True)
+        for stats in await core.scan(NamespaceStats, limit=PAGE):
+            oldest = await core.scan(Entry, stats.ns, index="by_stamp", limit=1)
+            newest = await core.scan(Entry, stats.ns, index="by_stamp", limit=1, reverse=True)
             others = [entry.embedder for entry in oldest + newest if entry.embedder not in (None, embedder.name)]
             if others:
                 problems.append(
-                    f"vectors of {mark.item} were made by {others[0]}, not {embedder.name}: recall compares them by "
+                    f"vectors of {stats.ns} were made by {others[0]}, not {embedder.name}: recall compares them by "
                     "that one where its name says how to open it, else by words; run `memorist process vectors`"
                 )
                 break

@@ -7,12 +7,10 @@ keys from before yesterday are deleted.
 from __future__ import annotations
 
 from ..errors import InvalidValue
-from ..records import Mark
+from ..records import RequestKey
 from ..stores.base import DeleteRange, Expect, Put
 from .core import Core
 
-REPLAY = "replay"
-"""The name of the marks that hold the keys."""
 DAY_MICROS = 24 * 3600 * 1_000_000
 
 
@@ -29,37 +27,34 @@ class IdempotencyKey:
     async def seen(self) -> bool:
         """Whether the key was used for this request before; raises InvalidValue if it was used for another one."""
         today = _day(self._core)
-        rows = await self._core.get_many(Mark, [(REPLAY, self._item(day)) for day in (today, today - 1)])
-        found = next((row for row in rows if row is not None), None)
-        if found is None:
+        rows = await self._core.get_many(RequestKey, [(day, self._key) for day in (today, today - 1)])
+        row = next((row for row in rows if row is not None), None)
+        if row is None:
             return False
-        digest, _, outcome = str(found.detail).partition(" ")
-        self.outcome = int(outcome) if outcome else None
-        if digest != self._digest:
+        self.outcome = row.outcome
+        if row.digest != self._digest:
             raise InvalidValue("this Idempotency-Key was used for another request; take a new one")
         return True
 
     def commit_with(self, handle: Core) -> None:
         """Commit the row in the same transaction as the next write through the handle."""
-        core, item = self._core, self._item(_day(self._core))
-        row = Mark(org=core.org, name=REPLAY, item=item, detail=self._digest, updated_at=core.at())
-        handle.companions.extend([Expect(Mark, row.row_key, 0), Put(row)])
+        row = self._row()
+        handle.companions.extend([Expect(RequestKey, row.row_key, 0), Put(row)])
 
     async def keep(self, outcome: int) -> None:
         """Add a number to the committed row: an outcome that cannot be read from the store afterwards."""
-        core, item = self._core, self._item(_day(self._core))
-        detail = f"{self._digest} {int(outcome)}"
-        await core.apply(Put(Mark(org=core.org, name=REPLAY, item=item, detail=detail, updated_at=core.at())))
+        await self._core.apply(Put(self._row(int(outcome))))
 
-    def _item(self, day: int) -> str:
-        # The day comes first, so that old rows can be deleted as a range.
-        return f"{day:08}:{self._key}"
+    def _row(self, outcome: int | None = None) -> RequestKey:
+        core = self._core
+        return RequestKey(
+            org=core.org, day=_day(core), key=self._key, digest=self._digest, outcome=outcome, updated_at=core.at()
+        )
 
 
 async def collect_keys(core: Core) -> int:
     """Delete the keys from before yesterday; returns how many."""
-    oldest = f"{_day(core) - 1:08}"
-    old = DeleteRange(Mark, (core.org, REPLAY), before=(oldest,))
+    old = DeleteRange(RequestKey, (core.org,), before=(_day(core) - 1,))
     return (await core.apply(old)).total(old)
 
 

@@ -22,18 +22,22 @@ from ..kinds import RECORDS, kind_of_table
 from ..messages.message import Message
 from ..records import (
     CachedEntity,
+    ChangeNotice,
     Document,
+    Epoch,
     Fact,
     FactVersion,
     Job,
     Learning,
-    Mark,
     Receipt,
     Record,
+    RequestKey,
     StateEntry,
+    StoreIdentity,
     Summary,
     Task,
     Thread,
+    Watermark,
     WorkingDocument,
 )
 from ..scope import Namespace
@@ -41,9 +45,6 @@ from ..stores.base import Change, Delete, Load, Put
 from ..typed import ready
 from ..values import check_name
 from .core import Core
-from .forgetting.guard import EPOCH
-from .idempotency import REPLAY
-from .threads.numbering import NUMBERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,8 @@ TYPED = frozenset(
 """Kinds whose keys are chosen by users and so are checked as names."""
 HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup", "count")
 """Queues whose jobs only process what is stored; jobs of other queues carry commands, which no file may give."""
-IMPORT_MARK = "import"
+UNPORTABLE = (ChangeNotice, RequestKey, StoreIdentity)
+"""Kinds that mean something only in the database they are in."""
 Progress = Callable[[int, int | None], None]
 """Called with the number of rows done and, if known, the total."""
 
@@ -122,7 +124,7 @@ class Portable:
 
     async def _lines(self, counts: Counter[str]) -> AsyncIterator[bytes]:
         yield _encode(_Header("export", FORMAT)) + b"\n"
-        for kind in RECORDS:
+        for kind in [kind for kind in RECORDS if kind not in UNPORTABLE]:
             async for rows in self._pages(kind):
                 counts[kind.table.name] += len(rows)
                 yield b"".join(map(_line, rows))
@@ -140,15 +142,15 @@ class Portable:
         source = Path(path)
         offload = self._core.runtime.offload
         total, digest, counts = await offload(_validate, source)
-        mark = await self._core.get(Mark, IMPORT_MARK, digest)
-        start = done = 0 if mark is None else mark.position
+        earlier = await self._core.get(Watermark, "import", digest)
+        start = done = 0 if earlier is None else earlier.position
         rows = _rows(source, skip=start)
         while batch := await offload(lambda: list(islice(rows, PAGE))):
             done += len(batch)
-            await self._core.apply(*await self._loads(batch), self._mark(digest, done))
+            await self._core.apply(*await self._loads(batch), self._progress(digest, done))
             if progress is not None:
                 progress(done, total)
-        await self._core.apply(Delete(Mark, (self._core.org, IMPORT_MARK, digest)))
+        await self._core.apply(Delete(Watermark, (self._core.org, "import", digest)))
         self._core.shared.threads.clear()
         return Transfer(total, counts, resumed_at=start)
 
@@ -161,33 +163,37 @@ class Portable:
         after = None
         while True:
             rows = await self._core.scan(kind, after=after, limit=PAGE)
-            kept = [row for row in rows if not (isinstance(row, Mark) and row.name in (IMPORT_MARK, REPLAY))]
-            if kept:
-                yield kept
+            portable = [row for row in rows if not (isinstance(row, Watermark) and row.name != "numbers")]
+            if portable:
+                yield portable
             if len(rows) < PAGE:
                 return
             after = rows[-1].row_key[1:]
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
-        """The rows unchanged, except jobs, which are reset, and two kinds of marks that may only grow: epochs (by
-        version, which guards expect) and the last numbers of threads."""
+        """The rows unchanged, except jobs, which are reset, and two kinds that may only grow: epochs (by version,
+        which guards expect) and the last numbers of threads."""
         rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
-        growing = [row for row in rows if isinstance(row, Mark) and row.name in (EPOCH, NUMBERS)]
-        held = await self._core.get_many(Mark, [row.row_key[1:] for row in growing]) if growing else []
-        known = {row.row_key: row for row in held if row is not None}
+        epochs = [row.row_key[1:] for row in rows if isinstance(row, Epoch)]
+        numbers = [row.row_key[1:] for row in rows if isinstance(row, Watermark)]
+        held = [
+            *(await self._core.get_many(Epoch, epochs) if epochs else ()),
+            *(await self._core.get_many(Watermark, numbers) if numbers else ()),
+        ]
+        current = {row.row_key: row for row in held if row is not None}
         loads: list[Change] = []
         for row in rows:
             if isinstance(row, Job):
                 if row.queue in HARMLESS and row.payload is None:
                     fields = {"status": "ready", "owner": None, "leased_until": None, "attempts": 0, "error": None}
                     loads.append(Load(msgspec.structs.replace(row, **fields)))
-            elif not isinstance(row, Mark) or row.row_key not in known or _further(row, known[row.row_key]):
+            elif _is_further(row, current.get(row.row_key)):
                 loads.append(Load(row))
         return loads
 
-    def _mark(self, digest: str, done: int) -> Put:
+    def _progress(self, digest: str, done: int) -> Put:
         at = self._core.at()
-        return Put(Mark(org=self._core.org, name=IMPORT_MARK, item=digest, position=done, updated_at=at))
+        return Put(Watermark(org=self._core.org, name="import", item=digest, position=done, updated_at=at))
 
 
 class AsyncExport:
@@ -205,8 +211,12 @@ class AsyncExport:
         return await anext(self._lines)
 
 
-def _further(row: Mark, held: Mark) -> bool:
-    return row.position > held.position if row.name == NUMBERS else row.version > held.version
+def _is_further(row: Record, held: Epoch | Watermark | None) -> bool:
+    if isinstance(row, Watermark) and isinstance(held, Watermark):
+        return row.position > held.position
+    if isinstance(row, Epoch) and isinstance(held, Epoch):
+        return row.version > held.version
+    return True
 
 
 def create(path: Path) -> BinaryIO:
@@ -307,10 +317,9 @@ def _record(number: int, line: bytes) -> Record:
 
 def _check_names(record: Record) -> None:
     """Check names and namespaces like user input, and that numbers normally given by the store are in range."""
-    spaced = {"item"} if isinstance(record, Mark) and record.name in ("scope", "embedded", "dedup") else set()
     for name in record.table.key[1:]:
         value = getattr(record, name)
-        if name in ("ns", *spaced) and value:
+        if name == "ns" and value:
             Namespace.parse(value)
         elif isinstance(value, str) and type(record) in TYPED and (value or name != "session"):
             check_name(value, name)

@@ -15,7 +15,7 @@ import msgspec
 from ..errors import Conflict, UsageError
 from ..ids import new_id
 from ..ports import ModelSpec, Ttl
-from ..records import Entry, Fact, Job, Mark, Ref, Thread, as_dict
+from ..records import Entry, Fact, Job, NamespaceStats, Ref, Sweep, Thread, as_dict, view_of
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
@@ -137,21 +137,20 @@ class VectorIndexer(Processor):
         embedder = core.shared.embedder
         if embedder is None:
             return Report(self.name, done, 0, notes=("no embedder: recall is lexical",))
-        detail, changed = {"embedder": embedder.name}, 0
-        for ns in await _spaces(core, "embed", "embedded", detail):
+        changed = 0
+        for ns in await _spaces(core, "embed", embedder.name):
             changed += await self._namespace(core, ns, embedder, progress)
-        await _swept(core, "embedded", detail)
+        await _swept(core, "embed", embedder.name)
         return Report(self.name, done, changed)
 
     async def _namespace(self, core: Core, ns: str, embedder: Any, progress: Progress | None) -> int:
         """Embed entries of a namespace, from the watermark of the last run on."""
-        scope, seen = await core.get(Mark, "scope", ns), await core.get(Mark, "embedded", ns)
-        detail = {"embedder": embedder.name}
-        if scope is None:
+        stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "embed")
+        if stats is None:
             await core.apply(Delete(Job, (core.org, "embed", ns, ns)))
             return 0
-        resumes = seen is not None and seen.detail == detail
-        start, target, changed, pages = seen.position if seen and resumes else 0, scope.position, 0, 0
+        start = sweep.position if sweep is not None and sweep.embedder == embedder.name else 0
+        target, changed, pages = stats.stamp, 0, 0
         after: tuple[Any, ...] = (start,)
         while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE)):
             page = [entry for entry in page if entry.stamp <= target]
@@ -161,13 +160,13 @@ class VectorIndexer(Processor):
             changed, pages = changed + written, pages + (written > 0)
             last = page[-1]
             after = (last.stamp, last.kind, last.parent, last.id)
-            await _mark(core, "embedded", ns, last.stamp - 1, detail)
+            await core.apply(Put(_sweep(core, "embed", ns, last.stamp - 1, embedder.name)))
             if progress is not None:
                 progress(self.name, len(page))
-        fresh = await core.get(Mark, "scope", ns)
+        fresh = await core.get(NamespaceStats, ns)
         # If only we wrote, the newer stamps are our own and need no look; otherwise the next run looks at them.
-        ours = fresh if fresh is not None and fresh.position == target + pages else None
-        await _looked(core, "embed", _made_mark(core, "embedded", ns, ours.position if ours else target, detail), ours)
+        ours = fresh if fresh is not None and fresh.stamp == target + pages else None
+        await _looked(core, _sweep(core, "embed", ns, ours.stamp if ours else target, embedder.name), ours)
         return changed
 
     async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
@@ -177,28 +176,34 @@ class VectorIndexer(Processor):
         keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
         while keys:
             guards = await epochs(core, Ref("namespace", ns))
-            scope = await core.get(Mark, "scope", ns)
+            stats = await core.get(NamespaceStats, ns)
             held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
             texts = await texts_of(core, held)
             found = [(entry, texts[entry.row_key]) for entry in held if texts.get(entry.row_key)]
-            if scope is None or not found:
+            if stats is None or not found:
                 return 0
             vectors = encode_many(await embedder.embed([text for _, text in found]))
-            if await self._written(core, scope, [entry for entry, _ in found], vectors, embedder.name, guards):
+            if await self._written(core, stats, [entry for entry, _ in found], vectors, embedder.name, guards):
                 return len(found)
         return 0
 
     async def _written(
-        self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str, guards: Sequence[Change]
+        self,
+        core: Core,
+        stats: NamespaceStats,
+        entries: Sequence[Entry],
+        vectors: Any,
+        name: str,
+        guards: Sequence[Change],
     ) -> bool:
         """Write vectors; False if something of the namespace was forgotten since the entries were read.
 
         Entries whose record was deleted meanwhile are deleted again."""
-        stamp = scope.position + 1
+        stamp = stats.stamp + 1
         changes: list[Change] = [
-            Expect(Mark, scope.row_key, scope.version),
+            Expect(NamespaceStats, stats.row_key, stats.version),
             *guards,
-            Put(msgspec.structs.replace(scope, position=stamp, updated_at=core.at())),
+            Put(msgspec.structs.replace(stats, stamp=stamp, updated_at=core.at())),
         ]
         changes += [
             Put(msgspec.structs.replace(entry, stamp=stamp, embedder=name, vector=vector))
@@ -286,22 +291,22 @@ class Deduplicator(Processor):
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         await Outbox(core.shared, core.org).drain(("index",))
         seen = changed = 0
-        for ns in await _spaces(core, "dedup", "dedup", None):
+        for ns in await _spaces(core, "dedup"):
             looked, merged = await self._namespace(core, ns)
             seen, changed = seen + looked, changed + merged
             if progress is not None:
                 progress(self.name, looked)
-        await _swept(core, "dedup", None)
+        await _swept(core, "dedup")
         return Report(self.name, seen, changed)
 
     async def _namespace(self, core: Core, ns: str) -> tuple[int, int]:
         from .facts.facts import Facts
 
-        scope, done = await core.get(Mark, "scope", ns), await core.get(Mark, "dedup", ns)
-        if scope is None:
+        stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "dedup")
+        if stats is None:
             await core.apply(Delete(Job, (core.org, "dedup", ns, ns)))
             return 0, 0
-        fresh = done is None or done.position < scope.position
+        fresh = sweep is None or sweep.position < stats.stamp
         found = await core.scan(Fact, ns) if fresh else []
         known: dict[tuple[str, bytes], Fact] = {}
         merged = 0
@@ -313,7 +318,7 @@ class Deduplicator(Processor):
                 await Facts(core).delete(ns, worse.key)
                 known[said] = fact if worse is same else same
                 merged += 1
-        await _looked(core, "dedup", _made_mark(core, "dedup", ns, scope.position, None), scope)
+        await _looked(core, _sweep(core, "dedup", ns, stats.stamp), stats)
         return len(found), merged
 
 
@@ -404,40 +409,36 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
         return
 
 
-async def _spaces(core: Core, queue: str, name: str, detail: Any) -> list[str]:
+async def _spaces(core: Core, queue: str, embedder: str | None = None) -> list[str]:
     """Namespaces to process: those for which the indexer left a job; all of them until a first full run has ended."""
-    whole = await core.get(Mark, name, "")
-    if whole is None or whole.detail != detail:
-        return [mark.item for mark in await core.scan(Mark, "scope")]
+    whole = await core.get(Sweep, "", queue)
+    if whole is None or whole.embedder != embedder:
+        return [stats.ns for stats in await core.scan(view_of(NamespaceStats))]
     return [job.ns for job in await core.scan(Job, queue)]
 
 
-async def _swept(core: Core, name: str, detail: Any) -> None:
+async def _swept(core: Core, queue: str, embedder: str | None = None) -> None:
     """Record that a full run over all namespaces has ended; later runs follow the jobs."""
-    whole = await core.get(Mark, name, "")
-    if whole is None or whole.detail != detail:
-        await _mark(core, name, "", 0, detail)
+    whole = await core.get(Sweep, "", queue)
+    if whole is None or whole.embedder != embedder:
+        await core.apply(Put(_sweep(core, queue, "", 0, embedder)))
 
 
-async def _looked(core: Core, queue: str, mark: Mark, scope: Mark | None) -> None:
+async def _looked(core: Core, sweep: Sweep, stats: NamespaceStats | None) -> None:
     """Write the watermark of a namespace, and delete its job unless something was written there meanwhile."""
-    if scope is not None:
-        done = Delete(Job, (core.org, queue, mark.item, mark.item))
+    if stats is not None:
+        done = Delete(Job, (core.org, sweep.processor, sweep.ns, sweep.ns))
         try:
-            await core.apply(Expect(Mark, scope.row_key, scope.version), Put(mark), done)
+            await core.apply(Expect(NamespaceStats, stats.row_key, stats.version), Put(sweep), done)
         except Conflict:
             pass  # the job stays for the next run
         else:
             return
-    await core.apply(Put(mark))
+    await core.apply(Put(sweep))
 
 
-async def _mark(core: Core, name: str, item: str, position: int, detail: Any) -> None:
-    await core.apply(Put(_made_mark(core, name, item, position, detail)))
-
-
-def _made_mark(core: Core, name: str, item: str, position: int, detail: Any) -> Mark:
-    return Mark(org=core.org, name=name, item=item, position=position, detail=detail, updated_at=core.at())
+def _sweep(core: Core, queue: str, ns: str, position: int, embedder: str | None = None) -> Sweep:
+    return Sweep(org=core.org, ns=ns, processor=queue, position=position, embedder=embedder, updated_at=core.at())
 
 
 def _age(given: str | float | timedelta) -> timedelta:

@@ -13,7 +13,7 @@ from ..kinds import FINDABLE
 from ..ports import When, as_datetime, as_micros, to_micros
 from ..recall.hit import Hit
 from ..recall.hits import Hits, Wanted
-from ..records import Entry, Job, Mark
+from ..records import Entry, Job, NamespaceStats, view_of
 from ..scope import Namespace, Ns
 from ..stores.base import EntryFilter, replica_reads
 from ..values import as_list
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ..recall.query import Query
 
 Spaces = Sequence[Ns] | Ns | None
+NAMESPACES = view_of(NamespaceStats)
+"""The names of namespaces that have index entries, without their statistics."""
 """Where to search: namespaces, one of them, or None for all that the handle may read."""
 MOST_CANDIDATES = 5_000
 MOST_HOPS = 4
@@ -193,12 +195,12 @@ class Recalling:
         spaces = await self._namespaces(namespaces)
         if fresh:
             await catch_up(self._core, spaces)
-        scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
+        scopes = [(ns, stats) for ns, stats in zip(spaces, await self._stats(spaces), strict=True) if stats is not None]
         if not (scopes or self._past) or not query.strip() or is_small_talk(query) or top_k == 0:
             return None
-        speakers = [name for _, mark in scopes for name in mark.detail.get("speakers", ())]
+        speakers = [name for _, stats in scopes for name in stats.speakers]
         now = asked.before if asked.before is not None else self._core.now()
-        usual = usual_language([mark.detail for _, mark in scopes])
+        usual = usual_language([stats.languages for _, stats in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         vectors = await self._embedded(read) if vector is None else self._given(vector)
         with replica_reads():
@@ -222,7 +224,7 @@ class Recalling:
         drafts = [draft for draft in drafts if only.allows(draft.entry)]
         if not drafts:
             return []
-        entries, _ = await past.runtime.call(analyse_drafts, drafts, None, None, 0, None)
+        entries, _ = await past.runtime.call(analyse_drafts, drafts, None, None, 0, {})
         terms, wanted = [set(entry.terms.split()) for entry in entries], set(query.terms)
         for term in wanted:
             counts[term] = counts.get(term, 0) + sum(term in words for words in terms)
@@ -254,17 +256,17 @@ class Recalling:
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
             return list(dict.fromkeys([*exact, *matched]))
         if scope.user is None and not scope.foreign:
-            marks = await self._core.scan(Mark, "scope")
+            indexed = await self._core.scan(NAMESPACES)
             waiting = await self._core.scan(Job, "index")
-            return sorted({mark.item for mark in marks} | {job.ns for job in waiting})
+            return sorted({stats.ns for stats in indexed} | {job.ns for job in waiting})
         found = set(scope.spaces())
         for begins in scope.beginnings():
-            found |= {mark.item for mark in await self._core.scan(Mark, "scope", starts=begins)}
+            found |= {stats.ns for stats in await self._core.scan(NAMESPACES, starts=begins)}
             found |= {job.ns for job in await self._core.scan(Job, "index", starts=begins)}
         return sorted(found)
 
-    async def _marks(self, spaces: Sequence[str]) -> list[Mark | None]:
-        return await self._core.get_many(Mark, [("scope", ns) for ns in spaces])
+    async def _stats(self, spaces: Sequence[str]) -> list[NamespaceStats | None]:
+        return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])
 
     async def _embedded(self, query: Query) -> Vectors | None:
         embedder = self._core.shared.embedder
@@ -309,7 +311,7 @@ class Recalling:
         query: Query,
         vectors: Vectors | None,
         spaces: Sequence[str],
-        scopes: Sequence[tuple[str, Mark]],
+        scopes: Sequence[tuple[str, NamespaceStats]],
         only: EntryFilter,
         top_k: int,
         *,
@@ -339,7 +341,7 @@ class Recalling:
             allowed += await self._changed_since(self._past, spaces, only, query, found.counts)
         if not allowed:
             return None
-        asked, stats = found.asked(name, vectors), stats_of([mark for _, mark in scopes])
+        asked, stats = found.asked(name, vectors), stats_of([stats for _, stats in scopes])
         static = embedder is None or embedder.static
         return await self._core.runtime.call(lambda: Pool(query, allowed, stats, found.counts, asked, static=static))
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 
 from ..ports import to_micros
-from ..records import Entry, Job, Mark, view_of
+from ..records import Entry, Job, NamespaceStats, Sweep, view_of
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from .core import Core
 
@@ -29,16 +28,15 @@ COUNTED = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
 """The columns of an entry that are counted: not its vector."""
 
 
-def statistics(detail: Any, entries: Sequence[Entry], replaced: Sequence[Entry] = ()) -> dict[str, Any]:
-    """The statistics of a namespace with these entries added, and those that they replace subtracted."""
+def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequence[Entry] = ()) -> NamespaceStats:
+    """The statistics with these entries added, and those that they replace, or that were deleted, subtracted."""
     from ..recall.features import is_assistant
 
-    old: dict[str, Any] = detail or {}
-    speakers = dict.fromkeys(old.get("speakers", ()))
-    gone = {(entry.kind, entry.parent, entry.id) for entry in replaced}
-    standing = {tuple(item) for item in old.get("standing", ()) if tuple(item[1:]) not in gone}
-    counts = {name: old.get(name, 0) for name in ("entries", "terms", "assistant", "messages", "documents")}
-    for entry, sign in [*((entry, 1) for entry in entries), *((entry, -1) for entry in replaced)]:
+    speakers = dict.fromkeys(stats.speakers)
+    gone = {(entry.kind, entry.parent, entry.id) for entry in removed}
+    standing = {item for item in stats.standing if item[1:] not in gone}
+    counts = {name: getattr(stats, name) for name in ("entries", "terms", "assistant", "messages", "documents")}
+    for entry, sign in [*((entry, 1) for entry in entries), *((entry, -1) for entry in removed)]:
         counts["entries"] += sign
         counts["terms"] += sign * (entry.terms.count(" ") + 1)
         counts["assistant"] += sign * is_assistant(entry.role or "", entry.speaker or "")
@@ -49,8 +47,8 @@ def statistics(detail: Any, entries: Sequence[Entry], replaced: Sequence[Entry] 
             speakers[entry.speaker] = None
         if _is_standing(entry):
             standing.add((to_micros(entry.created_at), entry.kind, entry.parent, entry.id))
-    kept = [list(item) for item in sorted(standing, reverse=True)[:STANDING]]
-    return {**counts, "speakers": list(speakers), "standing": kept}
+    newest = tuple(sorted(standing, reverse=True)[:STANDING])
+    return msgspec.structs.replace(stats, **counts, speakers=tuple(speakers), standing=newest)
 
 
 def _is_standing(entry: Entry) -> bool:
@@ -84,8 +82,8 @@ def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
     ]
     if not keys:
         return []
-    marks = [change.record for change in changes if isinstance(change, Put) and isinstance(change.record, Mark)]
-    counted = {mark.item for mark in marks if mark.name == "scope"}
+    puts = [change.record for change in changes if isinstance(change, Put)]
+    counted = {record.ns for record in puts if isinstance(record, NamespaceStats)}
     spaces = dict.fromkeys((str(key[0]), str(key[1])) for key in keys if len(key) > 1 and key[1] not in counted)
     return [
         Put(
@@ -105,19 +103,18 @@ async def recount(core: Core, ns: str, also: Sequence[Change] = ()) -> None:
 
 async def recount_changes(core: Core, ns: str) -> list[Change]:
     """The changes that write the statistics of a namespace counted anew; they fail if it is indexed meanwhile."""
-    scope = await core.get(Mark, "scope", ns)
-    if scope is None:
+    stats = await core.get(NamespaceStats, ns)
+    if stats is None:
         return []
-    detail: dict[str, Any] | None = None
+    counted = NamespaceStats(
+        org=core.org, ns=ns, stamp=stats.stamp + 1, languages=stats.languages, updated_at=core.at()
+    )
     after = None
     while page := await core.scan(COUNTED, ns, after=after, limit=PAGE):
-        detail, after = statistics(detail, page), page[-1].row_key[2:]
-    expected = Expect(Mark, scope.row_key, scope.version)
-    if detail is None:
+        counted, after = count_entries(counted, page), page[-1].row_key[2:]
+    expected = Expect(NamespaceStats, stats.row_key, stats.version)
+    if not counted.entries:
         # Nothing can be found in the namespace any more.
-        return [expected, *(Delete(Mark, (core.org, name, ns)) for name in ("scope", "embedded", "dedup"))]
-    languages = (scope.detail or {}).get("languages")
-    detail |= {} if languages is None else {"languages": languages}
-    fresh = msgspec.structs.replace(scope, position=scope.position + 1, detail=detail, updated_at=core.at())
+        return [expected, Delete(NamespaceStats, stats.row_key), DeleteRange(Sweep, (core.org, ns))]
     # A Delete of a row that cannot exist makes this batch count as a deletion, which succeeds on a full disk.
-    return [expected, Delete(Mark, (core.org, "scope", "")), Put(fresh)]
+    return [expected, Delete(NamespaceStats, (core.org, "")), Put(counted)]

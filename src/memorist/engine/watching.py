@@ -1,14 +1,14 @@
 """Change notices across processes: which kind of thing changed in which namespace, and nothing else.
 
-A watcher of an org writes a mark with a lease. Writers look for that mark every quarter of a second, and while there is
+A watcher of an org writes a watermark with a lease. Writers look for it every quarter of a second, and while there is
 one, each commit also raises the version of one row per kind and namespace it changes, in the same transaction: so
 exactly the committed changes are noticed, and nothing is written while nobody watches. A watch polls these rows and
-compares versions. `start` returns only when every writer must have seen the mark, so that no later change is missed.
+compares versions. `start` returns only when every writer must have seen it, so that no later change is missed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
@@ -19,16 +19,15 @@ from ..errors import UsageError
 from ..kinds import kind_of
 from ..messages.message import Message
 from ..ports import to_datetime
-from ..records import Entry, Job, Mark, Record, Summary, Thread, WorkingDocument
+from ..records import ChangeNotice, Entry, Job, Record, Summary, Thread, Watermark, WorkingDocument
 from ..scope import Ns
 from ..stores.base import Append, Change, Delete, DeleteRange, Increment, Load, Put
-from .core import LOOK_SECONDS, WATCHED, Core
+from .core import LOOK_SECONDS, Core
 
-CHANGED = "changed"
 LEASE_SECONDS = 60
 POLL_SECONDS = 0.2
-SILENT = frozenset(("mark", "job", "entry", "link", "tombstone", "audit event", "receipt", "record piece", "chunk"))
-"""Kinds of bookkeeping that give no notices; the rows they are about do."""
+Seen = dict[str, int]
+"""The versions of notices by kind and namespace, as in `fact user:ada`."""
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -48,7 +47,7 @@ class AsyncWatch:
         self._core = core
         self._spaces = None if namespaces is None else {core.scope.readable(ns) for ns in namespaces}
         self._kinds = None if kinds is None else frozenset(kinds)
-        self._seen: dict[str, int] | None = None
+        self._seen: Seen | None = None
         self._waiting: list[Notice] = []
         self._renewed = 0.0
         self._closed = False
@@ -59,7 +58,7 @@ class AsyncWatch:
             await self._renew()
             # Every process that writes looks for the mark at least this often.
             await self._core.runtime.sleep(LOOK_SECONDS)
-            self._seen = {row.item: row.version for row in await self._core.scan(Mark, CHANGED)}
+            self._seen = await self._versions()
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
@@ -76,12 +75,12 @@ class AsyncWatch:
             await self._core.runtime.sleep(left)
         return []
 
-    def _known(self) -> dict[str, int]:
+    def _known(self) -> Seen:
         """The versions that this watch has seen and may read, for another watch to resume from."""
         known = self._seen or {}
         return {item: version for item, version in known.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
 
-    def _resume(self, seen: Mapping[str, int]) -> None:
+    def _resume(self, seen: Seen) -> None:
         """Continue after the versions that another watch has seen."""
         self._seen = dict(seen)
 
@@ -111,12 +110,14 @@ class AsyncWatch:
         if monotonic() >= self._renewed:
             await self._renew()
         assert self._seen is not None
-        rows = await self._core.scan(Mark, CHANGED)
-        before, self._seen = self._seen, {row.item: row.version for row in rows}
+        before, self._seen = self._seen, await self._versions()
         # A missing row was deleted by forgetting its namespace, which is a change too.
         new = [item for item in {**before, **self._seen} if before.get(item) != self._seen.get(item)]
         notices = [Notice(*item.split(" ", 1)) for item in new]
         return [one for one in notices if self._wanted(one)]
+
+    async def _versions(self) -> Seen:
+        return {f"{row.kind} {row.ns}": row.version for row in await self._core.scan(ChangeNotice)}
 
     def _wanted(self, notice: Notice) -> bool:
         if not self._core.scope.may_read(notice.namespace):
@@ -128,7 +129,7 @@ class AsyncWatch:
         core, now = self._core, self._core.now()
         until = now + LEASE_SECONDS * 1_000_000
         self._renewed = monotonic() + LEASE_SECONDS / 3
-        await core.apply(Put(Mark(org=core.org, name=WATCHED, item="", position=until, updated_at=to_datetime(now))))
+        await core.apply(Put(Watermark(org=core.org, name="watched", position=until, updated_at=to_datetime(now))))
         core.shared.watched.pop(core.org, None)
 
 
@@ -136,12 +137,7 @@ def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
     """The changes that notify watchers of what these changes are about."""
     found = dict.fromkeys(_about(core, changes))
     at = core.at()
-    return [Put(Mark(org=core.org, name=CHANGED, item=f"{kind} {ns}", updated_at=at)) for kind, ns in sorted(found)]
-
-
-async def forget_notices(core: Core, ns: str) -> list[Change]:
-    """Changes that delete the notices of a namespace, for forgetting it."""
-    return [Delete(Mark, row.row_key) for row in await core.scan(Mark, CHANGED) if row.item.partition(" ")[2] == ns]
+    return [Put(ChangeNotice(org=core.org, kind=kind, ns=ns, updated_at=at)) for kind, ns in sorted(found)]
 
 
 def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
@@ -150,14 +146,14 @@ def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
         if isinstance(change, Append):
             yield "message", change.ns or core.shared.threads.get((change.org, change.thread)) or beside or "global"
         elif isinstance(change, Put | Load | Increment):
-            kind = kind_of(change.record).name
-            if kind not in SILENT:
-                yield kind, _ns_of(change.record) or beside or "global"
+            kind = kind_of(change.record)
+            if not kind.silent:
+                yield kind.name, _ns_of(change.record) or beside or "global"
         elif isinstance(change, Delete | DeleteRange):
-            kind = kind_of(change.kind).name
-            if kind not in SILENT:
+            kind = kind_of(change.kind)
+            if not kind.silent:
                 yield (
-                    kind,
+                    kind.name,
                     _ns_at(core, change.kind, change.key if isinstance(change, Delete) else change.prefix, beside),
                 )
 

@@ -6,15 +6,13 @@ idempotent, and a message that was deleted here does not come back.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from datetime import datetime
 
 from ..engine.core import Core
-from ..engine.forgetting.guard import imported_marks
 from ..engine.threads.numbering import fresh
 from ..kinds import thread_ref
-from ..records import Link, Mark, Ref, Thread
+from ..records import ImportedDigests, Link, Ref, Thread
 from ..stores.base import Change, Expect, Put
 from ..values import MAX_NAME_BYTES
 from .items import ThreadItem
@@ -103,11 +101,10 @@ class KnownThreads:
 
     async def _read(self, state: State) -> State:
         """Load the digests of the messages imported into a thread before."""
-        for mark in await self._core.scan(Mark, imported_marks(state.id)):
-            data = base64.b64decode(str(mark.detail))
-            state.tail = [data[at : at + WIDTH] for at in range(0, len(data), WIDTH)]
+        for row in await self._core.scan(ImportedDigests, state.id):
+            state.tail = [row.digests[at : at + WIDTH] for at in range(0, len(row.digests), WIDTH)]
             state.seen.update(state.tail)
-            state.block, state.version = int(mark.item), mark.version
+            state.block, state.version = row.block, row.version
         return state
 
     def _other(self, name: str) -> str:
@@ -135,15 +132,11 @@ class KnownThreads:
         changes: list[Change] = []
         while state.tail:
             digests = state.tail[:BLOCK]
-            mark = Mark(
-                org=self._core.org,
-                name=imported_marks(state.id),
-                item=f"{state.block:08d}",
-                position=len(digests),
-                detail=base64.b64encode(b"".join(digests)).decode(),
+            row = ImportedDigests(
+                org=self._core.org, thread=state.id, block=state.block, digests=b"".join(digests),
                 updated_at=self._core.at(),
-            )
-            changes += [Expect(Mark, mark.row_key, state.version), Put(mark)]
+            )  # fmt: skip
+            changes += [Expect(ImportedDigests, row.row_key, state.version), Put(row)]
             if len(state.tail) < BLOCK:
                 state.version += 1
                 break

@@ -17,7 +17,7 @@ from memorist.recall.pool import Asked, Spread, Vectors
 from memorist.recall.query import Query
 from memorist.recall.reranking import Reranking
 from memorist.recall.vectors import Nearest, VectorIndex, decode
-from memorist.records import SUPERSEDED, Entry, Key, Mark, Record
+from memorist.records import SUPERSEDED, Entry, Key, NamespaceStats, Record
 from memorist.runtime import Runtime
 from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Store
 
@@ -168,21 +168,20 @@ class Candidates:
         self._embed_earlier = embed_earlier
         """Embeds the question by an earlier embedder; None with a vector given by the caller."""
 
-    async def take(self, namespaces: Sequence[tuple[str, Mark]], count: int) -> Found:
+    async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> Found:
         """Up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
         found = Found()
         wanted: dict[Key, Scoped | None] = {}
-        for ns, mark in namespaces:
-            scoped = await self._scoped(ns, mark)
-            detail = mark.detail or {}
-            worded = await self._by_words(scoped, detail.get("entries", 0), count, found)
-            near, dated = await self._by_meaning(scoped, detail.get("entries", 0), count, found)
+        for ns, stats in namespaces:
+            scoped = await self._scoped(ns, stats)
+            worded = await self._by_words(scoped, stats.entries, count, found)
+            near, dated = await self._by_meaning(scoped, stats.entries, count, found)
             found.full = found.full or max(len(worded), len(near)) >= count
             wanted.update(((ns, *key), scoped) for key in [*near, *dated])
             beside = _neighbours(ns, [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]])
-            if detail.get("assistant", 0):
+            if stats.assistant:
                 # Standing instructions to an assistant may matter for any request, whatever its words.
-                beside += [(ns, *item[1:]) for item in detail.get("standing", ())]
+                beside += [(ns, *item[1:]) for item in stats.standing]
             for key in beside:
                 wanted.setdefault(key, None)
         await self._add(wanted, found)
@@ -311,16 +310,16 @@ class Candidates:
 
     # -- what this process keeps in RAM
 
-    async def _scoped(self, ns: str, mark: Mark) -> Scoped:
+    async def _scoped(self, ns: str, stats: NamespaceStats) -> Scoped:
         name = self._embedder
         key = (self._reader.org, ns)
         async with self._lock:
             scoped = self._scopes.get(key)
-            if scoped is None or (name is not None and scoped.embedder != name) or scoped.stamp > mark.position:
+            if scoped is None or (name is not None and scoped.embedder != name) or scoped.stamp > stats.stamp:
                 scoped = self._fresh(ns, name)
                 self._scopes.put(key, scoped)
-            if scoped.stamp < mark.position:
-                await self._refresh(scoped, mark)
+            if scoped.stamp < stats.stamp:
+                await self._refresh(scoped, stats)
         return scoped
 
     def _fresh(self, ns: str, name: str | None) -> Scoped:
@@ -332,7 +331,7 @@ class Candidates:
             scoped.vectors = VectorIndex(self._vectors.shape[1])
         return scoped
 
-    async def _refresh(self, scoped: Scoped, mark: Mark) -> None:
+    async def _refresh(self, scoped: Scoped, stats: NamespaceStats) -> None:
         reader = self._reader
         if scoped.vectors is None and scoped.lexical is None:
             if scoped.embedder is not None:
@@ -340,10 +339,10 @@ class Candidates:
                 scoped.sample = [e.vector for e in some if e.vector is not None and e.embedder == scoped.embedder]
                 # Re-embedding gives an entry a new stamp, so vectors left of another embedder have the oldest stamps.
                 scoped.earlier = dict(_by_embedder(some, scoped.embedder))
-            scoped.stamp = mark.position
+            scoped.stamp = stats.stamp
             return
         if scoped.vectors is not None and not len(scoped.vectors):
-            scoped.vectors.reserve((mark.detail or {}).get("entries", 0))
+            scoped.vectors.reserve(stats.entries)
         after: Key = (scoped.stamp,)
         while True:
             page = await reader.scan(Entry, scoped.ns, index="by_stamp", after=after, limit=PAGE_ENTRIES)
@@ -352,7 +351,7 @@ class Candidates:
                 break
             last = page[-1]
             after = (last.stamp, last.kind, last.parent, last.id)
-        scoped.stamp = mark.position
+        scoped.stamp = stats.stamp
 
 
 def slim(kind: str, parent: str, id: str) -> ShortKey:

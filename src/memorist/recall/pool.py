@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memorist.recall.features import Floats, Matches, ScopeStats, Similarity, Table, features, match, table_of
 from memorist.recall.query import Query
-from memorist.records import Entry, Mark
+from memorist.records import Entry, NamespaceStats
 
 Vectors = NDArray[np.float32]
 """Unit vectors: of the whole question, then of each of its parts."""
@@ -75,15 +75,14 @@ class Pool:
         return float(self.similarity.cosine[place])
 
 
-def stats_of(marks: Sequence[Mark]) -> ScopeStats:
+def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
     """The counts of several namespaces as one."""
-    details = [mark.detail or {} for mark in marks]
-    total = sum(detail.get("entries", 0) for detail in details)
+    total = sum(stats.entries for stats in namespaces)
     return ScopeStats(
         entries=total,
-        mean_terms=sum(detail.get("terms", 0) for detail in details) / max(total, 1),
-        assistant_entries=sum(detail.get("assistant", 0) for detail in details),
-        speakers=tuple(dict.fromkeys(name for detail in details for name in detail.get("speakers", ()))),
+        mean_terms=sum(stats.terms for stats in namespaces) / max(total, 1),
+        assistant_entries=sum(stats.assistant for stats in namespaces),
+        speakers=tuple(dict.fromkeys(name for stats in namespaces for name in stats.speakers)),
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from ..errors import Unsupported
+from ..errors import Conflict, Unsupported
 from ..filters import Filter, matches
 from ..messages.message import Message
 from ..ports import to_datetime, to_micros
@@ -89,6 +89,12 @@ class Expect(msgspec.Struct, frozen=True):
     kind: type[Record]
     key: Key
     version: int
+
+
+def refused_key(conflict: Conflict, kind: type[Record]) -> Key | None:
+    """The key of the row of this kind whose Expect failed; None if the conflict was about another kind."""
+    key: Key | None = conflict.facts.get("key") if conflict.facts.get("table") == kind.table.name else None
+    return key
 
 
 class Scan(msgspec.Struct, Generic[R], frozen=True):

@@ -71,13 +71,15 @@ def codec(kind: type[Record]) -> Codec:
     """The codec of a record, compiled on first use."""
     columns = tuple(_columns(kind))
     scope = {
-        "kind": kind, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC, "freeze": tuple,
+        "kind": kind, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC,
     }  # fmt: skip
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     # The source is made of field names alone, none of it from users.
     names = tuple(column.name for column in columns)
     place = {name: i for i, name in enumerate(names)}
     scope.update({f"default_{name}": field.default for name, field in fields.items()})
+    # Typed decoders return tuples, also inside of tuples, where plain JSON has lists.
+    scope.update({f"load_{name}": msgspec.json.Decoder(hint).decode for name, hint in _tuples(kind)})
     shape = shape_of(names)
     return Codec(
         columns,
@@ -228,11 +230,18 @@ def _columns(kind: type[Record]) -> list[Column]:
     return sorted(columns, key=lambda column: column.name)
 
 
+def _tuples(kind: type[Record]) -> list[tuple[str, Any]]:
+    """The fields that are tuples, with their types."""
+    return [(name, hint) for name, hint in typing.get_type_hints(kind).items() if typing.get_origin(hint) is tuple]
+
+
 def _column(name: str, hint: Any) -> Column:
     nullable = False
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = [option for option in typing.get_args(hint) if option is not type(None)]
         nullable, hint = True, options[0]
+    if typing.get_origin(hint) is typing.Literal:
+        hint = str
     kinds: dict[Any, str] = {str: "text", int: "int", float: "real", bool: "bool", datetime: "time", bytes: "bytes"}
     kind = kinds.get(hint, "json")
     return Column(name, kind, nullable or kind == "json")
@@ -280,7 +289,7 @@ def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo)
         made = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
         if made == {}:
             return f"({{}} if {cell} is None else load({cell}))"
-        return f"(() if {cell} is None else freeze(load({cell})))"
+        return f"(() if {cell} is None else load_{column.name}({cell}))"
     if column.kind == "time":
         # As `to_datetime` does it, without the call.
         made = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {FLOAT_EXACT} else exact({cell}))"

@@ -16,7 +16,7 @@ import msgspec
 from ..filters import document_of, matches
 from ..messages.message import Message
 from ..ports import to_datetime, to_micros
-from ..records import Job, Key, Receipt, Record, StateEntry, Thread
+from ..records import Job, Key, Receipt, Record, StateEntry, StoreIdentity, Thread
 from ..values import INT_MAX, INT_MIN
 from .base import (
     Absence,
@@ -125,7 +125,9 @@ class MemoryStore:
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
         with self._lock:
-            found = {key[0] for name, rows in self._tables.items() if name != "marks" for key in rows.by_key}
+            found = {
+                key[0] for name, rows in self._tables.items() if name != StoreIdentity.table.name for key in rows.by_key
+            }
         return sorted(str(org) for org in found)
 
     async def scrub(self) -> Scrubbed:

@@ -13,6 +13,7 @@ def wrong_version(change: Expect, actual: int) -> Conflict:
         f"a row of {change.kind.table.name} has version {actual}, expected {change.version}; read it again",
         expected=change.version,
         actual=actual,
+        table=change.kind.table.name,
         key=change.key,
     )
 

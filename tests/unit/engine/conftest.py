@@ -17,7 +17,18 @@ from memorist.engine.state import State
 from memorist.engine.tasks.tasks import Tasks
 from memorist.engine.threads.threads import Threads
 from memorist.engine.working import WorkingMemory
-from memorist.records import Candidate, Entry, Mark, Summary
+from memorist.records import (
+    Candidate,
+    ChangeNotice,
+    Derivation,
+    Entry,
+    ImportedDigests,
+    IndexProgress,
+    NamespaceStats,
+    Pins,
+    Summary,
+    Sweep,
+)
 from memorist.runtime import Runtime
 from memorist.scope import Scope
 from memorist.stores.base import Put, Store
@@ -90,7 +101,13 @@ async def _fill(core: Core, user: str, mark: str) -> None:
         Candidate(
             org=core.org, ns=ns, id=mark, kind="fact", text=mark, sources=(source,), created_at=at, updated_at=at
         ),
-        Mark(org=core.org, name="index", item=f"thread:{thread}", position=last, updated_at=at),
+        IndexProgress(org=core.org, thread=thread, position=last, updated_at=at),
+        Derivation(org=core.org, thread=thread, position=last, ended={"1": [mark]}, updated_at=at),
+        Pins(org=core.org, thread=thread, seqs=(first,), updated_at=at),
+        ImportedDigests(org=core.org, thread=thread, block=0, digests=mark.encode(), updated_at=at),
+        NamespaceStats(org=core.org, ns=ns, stamp=1, entries=3, speakers=(mark,), updated_at=at),
+        Sweep(org=core.org, ns=ns, processor="embed", position=1, updated_at=at),
+        ChangeNotice(org=core.org, ns=ns, kind="fact", updated_at=at),
         _entry(core, ns, "message", thread, source, mark),
         _entry(core, ns, "message", thread, answered.message.id, mark),
         _entry(core, ns, "summary", thread, summary.id, mark),

@@ -16,13 +16,30 @@ from memorist.engine.state import State
 from memorist.engine.threads.threads import Threads
 from memorist.errors import Forbidden, NotFound, UsageError
 from memorist.kinds import RECORDS as KINDS
-from memorist.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone
+from memorist.records import (
+    Chunk,
+    Entry,
+    Fact,
+    IndexProgress,
+    Job,
+    Learning,
+    Link,
+    RequestKey,
+    StoreIdentity,
+    Summary,
+    Tombstone,
+    Watermark,
+)
 from memorist.stores.base import Put
 from memorist.testing import FakeClock
 
 CANARY = "xq-canary"
 Fill = Callable[..., Coroutine[Any, Any, None]]
 MakeEntry = Callable[..., Entry]
+
+
+UNUSED = (Tombstone, Watermark, RequestKey, StoreIdentity)
+"""Kinds of which a user in use has no rows, and which name nobody."""
 
 
 async def _rows(core: Core) -> str:
@@ -32,13 +49,14 @@ async def _rows(core: Core) -> str:
 async def test_a_forgotten_user_is_found_in_no_table(core: Core, fill: Fill) -> None:
     await fill(core, f"{CANARY}-user", CANARY)
     await fill(core, "bob", "kept")
-    before = [len(await core.scan(kind)) for kind in KINDS if kind is not Tombstone]
+    before = [len(await core.scan(kind)) for kind in KINDS if kind not in UNUSED]
     erasure = await Forgetting(core).forget(user=f"{CANARY}-user")
     assert CANARY not in await _rows(core)
     assert all(before)
     assert {"threads", "messages", "facts", "fact_versions", "learnings", "summaries", "entries"} <= set(erasure.counts)
     assert {"working", "documents", "chunks", "tasks", "checkpoint_steps", "state", "jobs"} <= set(erasure.counts)
-    assert {"receipts", "marks", "links", "audit", "entities"} <= set(erasure.counts)
+    assert {"receipts", "links", "audit", "entities"} <= set(erasure.counts)
+    assert {"index_progress", "derivations", "pins", "imported_digests", "namespace_stats"} <= set(erasure.counts)
     assert erasure.total == sum(erasure.counts.values())
 
 
@@ -55,7 +73,7 @@ async def test_another_user_loses_nothing(core: Core, fill: Fill) -> None:
 async def _remove_traces(core: Core) -> None:
     """What a forgetting leaves on purpose: tombstones, epochs, numbers that are not given again, and the event
     that says so."""
-    from memorist.records import AuditEvent, Mark
+    from memorist.records import AuditEvent, Epoch
     from memorist.stores.base import Delete
 
     for event in await Audit(core).list(limit=None):
@@ -63,10 +81,10 @@ async def _remove_traces(core: Core) -> None:
             await core.apply(Delete(AuditEvent, event.row_key))
     for stone in await core.scan(Tombstone):
         await core.apply(Delete(Tombstone, stone.row_key))
-    for mark in await core.scan(Mark, "epoch"):
-        await core.apply(Delete(Mark, mark.row_key))
-    for mark in await core.scan(Mark, "numbers"):
-        await core.apply(Delete(Mark, mark.row_key))
+    for mark in await core.scan(Epoch):
+        await core.apply(Delete(Epoch, mark.row_key))
+    for mark in await core.scan(Watermark, "numbers"):
+        await core.apply(Delete(Watermark, mark.row_key))
 
 
 async def test_a_user_whose_name_begins_like_another_ones_is_left_alone(core: Core) -> None:
@@ -95,14 +113,14 @@ async def test_a_message_takes_along_what_was_derived_and_the_summaries_over_it(
         await core.apply(Put(row))
     for number in range(1, 21):
         await core.apply(Put(entry(core, "global", "message", "t", f"t#{number}", "x")))
-    await core.apply(Put(Mark(org=core.org, name="index", item="thread:t", position=20, updated_at=at)))
+    await core.apply(Put(IndexProgress(org=core.org, thread="t", position=20, updated_at=at)))
     erasure = await Forgetting(core).forget(message="t#10")
     assert [fact.key for fact in await core.scan(Fact)] == ["from 11"]
     assert [row.last for row in await core.scan(Summary, "t")] == [9]
     assert [message.seq for message in await threads.messages("t")] == [n for n in range(1, 21) if n != 10]
     entries = {entry.id for entry in await core.scan(Entry, "global", "message", "t")}
     assert not entries & {"t#9", "t#10", "t#11"} and "t#5" in entries
-    rewound = await core.get(Mark, "index", "thread:t")
+    rewound = await core.get(IndexProgress, "t")
     assert rewound is not None and rewound.position < 9
     assert erasure.counts["messages"] == 1
 

@@ -17,7 +17,7 @@ from memorist.engine.statistics import recount_jobs
 from memorist.errors import CorruptRecord, SchemaError, UsageError
 from memorist.kinds import RECORDS as KINDS
 from memorist.messages.message import Message
-from memorist.records import Entry, Fact, Job, Link, Mark, Record, Ref, Thread
+from memorist.records import Entry, Fact, Job, Link, Record, Ref, Thread, Watermark
 from memorist.runtime import Runtime
 from memorist.scope import Scope
 from memorist.stores.base import DeleteRange
@@ -111,7 +111,7 @@ async def test_a_broken_off_import_goes_on_where_it_stopped(core: Core, other: C
     loaded = await Portable(other).import_(tmp_path / "a.jsonl")
     assert loaded.resumed_at == 1000
     assert len(await other.scan(Link)) == 1203
-    assert await other.scan(Mark) == []
+    assert await other.scan(Watermark) == []
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut line", "cut file", "drop line", "not json", "add", "table", "empty"])
@@ -203,7 +203,7 @@ async def test_an_imported_order_to_forget_is_not_executed(core: Core, tmp_path:
         ("facts", {"ns": "user:ada", "key": "k", "value": 1, "version": -1, "created_at": AT, "updated_at": AT}),
         ("threads", {"id": "t", "ns": "user:", "created_at": AT, "updated_at": AT}),
         ("messages", {"thread": "t", "seq": 2**60, "role": "user"}),
-        ("marks", {"name": "scope", "item": "nonsense", "updated_at": AT}),
+        ("namespace_stats", {"ns": "nonsense", "updated_at": AT}),
     ],
     ids=["namespace", "name", "version", "thread", "number", "mark"],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memorist import Memory
-from memorist.records import Mark
+from memorist.records import ChangeNotice
 from memorist.runtime import run_blocking
 
 
@@ -21,5 +21,5 @@ def test_no_notice_names_a_forgotten_user_and_watchers_hear_of_the_end(tmp_path:
         memory.forget(user="ada")
         assert [one.namespace for one in changes.next(timeout=30)] == ["user:ada"]
         assert changes.next(timeout=0) == []
-        left = run_blocking(memory._core.scan(Mark, "changed"))
-        assert [mark.item for mark in left] == ["fact user:ben"]
+        left = run_blocking(memory._core.scan(ChangeNotice))
+        assert [(notice.kind, notice.ns) for notice in left] == [("fact", "user:ben")]

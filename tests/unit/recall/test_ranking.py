@@ -14,7 +14,7 @@ from memorist.recall.query import analyse
 from memorist.recall.ranking import Row, rank, weights_file
 from memorist.recall.select import chosen, distinct, fill, merge_chunks, without_repeats
 from memorist.recall.signals import signals
-from memorist.records import Entry, Mark
+from memorist.records import Entry, NamespaceStats
 
 DAY = 86_400_000_000
 NOW = 20_000 * DAY
@@ -39,15 +39,13 @@ def pool_of(entries: list[Entry], text: str) -> Pool:
     """All of them as the pool of a question; statistics are those of these entries."""
     speakers = dict.fromkeys(e.speaker for e in entries if e.speaker and not is_assistant(e.role or "", e.speaker))
     query = analyse(text, speakers=[name for name in speakers if name], now=NOW)
-    detail = {
-        "entries": len(entries),
-        "terms": sum(len(e.terms.split()) for e in entries),
-        "assistant": sum(is_assistant(e.role or "", e.speaker or "") for e in entries),
-        "speakers": list(speakers),
-    }
+    stats = NamespaceStats(
+        org="o", ns="user:ada", entries=len(entries), terms=sum(len(e.terms.split()) for e in entries),
+        assistant=sum(is_assistant(e.role or "", e.speaker or "") for e in entries),
+        speakers=tuple(name for name in speakers if name), updated_at=to_datetime(NOW),
+    )  # fmt: skip
     held = {t: sum(t in f"{e.terms} {e.context_terms}".split() for e in entries) for t in query.terms}
-    mark = Mark(org="o", name="scope", item="user:ada", detail=detail, updated_at=to_datetime(NOW))
-    return Pool(query, entries, stats_of([mark]), held)
+    return Pool(query, entries, stats_of([stats]), held)
 
 
 def ranked(entries: list[Entry], text: str) -> list[Row]:

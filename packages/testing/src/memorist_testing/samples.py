@@ -91,7 +91,8 @@ def _telling(column: Column, kind: type[Record]) -> Any:
     if list[str] in typing.get_args(hint):
         return ["city"]
     if typing.get_origin(hint) is tuple:
-        return ("t#1", "t#2")
+        item = typing.get_args(hint)[0]
+        return {str: ("t#1", "t#2"), int: (1, 2)}.get(item, ((7, "message", "t", "t#1"),))
     if column.name in ("metadata", "extra", "doc"):
         return {"b": 1, "a": [None, True, "x'\"\u00e9"], "": -0.0}
     values = {

@@ -17,7 +17,7 @@ from time import monotonic
 from ...backoff import pause
 from ...errors import Conflict, StoreError
 from ...filters import parse_filter
-from ...records import Job, Mark, Thread
+from ...records import Derivation, Job, Key, Thread
 from ...scope import Scope
 from ..core import Core
 from .deriving import Deriver
@@ -74,11 +74,11 @@ async def _read(core: Core, ns: str, until: float) -> bool:
 
 async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
     """How many messages the jobs are about."""
-    threads = await core.get_many(Thread, [(job.item.partition(":")[2],) for job in jobs])
-    marks = await core.get_many(Mark, [("derive", job.item) for job in jobs])
+    ids: list[Key] = [(job.item.partition(":")[2],) for job in jobs]
+    threads, derivations = await core.get_many(Thread, ids), await core.get_many(Derivation, ids)
     return sum(
-        thread.length - (mark.position if mark is not None else 0)
-        for thread, mark in zip(threads, marks, strict=True)
+        thread.length - (derivation.position if derivation is not None else 0)
+        for thread, derivation in zip(threads, derivations, strict=True)
         if thread is not None
     )
 

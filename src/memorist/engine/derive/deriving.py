@@ -22,9 +22,9 @@ from ...errors import Conflict, ModelError
 from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
 from ...ports import to_datetime
-from ...records import Fact, FactVersion, Job, Learning, Mark, Thread, Tombstone
+from ...records import Derivation, Fact, FactVersion, Job, Learning, Thread, Tombstone
 from ...scope import Scope
-from ...stores.base import Change, Delete, Expect, Put
+from ...stores.base import Change, Delete, Expect, Put, refused_key
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, Facts
@@ -120,28 +120,27 @@ class Deriver:
         The watermark does not move, so that the model reads it all when the job is tried again.
         """
         core, id = self._core, job.item.partition(":")[2]
-        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
         done = mark.position if mark else 0
         while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
             guards = await epochs(core, thread_ref(id))
             changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
-            mark = await core.get(Mark, "derive", job.item)
-            await core.apply(*guards, *changes, *self._stood_in(job.item, mark))
+            mark = await core.get(Derivation, id)
+            await core.apply(*guards, *changes, *self._stood_in(id, mark))
             done = messages[-1].seq
 
-    def _stood_in(self, item: str, mark: Mark | None) -> list[Change]:
+    def _stood_in(self, thread: str, current: Derivation | None) -> list[Change]:
         """Changes by which receipts know that the rules have read messages which still wait for the model."""
-        before = mark or Mark(org=self._core.org, name="derive", item=item, updated_at=self._core.at())
-        detail: dict[str, Any] = dict(before.detail or {})
-        detail["by_rules"] = sorted({*detail.get("by_rules", ()), *self._by_rules})[-UNREAD:]
+        before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
+        by_rules = sorted({*before.by_rules, *self._by_rules})[-UNREAD:]
         self._by_rules = []
-        after = msgspec.structs.replace(before, detail=detail, updated_at=self._core.at())
-        return [Expect(Mark, after.row_key, mark.version if mark else 0), Put(after)]
+        after = msgspec.structs.replace(before, by_rules=tuple(by_rules), updated_at=self._core.at())
+        return [Expect(Derivation, before.row_key, before.version), Put(after)]
 
     async def skip(self, job: Job, reason: str) -> bool:
         """Make the next message of a thread a dead letter and move the watermark past it; whether there was one."""
         core, id = self._core, job.item.partition(":")[2]
-        mark = await core.get(Mark, "derive", job.item)
+        mark = await core.get(Derivation, id)
         found = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
         if job.queue != "derive" or not found:
             return False
@@ -152,7 +151,7 @@ class Deriver:
         await core.apply(
             Expect(Job, job.row_key, job.version),
             *await self._unread(job, found, reason),
-            *self._marked(job.item, mark, found[0].seq, [*_seqs(mark), found[0].seq]),
+            *self._progressed(id, mark, found[0].seq, [*_seqs(mark), found[0].seq]),
             Put(fresh),
         )
         return True
@@ -162,7 +161,7 @@ class Deriver:
         read up to message `goal`."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
-        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
         if thread is None:
             await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
             return 0, None
@@ -185,7 +184,7 @@ class Deriver:
             changes = [*await self._unread(job, own, why(problem)), *stand_in]
             failed = [*failed, *(message.seq for message in own)]
         changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
-        changes += self._marked(job.item, mark, reached if is_partial else thread.length, failed)
+        changes += self._progressed(id, mark, reached if is_partial else thread.length, failed)
         if is_partial and reached < goal:
             longer = self._longer(job)
             await core.apply(*changes, Put(longer))
@@ -205,7 +204,7 @@ class Deriver:
         try:
             await self._core.apply(*changes, *ends)
         except Conflict as conflict:
-            if conflict.facts.get("key") != thread.row_key:
+            if refused_key(conflict, Thread) != thread.row_key:
                 raise
             return False
         return True
@@ -214,7 +213,7 @@ class Deriver:
         """Read dead letters of a thread once more with the model; those it fails on again stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
-        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
         changes: list[Change] = [Expect(Job, job.row_key, job.version), *guards]
         left: list[int] = []
         written, error = 0, None
@@ -239,7 +238,7 @@ class Deriver:
         else:
             changes.append(Delete(Job, job.row_key))
         if mark is not None:
-            changes += self._marked(job.item, mark, mark.position, left)
+            changes += self._progressed(id, mark, mark.position, left)
         await core.apply(*changes)
         return written
 
@@ -254,30 +253,29 @@ class Deriver:
         )  # fmt: skip
         return [Expect(Job, made.row_key, held.version if held else 0), Put(made)]
 
-    def _marked(self, item: str, mark: Mark | None, position: int, failed: Sequence[int]) -> list[Change]:
-        core = self._core
-        before: dict[str, Any] = (mark.detail or {}) if mark else {}
-        unread = sorted({*before.get("unread", ()), *self._foreign})[-UNREAD:]
-        ended = dict(list({**before.get("ended", {}), **self._ended}.items())[-MAX_ENDED:])
-        refused = dict(list({**before.get("refused", {}), **self._refused}.items())[-MAX_REFUSED:])
-        by_rules = sorted(({*before.get("by_rules", ())} - {*self._by_model}) | {*self._by_rules})[-UNREAD:]
+    def _progressed(
+        self, thread: str, current: Derivation | None, position: int, failed: Sequence[int]
+    ) -> list[Change]:
+        """Changes that move a thread's derivation on to a message."""
+        before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
+        unread = sorted({*before.unread, *self._foreign})[-UNREAD:]
+        ended = dict(list({**before.ended, **self._ended}.items())[-MAX_ENDED:])
+        refused = dict(list({**before.refused, **self._refused}.items())[-MAX_REFUSED:])
+        by_rules = sorted(({*before.by_rules} - {*self._by_model}) | {*self._by_rules})[-UNREAD:]
         self._ended, self._refused, self._by_rules, self._by_model = {}, {}, [], []
-        notes = {
-            "failed": list(failed), "unread": unread, "ended": ended, "refused": refused, "by_rules": by_rules,
-            "cost": self._cost(before.get("cost")),
-        }  # fmt: skip
-        detail = {name: value for name, value in notes.items() if value} or None
-        made = Mark(
-            org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
+        derivation = msgspec.structs.replace(
+            before, position=position, failed=tuple(failed), unread=tuple(unread), ended=ended, refused=refused,
+            by_rules=tuple(by_rules), cost=self._cost(before.cost), stuck=False, again=False,
+            updated_at=self._core.at(),
         )  # fmt: skip
-        return [Expect(Mark, made.row_key, mark.version if mark else 0), Put(made)]
+        return [Expect(Derivation, before.row_key, before.version), Put(derivation)]
 
-    def _cost(self, before: Any) -> Any:
+    def _cost(self, before: dict[str, int]) -> dict[str, int]:
         """The total cost of the model's calls for a thread, including those since the last commit."""
-        if self._writer is None:
+        if self._writer is None or not self._writer.cost.calls:
             return before
         spent, self._writer.cost = self._writer.cost, type(self._writer.cost)()
-        return msgspec.to_builtins(spent + type(spent)(**(before or {}))) if spent.calls else before
+        return {name: before.get(name, 0) + getattr(spent, name) for name in spent.__struct_fields__}
 
     def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The first messages that fit into one call of the model; without a model, all of them."""
@@ -586,9 +584,9 @@ def _of_the_user(change: Change, said: datetime) -> Change:
     return change
 
 
-def _seqs(mark: Mark | None) -> list[int]:
+def _seqs(mark: Derivation | None) -> list[int]:
     """The numbers of a thread's messages for which the model's answer was unusable."""
-    return list((mark.detail or {}).get("failed", ())) if mark is not None else []
+    return list(mark.failed) if mark is not None else []
 
 
 def _expected(changes: Sequence[Change]) -> set[tuple[type, Any]]:

@@ -16,7 +16,7 @@ from ...errors import Conflict
 from ...kinds import summary_ref, thread_ref
 from ...messages.message import Message
 from ...ports import to_datetime
-from ...records import Job, Link, Mark, Ref, Summary, Thread
+from ...records import IndexProgress, Job, Link, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Put
 from ..audit import audit
 from ..core import Core
@@ -42,7 +42,7 @@ class Read(msgspec.Struct, frozen=True):
 
     thread: Thread
     previous: Summary | None
-    mark: Mark | None
+    progress: IndexProgress | None
     messages: list[Message]
     epochs: list[Change]
     """Guards that fail the write if the thread or one of its messages was forgotten since; see `forgetting.guard`."""
@@ -117,15 +117,15 @@ class Folding:
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
-        """Read what a fold starts from; the mark is read before the messages, because forgetting one changes it."""
+        """Read what a fold starts from; the indexer's progress comes first, because forgetting a message changes it."""
         core = self._core
         guards = await epochs(core, thread_ref(thread))
         held = await core.get(Thread, thread)
         if held is None:
             return None
-        mark = await core.get(Mark, "index", f"thread:{thread}")
+        progress = await core.get(IndexProgress, thread)
         past = await core.scan(Summary, thread, reverse=True, limit=1)
-        return Read(held, past[0] if past else None, mark, [], guards)
+        return Read(held, past[0] if past else None, progress, [], guards)
 
     async def _aged(self, read: Read, before: datetime) -> bool:
         """Read old messages, and one page beyond them; True if the limit was reached and there may be more."""
@@ -231,16 +231,16 @@ class Folding:
 
     async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
         """Commit a summary; False if another one was written first or one of its messages was forgotten."""
-        core, mark, item, guards = self._core, read.mark, f"thread:{read.thread.id}", read.epochs
+        core, progress, guards = self._core, read.progress, read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
         for _ in range(TRIES):
             try:
-                expects = [Expect(Mark, (core.org, "index", item), mark.version if mark else 0)]
+                expects = [Expect(IndexProgress, read.thread.row_key, progress.version if progress else 0)]
                 await core.apply(*expects, *changes, *guards)
             except Conflict:
-                # Usually the indexer moved its mark; or forgetting raised the epoch, and then a message is missing.
+                # Usually the indexer moved on; or forgetting raised the epoch, and then a message is missing.
                 guards = await epochs(core, thread_ref(read.thread.id))
-                mark = await core.get(Mark, "index", item)
+                progress = await core.get(IndexProgress, read.thread.id)
                 taken = await core.get(Summary, summary.thread, summary.last)
                 if taken is not None or not await self._all_there(read, summary, seqs):
                     return False

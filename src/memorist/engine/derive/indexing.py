@@ -18,12 +18,27 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages.message import Message
-from ...records import SUPERSEDED, Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Record, Summary, Thread
-from ...stores.base import Change, Delete, Expect, Load, Put
+from ...records import (
+    SUPERSEDED,
+    Chunk,
+    Derivation,
+    Document,
+    Entry,
+    Fact,
+    FactVersion,
+    IndexProgress,
+    Job,
+    Key,
+    NamespaceStats,
+    Record,
+    Summary,
+    Thread,
+)
+from ...stores.base import Change, Delete, Expect, Load, Put, refused_key
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, index_job
-from ..statistics import replaced_entries, statistics
+from ..statistics import count_entries, replaced_entries
 
 BATCH = 500
 MAX_CONTEXT_TERMS = 60
@@ -145,14 +160,14 @@ class Indexer:
     async def _thread(self, job: Job, id: str, plan: IndexWork) -> bool:
         core = self._core
         thread = await core.get(Thread, id)
-        mark, derive = await core.get_many(Mark, [("index", job.item), ("derive", job.item)])
+        progress, derivation = await core.get(IndexProgress, id), await core.get(Derivation, id)
         if thread is None or thread.ns != job.ns:
             plan.changes += [Delete(Job, job.row_key)]
             if thread is not None:
                 # The thread was created again in another namespace since the append: move its job there.
                 plan.changes.append(Put(index_job(thread.org, thread.ns, job.item, core.at()), absent=True))
             return False
-        done = mark.position if mark else 0
+        done = progress.position if progress else 0
         room = BATCH - len(plan.drafts)
         # Start one message earlier, because a message is indexed together with the one before it.
         found = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
@@ -168,8 +183,8 @@ class Indexer:
         more = is_partial and reached < goal
         position = reached if is_partial else thread.length
         plan.changes += [
-            Expect(Mark, (core.org, "index", job.item), mark.version if mark else 0),
-            Put(Mark(org=core.org, name="index", item=job.item, position=position, updated_at=core.at())),
+            Expect(IndexProgress, (core.org, id), progress.version if progress else 0),
+            Put(IndexProgress(org=core.org, thread=id, position=position, updated_at=core.at())),
         ]
         if fresh:
             plan.changes.append(_aging(thread, job.item, fresh[0]))
@@ -179,24 +194,23 @@ class Indexer:
             # The job is deleted only if nothing was appended since the thread was read.
             plan.ends += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
         if not more:
-            plan.changes += await self._revived(job, derive)
+            plan.changes += await self._revived(job, derivation)
             plan.changes += _later(thread, job.item, core.shared.derives)
         return more
 
-    async def _revived(self, job: Job, derive: Mark | None) -> list[Change]:
+    async def _revived(self, job: Job, derivation: Derivation | None) -> list[Change]:
         """Changes that revive the dead derive job of a thread that got new messages; its error stays visible."""
-        if derive is None or not (derive.detail or {}).get("stuck"):
+        if derivation is None or not derivation.stuck:
             return []
         core, at = self._core, self._core.at()
         dead = await core.get(Job, "derive", job.ns, job.item)
         if dead is None or dead.status != "dead":
             return []
-        detail = {name: value for name, value in derive.detail.items() if name != "stuck"}
         return [
             Expect(Job, dead.row_key, dead.version),
             Put(msgspec.structs.replace(dead, status="ready", attempts=0, run_at=at, updated_at=at)),
-            Expect(Mark, derive.row_key, derive.version),
-            Put(msgspec.structs.replace(derive, detail=detail or None, updated_at=at)),
+            Expect(Derivation, derivation.row_key, derivation.version),
+            Put(msgspec.structs.replace(derivation, stuck=False, updated_at=at)),
         ]
 
     async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
@@ -283,15 +297,16 @@ class Indexer:
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
         """Write a batch; returns how many entries it has, or None if others interfered."""
         core = self._core
-        scope = await core.get(Mark, "scope", ns)
-        stamp = (scope.position if scope else 0) + 1
-        entries, languages = await self._finished(plan.drafts, stamp, scope.detail if scope else None)
-        changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
+        current = await core.get(NamespaceStats, ns)
+        stats = current or NamespaceStats(org=core.org, ns=ns, updated_at=core.at())
+        stamp = stats.stamp + 1
+        entries, languages = await self._finished(plan.drafts, stamp, stats.languages)
+        changes: list[Change] = [Expect(NamespaceStats, stats.row_key, stats.version)]
         replaced = await replaced_entries(core, ns, entries, plan.changes)
         if entries or replaced:
-            detail = {**statistics(scope.detail if scope else None, entries, replaced), "languages": languages}
             at = core.at()
-            changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
+            counted = count_entries(stats, entries, replaced)
+            changes.append(Put(msgspec.structs.replace(counted, stamp=stamp, languages=languages, updated_at=at)))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
         # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
         changes += [Load(entry) for entry in entries]
@@ -311,16 +326,18 @@ class Indexer:
         try:
             await self._core.apply(*changes, *ends)
         except Conflict as conflict:
-            if conflict.facts.get("key") not in threads:
+            if refused_key(conflict, Thread) not in threads:
                 raise
             await self._core.apply(*changes)
 
-    async def _finished(self, drafts: Sequence[Draft], stamp: int, detail: Any) -> tuple[list[Entry], dict[str, int]]:
+    async def _finished(
+        self, drafts: Sequence[Draft], stamp: int, languages: dict[str, int]
+    ) -> tuple[list[Entry], dict[str, int]]:
         """Entries with their terms and, if the embedder answers, vectors; and the number of texts per language."""
         if not drafts:
-            return [], {}
+            return [], languages
         vectors, name = await self._vectors([draft.text for draft in drafts])
-        return await self._core.runtime.call(analyse_drafts, drafts, vectors, name, stamp, detail)
+        return await self._core.runtime.call(analyse_drafts, drafts, vectors, name, stamp, languages)
 
     async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
         from ...recall.vectors import encode_many
@@ -336,28 +353,28 @@ class Indexer:
             return None, None
 
 
-def usual_language(details: Sequence[Any]) -> str | None:
+def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
     """The most frequent language of some namespaces, by its Snowball name."""
     counts: dict[str, int] = {}
-    for detail in details:
-        for name, number in ((detail or {}).get("languages") or {}).items():
+    for languages in namespaces:
+        for name, number in languages.items():
             counts[name] = counts.get(name, 0) + number
     return max(counts, key=lambda name: (counts[name], name)) if counts else None
 
 
 def analyse_drafts(
-    drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, detail: Any
+    drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, seen: dict[str, int]
 ) -> tuple[list[Entry], dict[str, int]]:
     """Entries with their terms, signals and vectors, and the number of texts per language."""
     from ...recall.analyze import stemmer_of, token_string
     from ...recall.signals import signals
 
     out = []
-    languages: dict[str, int] = dict((detail or {}).get("languages") or {})
+    languages = dict(seen)
     for draft in drafts:
         if (language := stemmer_of(draft.text[:HEAD])) is not None:
             languages[language] = languages.get(language, 0) + 1
-    usual = usual_language([{"languages": languages}])
+    usual = usual_language([languages])
     for i, draft in enumerate(drafts):
         around = token_string(draft.entry.context_terms, usual=usual).split(" ")
         out.append(

@@ -7,12 +7,9 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from ...errors import Conflict, ModelError
-from ...records import Mark
+from ...records import Watermark
 from ...stores.base import Expect, Put
 from ..core import Core
-
-TOKENS = "tokens"
-"""The name of the mark that counts the tokens of a day."""
 
 
 class OverLimit(ModelError):
@@ -29,24 +26,24 @@ def next_day(at: datetime) -> datetime:
 
 async def tokens_today(core: Core) -> int:
     """The tokens that the org's model has read and written today."""
-    mark = await core.get(Mark, TOKENS, "")
+    mark = await core.get(Watermark, "tokens", "")
     return mark.position if mark is not None and _is_today(core, mark) else 0
 
 
 async def count_tokens(core: Core, tokens: int) -> None:
     """Add tokens to those of today."""
     while True:
-        mark = await core.get(Mark, TOKENS, "")
+        mark = await core.get(Watermark, "tokens", "")
         before = mark.position if mark is not None and _is_today(core, mark) else 0
-        after = Mark(org=core.org, name=TOKENS, item="", position=before + tokens, updated_at=core.at())
+        after = Watermark(org=core.org, name="tokens", position=before + tokens, updated_at=core.at())
         if mark is not None:
             after = msgspec.structs.replace(mark, position=before + tokens, updated_at=core.at())
         try:
-            await core.apply(Expect(Mark, after.row_key, mark.version if mark else 0), Put(after))
+            await core.apply(Expect(Watermark, after.row_key, mark.version if mark else 0), Put(after))
         except Conflict:
             continue  # another worker counted meanwhile
         return
 
 
-def _is_today(core: Core, mark: Mark) -> bool:
+def _is_today(core: Core, mark: Watermark) -> bool:
     return mark.updated_at.astimezone(UTC).date() == core.at().astimezone(UTC).date()

@@ -23,7 +23,7 @@ from ...backoff import pause, spread
 from ...errors import Conflict, CorruptRecord, InvalidValue, MemoristError, ModelError, StoreError
 from ...ids import new_id
 from ...ports import to_datetime, to_micros
-from ...records import Job, Mark
+from ...records import Derivation, Job
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
 from ..core import Core, Shared
@@ -248,19 +248,16 @@ def needed_lease(shared: Shared, model: Any) -> int:
 
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
-    """Changes to the derive mark by which receipts know that a derivation was given up, or is tried again."""
+    """Changes to the derivation by which receipts know that a derivation was given up, or is tried again."""
     if job.queue == COUNT or (job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))):
         return []
-    mark = await core.get(Mark, "derive", job.item)
-    made = mark or Mark(org=core.org, name="derive", item=job.item, updated_at=core.at())
-    detail = {name: value for name, value in (made.detail or {}).items() if name not in ("stuck", "again")}
-    if job.queue != REREAD:
-        detail |= {"stuck": True} if given_up else {}
-    elif not given_up:
-        detail |= {"again": True}
+    thread, rereads = job.item.partition(":")[2], job.queue == REREAD
+    current = await core.get(Derivation, thread)
+    derivation = current or Derivation(org=core.org, thread=thread, updated_at=core.at())
+    stuck, again = given_up and not rereads, rereads and not given_up
     return [
-        Expect(Mark, made.row_key, mark.version if mark else 0),
-        Put(msgspec.structs.replace(made, detail=detail or None, updated_at=core.at())),
+        Expect(Derivation, derivation.row_key, derivation.version),
+        Put(msgspec.structs.replace(derivation, stuck=stuck, again=again, updated_at=core.at())),
     ]
 
 

@@ -19,7 +19,7 @@ from ...errors import Conflict
 from ...filters import same
 from ...kinds import namespaced, parse_refs, summary_ref, thread_ref
 from ...messages.message import ATTACHED, Message
-from ...records import AuditEvent, Document, Fact, Key, Learning, Link, Mark, Ref, Summary, Thread
+from ...records import AuditEvent, Document, Fact, Key, Learning, Link, NamespaceStats, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load
 from ..core import Core
 from ..derive.carried import DERIVED
@@ -366,7 +366,7 @@ class Eraser(Rows):
 
     async def _statistics(self, everywhere: bool) -> list[Change]:
         """Recompute the recall statistics of the namespaces touched, which name speakers and standing items."""
-        spaces = {mark.item for mark in await self._scan(Mark, "scope")} if everywhere else self._touched
+        spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         return [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
 
 

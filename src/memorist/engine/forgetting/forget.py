@@ -13,13 +13,12 @@ import msgspec
 from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
 from ...kinds import namespaced
 from ...messages.message import message_id
-from ...records import Fact, Job, Key, as_dict
-from ...stores.base import Absence, Change, Delete, Put, Scrubbed, Scrubs, Store, Verifies
+from ...records import ChangeNotice, Fact, Job, Key, as_dict
+from ...stores.base import Absence, Change, Delete, DeleteRange, Put, Scrubbed, Scrubs, Store, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
 from ..hooks import warn
-from ..watching import forget_notices
 from .erase import Eraser
 from .fingerprints import fingerprint
 from .guard import forgotten, resolve
@@ -174,14 +173,14 @@ class Forgetting:
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
-        named = await forget_notices(self._core, f"user:{id}") if kind == "user" else []
+        notices = [DeleteRange(ChangeNotice, (self._core.org, f"user:{id}"))] if kind == "user" else []
 
         def end(counts: dict[str, int]) -> list[Change]:
             # The event names only a fingerprint: it records that something was forgotten, not what.
             event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
             if kind == "user":
                 event = Put(msgspec.structs.replace(event.record, user=None))
-            return [Delete(Job, job), event, *named, *([Put(scrub)] if physical else [])]
+            return [Delete(Job, job), event, *notices, *([Put(scrub)] if physical else [])]
 
         await eraser.finish(end, everywhere=resumed)
         counts = dict(sorted(eraser.counts.items()))

@@ -1,6 +1,6 @@
 """The guard between deriving and forgetting: nothing derived is written after its source was forgotten.
 
-Each source (a thread, a document, a fact, a namespace) has an epoch: a versioned mark under its fingerprint. A deriver
+Each source (a thread, a document, a fact, a namespace) has an epoch: a versioned row under its fingerprint. A deriver
 reads the epochs of its sources *before* it reads the sources, and expects them unchanged in the transaction that writes
 the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for derivations only after
 that. So a derived write either committed before, and its link is found, or it fails.
@@ -18,12 +18,10 @@ import msgspec
 
 from ...errors import Conflict
 from ...kinds import LINKED, parse_refs, thread_ref
-from ...records import Document, Link, Mark, Ref, Thread, Tombstone
-from ...stores.base import Change, Expect, Put
+from ...records import Document, Epoch, Link, Ref, Thread, Tombstone
+from ...stores.base import Change, Expect, Put, refused_key
 from ..core import Core
 from .fingerprints import ref_fingerprint
-
-EPOCH = "epoch"
 
 
 class Guard(msgspec.Struct, frozen=True):
@@ -36,12 +34,8 @@ class Guard(msgspec.Struct, frozen=True):
 
     def caused(self, conflict: Conflict) -> bool:
         """Whether a conflict came from an epoch (a source was forgotten meanwhile) and not from another row."""
-        return any(isinstance(change, Expect) and change.key == conflict.facts.get("key") for change in self.changes)
-
-
-def imported_marks(thread: str) -> str:
-    """The name of the marks that keep which messages were imported into a thread."""
-    return f"imported:{thread}"
+        key = refused_key(conflict, Epoch)
+        return any(isinstance(change, Expect) and change.key == key for change in self.changes)
 
 
 async def epochs(core: Core, *refs: Ref) -> list[Change]:
@@ -57,8 +51,8 @@ async def made_again(core: Core, *refs: Ref, expires: bool) -> list[Change]:
     """
     if expires:
         return raised(core, *refs)
-    rows = await core.get_many(Mark, [(EPOCH, ref_fingerprint(ref)) for ref in refs])
-    return [Expect(Mark, row.row_key, row.version) for row in rows if row is not None]
+    rows = await core.get_many(Epoch, [(ref_fingerprint(ref),) for ref in refs])
+    return [Expect(Epoch, row.row_key, row.version) for row in rows if row is not None]
 
 
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
@@ -71,8 +65,8 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
     refs = await resolve(core, sources)
     # A namespace is forgotten with all that is in it, whether or not the eraser saw each row.
     spaces = [Ref("namespace", ref.ns) for ref in refs if ref.ns]
-    changes, raised_marks = await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in (*refs, *spaces)])
-    suspects = [ref for ref in refs if ref_fingerprint(ref.owner) in raised_marks]
+    changes, raised_epochs = await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in (*refs, *spaces)])
+    suspects = [ref for ref in refs if ref_fingerprint(ref.owner) in raised_epochs]
     return Guard(tuple(changes), bool(suspects) and await forgotten(core, suspects, since=since), tuple(refs))
 
 
@@ -84,15 +78,15 @@ async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
     return list(dict.fromkeys([*refs, *(thread_ref(thread.id) for thread in threads if thread is not None)]))
 
 
-async def _expect_epochs(core: Core, marks: Iterable[str]) -> tuple[list[Change], set[str]]:
+async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[Change], set[str]]:
     """Guards on epochs, and which of these were ever raised."""
-    items = list(dict.fromkeys(marks))
-    rows = await core.get_many(Mark, [(EPOCH, item) for item in items])
+    items = list(dict.fromkeys(fingerprints))
+    rows = await core.get_many(Epoch, [(item,) for item in items])
     changes: list[Change] = []
     for item, row in zip(items, rows, strict=True):
-        mark = _epoch(core, item)
-        changes += [Put(mark, absent=True), Expect(Mark, mark.row_key, row.version if row else 1)]
-    return changes, {row.item for row in rows if row is not None and row.version > 1}
+        epoch = _epoch(core, item)
+        changes += [Put(epoch, absent=True), Expect(Epoch, epoch.row_key, row.version if row else 1)]
+    return changes, {row.fingerprint for row in rows if row is not None and row.version > 1}
 
 
 def raised(core: Core, *refs: Ref) -> list[Change]:
@@ -134,5 +128,5 @@ async def _present(core: Core, ref: Ref) -> bool:
     return any(await core.get_many(Document, [(link.source_ns, ref.key) for link in links]))
 
 
-def _epoch(core: Core, item: str) -> Mark:
-    return Mark(org=core.org, name=EPOCH, item=item, updated_at=core.at())
+def _epoch(core: Core, fingerprint: str) -> Epoch:
+    return Epoch(org=core.org, fingerprint=fingerprint, updated_at=core.at())

@@ -1,4 +1,4 @@
-"""What deleting each kind of thing changes: its rows, its parts, its index entries, jobs and marks, and its epoch."""
+"""What deleting each kind of thing changes: its rows, its parts, its index entries and jobs, and its epoch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ...records import (
     Document,
     Entry,
     Fact,
+    IndexProgress,
     Job,
     Key,
     Learning,
-    Mark,
     RecordPiece,
     Ref,
     StateEntry,
@@ -38,7 +38,7 @@ from ..threads.numbering import kept
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
 from .fingerprints import fingerprint, value_fingerprint
-from .guard import epochs, imported_marks, owned, raised
+from .guard import epochs, owned, raised
 from .lineage import links_to
 from .needles import AT_ONCE, Needles
 
@@ -142,11 +142,6 @@ class Rows(Deletions):
         # Remember its last number, so that numbers are not reused; an append meanwhile makes this transaction retry.
         locks = [] if thread is None or self._preview else kept(self._core, thread)
         changes: list[Change] = [DeleteRange(part, (self._org, id)) for part in owned_by("thread")]
-        # Delete the usual marks by name too: a worker may write one between our scan and our commit.
-        marks = [("pinned", id), *((name, f"thread:{id}") for name in ("index", "derive"))]
-        marks += [(row.name, row.item) for item in (id, f"thread:{id}") for row in await self._marks(item)]
-        changes += [Delete(Mark, (self._org, *mark)) for mark in dict.fromkeys(marks)]
-        changes.append(DeleteRange(Mark, (self._org, imported_marks(id))))
         if thread is not None:
             ns = thread.ns
             # If this run is interrupted, the next one finds what was derived from the thread by this link.
@@ -165,9 +160,6 @@ class Rows(Deletions):
             ]
         return locks, [*changes, Delete(Thread, (self._org, id))]
 
-    async def _marks(self, item: str) -> list[Mark]:
-        return await self._scan(Mark, where=same("item", item))
-
     async def _message(self, ref: Ref, instead: Message | None) -> list[Change]:
         """A message; its neighbours are indexed again, because their entries hold terms of it too."""
         thread, seq = ref.key, int(ref.part)
@@ -185,11 +177,11 @@ class Rows(Deletions):
     async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
         """Move the index watermark back before a message; writing the job fails an indexer that is at work."""
         job = Put(index_job(self._org, thread.ns, f"thread:{thread.id}", self._core.at()))
-        mark = await self._get(Mark, "index", f"thread:{thread.id}")
-        if mark is None:
+        progress = await self._get(IndexProgress, thread.id)
+        if progress is None:
             return [job]
-        back = min(mark.position, max(0, seq - NEAR - 1))
-        return [Put(msgspec.structs.replace(mark, position=back, updated_at=self._core.at())), job]
+        back = min(progress.position, max(0, seq - NEAR - 1))
+        return [Put(msgspec.structs.replace(progress, position=back, updated_at=self._core.at())), job]
 
     def _unfolded(self, ns: str, thread: str) -> Change:
         """An archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""

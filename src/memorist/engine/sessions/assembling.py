@@ -13,7 +13,7 @@ from ...kinds import source_of
 from ...messages.message import Message
 from ...ports import When, as_datetime
 from ...recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
-from ...records import Mark, Summary
+from ...records import Pins, Summary
 from ...values import Json, as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
@@ -155,9 +155,9 @@ class Assembling:
         from ...context.units import group
 
         core = self._core
-        mark = await core.get(Mark, "pinned", thread)
+        pins = await core.get(Pins, thread)
         out: list[Message] = []
-        for seq in sorted(mark.detail) if mark else ():
+        for seq in sorted(pins.seqs) if pins else ():
             if oldest and seq >= oldest:
                 continue
             near = await core.scan(

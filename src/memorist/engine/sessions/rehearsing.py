@@ -15,7 +15,7 @@ import msgspec
 from ...kinds import fact_text
 from ...messages.message import Message
 from ...ports import to_micros
-from ...records import Fact, FactVersion, Key, Learning, Mark, Summary
+from ...records import Fact, FactVersion, Key, Learning, Pins, Summary
 from ...stores.base import Scan, Store
 from ..core import Core
 from ..derive.catching_up import catch_up
@@ -55,8 +55,8 @@ class Reads:
         if kind is Fact and key in self._supposed.facts:
             return self._supposed.facts[key]
         found: Any = await self._store.get(kind, key, now=now)
-        if kind is Mark and found is not None and found.name == "pinned" and found.item == self._supposed.thread:
-            return msgspec.structs.replace(found, detail=[seq for seq in found.detail or () if self._said(seq)])
+        if kind is Pins and found is not None and found.thread == self._supposed.thread:
+            return msgspec.structs.replace(found, seqs=tuple(seq for seq in found.seqs if self._said(seq)))
         return found
 
     async def get_many(self, kind: type[Any], keys: Sequence[Key], *, now: int) -> list[Any]:

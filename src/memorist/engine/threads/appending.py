@@ -14,7 +14,7 @@ import msgspec
 
 from ...errors import UsageError
 from ...messages.message import Given, Message, as_message
-from ...records import Mark, Receipt, Thread
+from ...records import Pins, Receipt, Thread
 from ...stores.base import Append, Appended, Change, Expect, Put
 from ...values import as_list, check_name
 from ..core import Core
@@ -265,12 +265,11 @@ class Appending:
         places = [length + n for n, message in enumerate(new, 1) if message.pinned]
         pins: list[Change] = []
         if places:
-            # The numbers of pinned messages are kept in a mark, so that a context need not search the thread for them.
-            mark = await core.get(Mark, "pinned", id)
-            detail = [*(mark.detail if mark else ()), *places]
-            kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
-            guards.append(Expect(Mark, kept.row_key, mark.version if mark else 0))
-            pins.append(Put(kept))
+            earlier = await core.get(Pins, id)
+            seqs = (*(earlier.seqs if earlier else ()), *places)
+            fresh_pins = Pins(org=core.org, thread=id, seqs=seqs, updated_at=core.at())
+            guards.append(Expect(Pins, fresh_pins.row_key, earlier.version if earlier else 0))
+            pins.append(Put(fresh_pins))
         results = await core.apply(*guards, *appends, *others, *pins)
         return [results.appended(change) for change in appends]
 

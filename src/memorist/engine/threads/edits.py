@@ -15,7 +15,7 @@ import msgspec
 from ...errors import Conflict, NotFound, UsageError
 from ...kinds import thread_ref
 from ...messages.message import ROLES, Message
-from ...records import Entry, Link, Mark, Receipt, Ref, Summary, Thread
+from ...records import Derivation, Entry, Link, Pins, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
 from ...values import as_list
 from ..audit import audit
@@ -62,7 +62,7 @@ class ThreadEdits:
             DeleteRange(Summary, (org, id)),
             DeleteRange(Entry, (org, thread.ns, "message", id)),
             DeleteRange(Entry, (org, thread.ns, "summary", id)),
-            Delete(Mark, (org, "pinned", id)),
+            Delete(Pins, (org, id)),
             Put(self._shrunk(thread, found)),
             *raised(core, thread_ref(id)),
             audit(core, "replace", "thread", id, detail={"messages": len(found), "by": count}),
@@ -94,15 +94,15 @@ class ThreadEdits:
         message = await core.get(Message, thread.id, seq)
         if message is None:
             raise NotFound(f"no message {seq} in thread {thread.id!r}", thread=thread.id)
-        mark = await core.get(Mark, "pinned", thread.id)
-        seqs = {*(mark.detail or () if mark else ())} - {seq} | ({seq} if pinned else set())
-        new_mark = Mark(org=core.org, name="pinned", item=thread.id, detail=sorted(seqs), updated_at=core.at())
+        pins = await core.get(Pins, thread.id)
+        seqs = {*(pins.seqs if pins else ())} - {seq} | ({seq} if pinned else set())
+        new_pins = Pins(org=core.org, thread=thread.id, seqs=tuple(sorted(seqs)), updated_at=core.at())
         changed = _replace(message, pinned=pinned)
         await core.apply(
             Expect(Thread, thread.row_key, thread.version),
-            Expect(Mark, new_mark.row_key, mark.version if mark else 0),
+            Expect(Pins, new_pins.row_key, pins.version if pins else 0),
             Load(changed),
-            Put(new_mark),
+            Put(new_pins),
             audit(core, "pin" if pinned else "unpin", "message", message.id),
         )
         return changed
@@ -151,14 +151,16 @@ class ThreadEdits:
     async def _marks(self, source: Thread, made: Thread) -> list[Change]:
         """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""
         core, item = self._core, f"thread:{made.id}"
-        derived, pinned = await core.get_many(Mark, [("derive", f"thread:{source.id}"), ("pinned", source.id)])
+        derived, pins = await core.get(Derivation, source.id), await core.get(Pins, source.id)
         changes: list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
         if derived is not None:
             position = min(derived.position, made.length)
-            changes.append(Put(_replace(derived, item=item, position=position, detail=None, version=0)))
-        if pinned is not None:
-            places = [place for place in pinned.detail or () if place <= made.length]
-            changes.append(Put(_replace(pinned, item=made.id, detail=places, version=0)))
+            changes.append(
+                Put(Derivation(org=made.org, thread=made.id, position=position, updated_at=derived.updated_at))
+            )
+        if pins is not None:
+            seqs = tuple(seq for seq in pins.seqs if seq <= made.length)
+            changes.append(Put(_replace(pins, thread=made.id, seqs=seqs, version=0)))
         return changes
 
     def _shrunk(self, thread: Thread, gone: Sequence[Message]) -> Thread:

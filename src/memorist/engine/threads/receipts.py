@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from ...messages.message import Message
-from ...records import Mark, as_dict
+from ...records import Derivation, IndexProgress, as_dict
 from ..core import Core
 
 Derived = Literal["none", "pending", "done", "failed", "unread"]
@@ -57,13 +56,10 @@ def may_ask_to_forget(message: Message) -> bool:
 
 
 async def receipt_states(core: Core, thread: str) -> Any:
-    """A function from sequence number to the fields of a receipt that workers change, from their marks."""
-    item = f"thread:{thread}"
-    index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
-    detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
-    failed, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
-    unread, by_rules = frozenset(detail.get("unread", ())), frozenset(detail.get("by_rules", ()))
-    ended, refused = detail.get("ended", {}), detail.get("refused", {})
+    """A function from sequence number to the fields of a receipt that workers change, from their progress."""
+    index, derivation = await core.get(IndexProgress, thread), await core.get(Derivation, thread)
+    notes = derivation or Derivation(thread=thread, updated_at=core.at())
+    failed, unread, by_rules = frozenset(notes.failed), frozenset(notes.unread), frozenset(notes.by_rules)
 
     def state(seq: int) -> dict[str, Any]:
         progress = derived(seq)
@@ -71,18 +67,18 @@ async def receipt_states(core: Core, thread: str) -> Any:
         return {
             "indexed": index is not None and index.position >= seq,
             "derived": progress,
-            "ended": tuple(ended.get(str(seq), ())),
+            "ended": tuple(notes.ended.get(str(seq), ())),
             "read_by": "rules" if seq in by_rules else reader,
-            "refused": tuple(refused.get(str(seq), ())),
+            "refused": tuple(notes.refused.get(str(seq), ())),
         }
 
     def derived(seq: int) -> Derived:
-        if not core.shared.derives and derive is None:
-            return "none"
-        if derive is not None and derive.position >= seq:
+        if derivation is None:
+            return "pending" if core.shared.derives else "none"
+        if derivation.position >= seq:
             if seq in failed:
-                return "pending" if again else "failed"
+                return "pending" if derivation.again else "failed"
             return "unread" if seq in unread else "done"
-        return "failed" if stuck else "pending"
+        return "failed" if derivation.stuck else "pending"
 
     return state

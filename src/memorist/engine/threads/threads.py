@@ -10,11 +10,11 @@ import msgspec
 from ...errors import Conflict, NotFound, UsageError
 from ...filters import Test, Where, parse_filter
 from ...ids import new_id
-from ...kinds import thread_ref
+from ...kinds import owned_by, thread_ref
 from ...messages.message import Given, Message, message_id
 from ...messages.stashed import RESULTS, Stashed
 from ...ports import Ttl, to_datetime
-from ...records import Entry, Job, Mark, Receipt, Summary, Thread
+from ...records import Entry, Job, Summary, Thread
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text
@@ -461,14 +461,9 @@ class Threads:
         await core.apply(
             *kept(core, thread),
             *guards,
-            DeleteRange(Message, (org, id)),
-            DeleteRange(Receipt, (org, id)),
-            DeleteRange(Summary, (org, id)),
+            *(DeleteRange(part, (org, id)) for part in owned_by("thread")),
             DeleteRange(Entry, (org, thread.ns, "message", id)),
             DeleteRange(Entry, (org, thread.ns, "summary", id)),
-            Delete(Mark, (org, "index", f"thread:{id}")),
-            Delete(Mark, (org, "derive", f"thread:{id}")),
-            Delete(Mark, (org, "pinned", id)),
             *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in QUEUES),
             Delete(Thread, (org, id)),
             *raised(core, thread_ref(id)),

@@ -10,7 +10,7 @@ import msgspec
 
 from ...kinds import namespaced
 from ...recall.hit import Hit
-from ...records import Entry, Mark
+from ...records import Entry, NamespaceStats
 from .shared import message_row
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ async def search(handle: AsyncMemory, asked: Search) -> Any:
     own = as_user(handle, asked.user)
     found = await _found(own, asked, max(1, min(asked.top_k, 100)))
     took = (perf_counter() - start) * 1000
-    marks = await own._core.scan(Mark, "scope", limit=5000)
-    reach = [mark for mark in marks if own._core.scope.may_read(mark.item)]
+    namespaces = await own._core.scan(NamespaceStats, limit=5000)
+    reach = [stats for stats in namespaces if own._core.scope.may_read(stats.ns)]
     return {
         "hits": [await hit_row(own, hit) for hit in found],
-        "findable": sum((mark.detail or {}).get("entries", 0) for mark in reach),
+        "findable": sum(stats.entries for stats in reach),
         "milliseconds": took,
         "centre": 0.0,
-        "namespaces": [mark.item for mark in reach][:200],
+        "namespaces": [stats.ns for stats in reach][:200],
     }
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ...errors import NotFound
 from ...messages.message import Message
-from ...records import Link, Mark, Ref
+from ...records import Link, Pins, Ref
 from .shared import message_row, yields
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
         raise NotFound("there is no such thread", thread=asked.id)
     core = handle._core
     summaries = await handle.threads.summaries(asked.id)
-    mark = await core.get(Mark, "pinned", asked.id)
+    pins = await core.get(Pins, asked.id)
     links = await core.scan(Link, "", asked.id, limit=5000)
     return {
         "id": found.id, "ns": found.ns, "title": found.title, "length": found.length, "tokens": found.tokens,
@@ -54,7 +54,7 @@ async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
             }
             for one in summaries
         ],
-        "pinned": list(mark.detail or ()) if mark else [],
+        "pinned": list(pins.seqs) if pins else [],
         "yielded": _counted(links),
         "ruler": await _ruler(handle, asked.id, found.length),
     }  # fmt: skip

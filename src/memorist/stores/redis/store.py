@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
-from ...records import Job, Key
+from ...records import Job, Key, StoreIdentity
 from ...runtime import Runtime
 from ..base import Change, R, Scan, Scrubbed, repeatable
 from ..codec import codec, kinds
@@ -234,7 +234,7 @@ class RedisStore:
 
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
-        tables = [kind.table.name.encode() for kind in kinds() if kind.table.name != "marks"]
+        tables = [kind.table.name.encode() for kind in kinds() if kind is not StoreIdentity]
         return await self._holders(b"@", tables, retire=True)
 
     async def scrub(self) -> Scrubbed:

@@ -11,7 +11,21 @@ import msgspec
 from ...errors import CorruptRecord, StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
 from ...messages.message import Message
-from ...records import AuditEvent, Entry, FactVersion, Job, Key, Link, Mark, Record, Tombstone
+from ...records import (
+    AuditEvent,
+    Entry,
+    Epoch,
+    FactVersion,
+    IndexProgress,
+    Job,
+    Key,
+    Link,
+    NamespaceStats,
+    Record,
+    StoreIdentity,
+    Tombstone,
+    Watermark,
+)
 from ...runtime import Runtime
 from ..base import (
     ALL_ENTRIES,
@@ -306,7 +320,7 @@ class SqliteStore:
         def work(cursor: apsw.Cursor) -> list[str]:
             # Skip from org to org through the key's index: the cost grows with the orgs, not the rows.
             found: set[str] = set()
-            for name in (kind.table.name for kind in kinds() if kind.table.name != "marks"):
+            for name in (kind.table.name for kind in kinds() if kind is not StoreIdentity):
                 row = cursor.execute(f"SELECT min(org) FROM {name}").fetchone()
                 while row is not None and row[0] is not None:
                     found.add(row[0])
@@ -340,7 +354,10 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
         bool(taken)
         and not others
         and all(
-            isinstance(trace, AuditEvent | FactVersion | Job | Link | Mark | Tombstone)
+            isinstance(
+                trace,
+                AuditEvent | Epoch | FactVersion | IndexProgress | Job | Link | NamespaceStats | Tombstone | Watermark,
+            )
             or (type(trace), trace.row_key) in gone
             for trace in traces
         )

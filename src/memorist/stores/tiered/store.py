@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from ...errors import MemoristError, StoreError, UnknownOutcome, Unsupported
 from ...ids import new_id
 from ...messages.message import Message
-from ...ports import to_datetime
-from ...records import Job, Key, Mark, StateEntry
+from ...records import Job, Key, StateEntry, StoreIdentity
 from ..base import (
     Appended,
     Change,
@@ -45,7 +46,7 @@ from .changes import (
 )
 from .copies import Copy, HotDown, HotSide
 
-_TIER_KEY = ("memorist", "tier", "id")
+_TIER = StoreIdentity(org="memorist", name="tier", id="")
 
 
 class TieredStore:
@@ -69,15 +70,14 @@ class TieredStore:
     async def open(self) -> None:
         """Open the durable store; the hot one is opened when it is first needed."""
         await self.durable.open()
-        mark = await self.durable.get(Mark, _TIER_KEY, now=0)
-        if mark is None:
-            org, name, item = _TIER_KEY
-            fresh = Mark(org=org, name=name, item=item, detail=new_id(), updated_at=to_datetime(0))
+        identity = await self.durable.get(StoreIdentity, _TIER.row_key, now=0)
+        if identity is None:
+            fresh = msgspec.structs.replace(_TIER, id=new_id())
             await self.durable.apply([Put(fresh, absent=True)], now=0)
-            mark = await self.durable.get(Mark, _TIER_KEY, now=0)
-        if mark is None:
-            raise StoreError("the durable store did not keep the mark of its hot copies")
-        self._hot.serve(str(mark.detail))
+            identity = await self.durable.get(StoreIdentity, _TIER.row_key, now=0)
+        if identity is None:
+            raise StoreError("the durable store did not keep the identity of its hot copies")
+        self._hot.serve(identity.id)
 
     async def close(self) -> None:
         """Close both."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memorist.records import Mark
+from memorist.records import Derivation, NamespaceStats
 from memorist.stores.base import Change, Put
 
 NS = "user:ada"
@@ -119,4 +119,4 @@ class BusyTests:
 
 
 def _moves_watermark(change: Change) -> bool:
-    return isinstance(change, Put) and isinstance(change.record, Mark) and change.record.name in ("scope", "derive")
+    return isinstance(change, Put) and isinstance(change.record, NamespaceStats | Derivation)

@@ -425,12 +425,119 @@ CREATE TABLE memorist.jobs (
 );
 CREATE INDEX jobs_ready ON memorist.jobs (queue, status, run_at, org, ns, item);
 
-CREATE TABLE memorist.marks (
+CREATE TABLE memorist.derivations (
+  org text COLLATE "C" NOT NULL,
+  thread text COLLATE "C" NOT NULL,
+  position bigint NOT NULL,
+  failed text,
+  unread text,
+  ended text,
+  refused text,
+  by_rules text,
+  cost text,
+  stuck boolean NOT NULL,
+  again boolean NOT NULL,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.epochs (
+  org text COLLATE "C" NOT NULL,
+  fingerprint text COLLATE "C" NOT NULL,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, fingerprint)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.identities (
+  org text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  id text NOT NULL,
+  PRIMARY KEY (org, name)
+);
+
+CREATE TABLE memorist.imported_digests (
+  org text COLLATE "C" NOT NULL,
+  thread text COLLATE "C" NOT NULL,
+  block bigint NOT NULL,
+  digests bytea NOT NULL,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, thread, block)
+);
+
+CREATE TABLE memorist.index_progress (
+  org text COLLATE "C" NOT NULL,
+  thread text COLLATE "C" NOT NULL,
+  position bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.namespace_stats (
+  org text COLLATE "C" NOT NULL,
+  ns text COLLATE "C" NOT NULL,
+  stamp bigint NOT NULL,
+  entries bigint NOT NULL,
+  terms bigint NOT NULL,
+  assistant bigint NOT NULL,
+  messages bigint NOT NULL,
+  documents bigint NOT NULL,
+  speakers text,
+  standing text,
+  languages text,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, ns)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.notices (
+  org text COLLATE "C" NOT NULL,
+  ns text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, ns, kind)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.pins (
+  org text COLLATE "C" NOT NULL,
+  thread text COLLATE "C" NOT NULL,
+  seqs text,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.request_keys (
+  org text COLLATE "C" NOT NULL,
+  day bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  digest text NOT NULL,
+  outcome bigint,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, day, key)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.sweeps (
+  org text COLLATE "C" NOT NULL,
+  ns text COLLATE "C" NOT NULL,
+  processor text COLLATE "C" NOT NULL,
+  position bigint NOT NULL,
+  embedder text,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, ns, processor)
+) WITH (fillfactor = 80);
+
+CREATE TABLE memorist.watermarks (
   org text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
   item text COLLATE "C" NOT NULL,
   position bigint NOT NULL,
-  detail text,
   updated_at bigint NOT NULL,
   version bigint NOT NULL,
   PRIMARY KEY (org, name, item)
@@ -801,7 +908,7 @@ BEGIN
   FOR name IN
     SELECT c.relname FROM pg_class c
     WHERE c.relnamespace = 'memorist'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-      AND c.relname NOT IN ('migrations', 'marks')
+      AND c.relname NOT IN ('migrations', 'identities')
   LOOP
     EXECUTE format('SELECT min(org) FROM memorist.%I', name) INTO step;
     WHILE step IS NOT NULL LOOP

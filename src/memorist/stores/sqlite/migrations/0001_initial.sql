@@ -239,12 +239,119 @@ CREATE TABLE links (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX links_by_target ON links (org, target_ns, target_key, target_kind, target_part, relation, source_ns, source_key, source_kind, source_part);
 
-CREATE TABLE marks (
+CREATE TABLE derivations (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  failed TEXT,
+  unread TEXT,
+  ended TEXT,
+  refused TEXT,
+  by_rules TEXT,
+  cost TEXT,
+  stuck INTEGER NOT NULL,
+  again INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITHOUT ROWID;
+
+CREATE TABLE epochs (
+  org TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, fingerprint)
+) WITHOUT ROWID;
+
+CREATE TABLE identities (
+  org TEXT NOT NULL,
+  name TEXT NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY (org, name)
+) WITHOUT ROWID;
+
+CREATE TABLE imported_digests (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  block INTEGER NOT NULL,
+  digests BLOB NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, thread, block)
+) WITHOUT ROWID;
+
+CREATE TABLE index_progress (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITHOUT ROWID;
+
+CREATE TABLE namespace_stats (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  stamp INTEGER NOT NULL,
+  entries INTEGER NOT NULL,
+  terms INTEGER NOT NULL,
+  assistant INTEGER NOT NULL,
+  messages INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  speakers TEXT,
+  standing TEXT,
+  languages TEXT,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, ns)
+) WITHOUT ROWID;
+
+CREATE TABLE notices (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, kind)
+) WITHOUT ROWID;
+
+CREATE TABLE pins (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  seqs TEXT,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITHOUT ROWID;
+
+CREATE TABLE request_keys (
+  org TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  outcome INTEGER,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, day, key)
+) WITHOUT ROWID;
+
+CREATE TABLE sweeps (
+  org TEXT NOT NULL,
+  ns TEXT NOT NULL,
+  processor TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  embedder TEXT,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, ns, processor)
+) WITHOUT ROWID;
+
+CREATE TABLE watermarks (
   org TEXT NOT NULL,
   name TEXT NOT NULL,
   item TEXT NOT NULL,
   position INTEGER NOT NULL,
-  detail TEXT,
   updated_at INTEGER NOT NULL,
   version INTEGER NOT NULL,
   PRIMARY KEY (org, name, item)
