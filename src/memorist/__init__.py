@@ -24,6 +24,7 @@ _HOMES = {
     "engine.sessions.session": ("AsyncSession",),
     "engine.memories": ("Remembered",),
     "extract.extraction": ("Extraction",),
+    "gate.policy": ("Gate", "Retention"),
     "engine.processors": (
         "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Archiver",
         "Deduplicator",
@@ -40,8 +41,8 @@ _HOMES = {
     "engine.working": ("Working",),
     "errors": (
         "MemoristError", "UsageError", "InvalidNamespace", "Forbidden", "InvalidFilter", "InvalidValue", "TooLarge",
-        "Unsupported", "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable", "StoreTimeout",
-        "CorruptRecord", "SchemaError", "UnknownOutcome", "ModelError", "LeaseLost", "SuspendedError",
+        "NotAdmitted", "Unsupported", "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable",
+        "StoreTimeout", "CorruptRecord", "SchemaError", "UnknownOutcome", "ModelError", "LeaseLost", "SuspendedError",
     ),
     "blocking.session": ("Session",),
     "wrapping.clients": ("wrap",),
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from .errors import LeaseLost as LeaseLost
     from .errors import MemoristError as MemoristError
     from .errors import ModelError as ModelError
+    from .errors import NotAdmitted as NotAdmitted
     from .errors import NotFound as NotFound
     from .errors import SchemaError as SchemaError
     from .errors import StoreError as StoreError
@@ -108,6 +110,8 @@ if TYPE_CHECKING:
     from .errors import Unsupported as Unsupported
     from .errors import UsageError as UsageError
     from .extract.extraction import Extraction as Extraction
+    from .gate.policy import Gate as Gate
+    from .gate.policy import Retention as Retention
     from .memory import AsyncMemory as AsyncMemory
     from .messages.message import Message as Message
     from .messages.message import ToolCall as ToolCall

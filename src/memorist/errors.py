@@ -7,6 +7,7 @@ MemoristError
 │   ├── InvalidFilter
 │   ├── InvalidValue     a value, id or name that no store can keep exactly
 │   ├── TooLarge
+│   ├── NotAdmitted      the gate refuses it: a secret, or personal data; carries the kinds
 │   └── Unsupported      this store or build cannot do it; says which can
 ├── NotFound             also LookupError
 ├── Conflict             the record was changed since it was read; carries both versions
@@ -64,6 +65,10 @@ class InvalidValue(UsageError):
 
 class TooLarge(UsageError):
     """Over a documented limit."""
+
+
+class NotAdmitted(UsageError):
+    """The policy of the gate refuses to store this; `kinds` names the secrets or the classes of personal data."""
 
 
 class Unsupported(UsageError):

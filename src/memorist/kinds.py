@@ -15,6 +15,7 @@ import msgspec
 
 from .errors import InvalidNamespace
 from .messages.message import Message
+from .messages.privacy import open_text
 from .records import (
     AuditEvent,
     CachedEntity,
@@ -291,7 +292,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
         ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "summary", "message"),
-        found=Found("message", _message_place, lambda row: str(row.text)),
+        found=Found("message", _message_place, open_text),
     ),
     Kind(Receipt, "receipt", "thread", silent=True),
     Kind(

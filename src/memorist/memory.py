@@ -19,6 +19,7 @@ from .engine.events import Events
 from .engine.facts.facts import Facts
 from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
 from .engine.forgetting.provenance import Provenance, Traceable, Why
+from .engine.gating import Gating
 from .engine.health import Diagnosis, Health, Stats
 from .engine.hooks import Listens
 from .engine.learnings import Learnings
@@ -43,6 +44,7 @@ from .engine.tidying import AsyncPlan, Plans
 from .engine.watching import AsyncWatch
 from .engine.working import Working, WorkingMemory
 from .filters import Where
+from .gate.policy import Gate
 from .opening import Durability, Extract, Opening, Url
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from .recall.hit import Hit
@@ -69,6 +71,7 @@ class AsyncMemory(Listens):
     learnings: Learnings
     memories: Memories
     review: Review
+    gate: Gating
     plans: Plans
     profile: Profile
     working: WorkingMemory[Working]
@@ -102,15 +105,17 @@ class AsyncMemory(Listens):
         extract: Extract | None = "auto",
         worker: bool = True,
         record_bytes: int | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README explains each option.
 
         `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
         any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
+        `gate` says what may be written, in orgs that have no policy of their own.
         """
         opening = Opening(
             url, hot, read_url, api_key, org, user, read, write, shared, all_orgs, actor, durability,
-            embedder, reranker, model, counter, clock, extract, worker, record_bytes,
+            embedder, reranker, model, counter, clock, extract, worker, record_bytes, gate,
         )  # fmt: skip
         self._bind(opening.core(blocking=False))
 
@@ -123,6 +128,7 @@ class AsyncMemory(Listens):
         self.learnings = core.part(Learnings)
         self.memories = core.part(Memories)
         self.review = core.part(Review)
+        self.gate = core.part(Gating)
         self.plans = core.part(Plans)
         self.profile = core.part(Profile)
         self.working = core.part(WorkingMemory)

@@ -14,6 +14,7 @@ from .engine.core import Core, Parts, Shared
 from .engine.derive.outbox import InProcess
 from .engine.entities import entity_cache
 from .errors import Unsupported, UsageError
+from .gate.policy import Gate
 from .part_checks import check_counter, check_embedder, check_model, check_reranker
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
 from .runtime import BlockingRuntime, Runtime
@@ -81,6 +82,7 @@ class Opening(msgspec.Struct, frozen=True):
     extract: Extract | None
     worker: bool
     record_bytes: int | None
+    gate: Gate | None
 
     def core(self, *, blocking: bool) -> Core:
         """Check the options, open the store, and make the core of the caller's handle."""
@@ -113,6 +115,7 @@ class Opening(msgspec.Struct, frozen=True):
             "shared": None,
             "read_url": None,
             "record_bytes": None,
+            "gate": None,
         }
         chosen = [name for name, value in usual.items() if getattr(self, name) != value]
         if chosen or self.all_orgs:
@@ -128,13 +131,17 @@ class Opening(msgspec.Struct, frozen=True):
             raise UsageError("extract= is 'auto', 'rules', an Extraction, or None to take no facts from messages")
         if self.clock is not None and not callable(self.clock):
             raise UsageError("clock= is a function without arguments that returns an aware datetime")
+        if self.gate is not None and not isinstance(self.gate, Gate):
+            raise UsageError("gate= is a Gate, such as Gate(messages='mask')")
         check_counter(self.counter)
         check_embedder(self.embedder, blocking=runtime.blocking)
         check_model(self.model, blocking=runtime.blocking)
         check_reranker(self.reranker, self.model, blocking=runtime.blocking)
 
     def _shared(self, store: Store, runtime: Runtime) -> Shared:
-        parts = Parts(self.embedder, self.reranker, self.model, self.counter, self.extract, self.record_bytes)
+        parts = Parts(
+            self.embedder, self.reranker, self.model, self.counter, self.extract, self.record_bytes, self.gate
+        )
         shared = Shared(store, runtime, self.clock, parts)
         if self.worker:
             # A worker of one org must not process another org's messages, which would be sent to this one's model.

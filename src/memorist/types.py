@@ -26,6 +26,7 @@ _HOMES = {
     "engine.derive.outbox": ("Backlog",),
     "engine.health": ("Stats", "ReadingCost", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
+    "engine.gating": ("GateCheck", "GateReport"),
     "engine.portable": ("Transfer", "AsyncExport"),
     "engine.watching": ("Notice", "AsyncWatch"),
     "blocking.export": ("Export",),
@@ -80,6 +81,8 @@ if TYPE_CHECKING:
     from .engine.forgetting.forget import Erasure as Erasure
     from .engine.forgetting.provenance import Why as Why
     from .engine.forgetting.provenance import WhyStep as WhyStep
+    from .engine.gating import GateCheck as GateCheck
+    from .engine.gating import GateReport as GateReport
     from .engine.health import Diagnosis as Diagnosis
     from .engine.health import ReadingCost as ReadingCost
     from .engine.health import Stats as Stats

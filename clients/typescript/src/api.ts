@@ -92,6 +92,7 @@ export type MessageReceipt = {
   derived: "done" | "failed" | "none" | "pending" | "unread";
   replayed: boolean;
   ended: string[];
+  masked: string[];
   read_by: "model" | "rules" | null;
   refused: string[];
 };
@@ -215,6 +216,62 @@ export type Candidate = {
   updated_at: string;
   expires_at: string | null;
   version: number;
+};
+
+/**
+ * What may be written: pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
+ *
+ *     Args:
+ *         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
+ *             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
+ *             events, learnings, summaries and documents; the index never holds a secret that is not allowed.
+ *         messages: What happens to secrets in messages: `keep` stores the message as it is, `mask` stores it masked,
+ *             `refuse` raises `NotAdmitted`.
+ *         personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
+ *             `expire 30d`.
+ *         namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`); they replace the org's.
+ *         retention: Rules by which the collector deletes what is old.
+ */
+export type Gate = {
+  secrets: Record<string, "allow" | "mask" | "refuse">;
+  messages: "keep" | "mask" | "refuse";
+  personal: Record<string, string>;
+  namespaces: Record<string, Record<string, string>>;
+  retention: Retention[];
+};
+
+/**
+ * A rule that deletes what is older than an age; all conditions that are given must hold.
+ *
+ *     Args:
+ *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
+ *         older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was said).
+ *         tag: Only what has this tag; for messages and documents, `metadata["tags"]`.
+ *         personal: Only what holds personal data of this class.
+ *         namespace: Only namespaces that match, such as `user:*`.
+ */
+export type Retention = {
+  kind: string;
+  older_than: string | number;
+  tag: string | null;
+  personal: string | null;
+  namespace: string;
+};
+
+/** What the gate sees in a text. */
+export type GateCheck = {
+  text: string;
+  secrets: string[];
+  personal: string[];
+};
+
+/** What the gate did, and which classes of personal data are stored; counts by kind and class, never content. */
+export type GateReport = {
+  masked: Record<string, number>;
+  refused: Record<string, number>;
+  held: Record<string, number>;
+  expiring: Record<string, number>;
+  stored: Record<string, number>;
 };
 
 /** A tidy-up of one namespace. */
@@ -1657,6 +1714,79 @@ export class ReviewNoun {
   }
 }
 
+/** The policy on what may be written: secrets, personal data and retention. */
+export class GateNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Return the policy of this org, which is the one the memory was opened with unless one was stored.
+   *
+   * Role: `reader`.
+   */
+  get(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Gate> {
+    return this.#http.call({"method": "GET", "path": "/v1/gate", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Gate>;
+  }
+
+  /**
+   * Store the policy of this org; parts that are not given stay as they are. Other processes notice it within
+   * two seconds.
+   *
+   * Args:
+   *     secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
+   *     messages: What happens to secrets in messages: `keep`, `mask` or `refuse`.
+   *     personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
+   *     namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
+   *     retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
+   *
+   * Raises:
+   *     Forbidden: On a user's handle.
+   *
+   * Role: `operator`.
+   */
+  set(args: { secrets?: Record<string, string> | null; messages?: string | null; personal?: Record<string, string> | null; namespaces?: Record<string, Record<string, string>> | null; retention?: Record<string, unknown>[] | null } = {}, options: CallOptions = {}): Promise<Gate> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/gate", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<Gate>;
+  }
+
+  /**
+   * Remove the stored policy of this org, so that the one that the memory was opened with holds again.
+   *
+   * Returns whether there was one.
+   *
+   * Raises:
+   *     Forbidden: On a user's handle.
+   *
+   * Role: `operator`.
+   */
+  reset(args: Record<string, never> = {}, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/gate", "query": [], "json": [], "body": false, "writes": true, "keyed": false, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Say which secrets and personal data the gate sees in a text, and how it would be stored; nothing is written.
+   *
+   * Role: `reader`.
+   */
+  check(args: { text: string }, options: CallOptions = {}): Promise<GateCheck> {
+    return this.#http.call({"method": "POST", "path": "/v1/gate/check", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<GateCheck>;
+  }
+
+  /**
+   * Count what the gate did, and how many memories hold personal data, by kind and class; never content.
+   *
+   * Raises:
+   *     Forbidden: On a user's handle.
+   *
+   * Role: `operator`.
+   */
+  report(args: Record<string, never> = {}, options: CallOptions = {}): Promise<GateReport> {
+    return this.#http.call({"method": "GET", "path": "/v1/gate/report", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<GateReport>;
+  }
+}
+
 /** Makes, applies and undoes plans of a tidy-up. */
 export class PlansNoun {
   readonly #http: Http;
@@ -2630,6 +2760,7 @@ export class Memorist {
   readonly events: EventsNoun;
   readonly memories: MemoriesNoun;
   readonly review: ReviewNoun;
+  readonly gate: GateNoun;
   readonly plans: PlansNoun;
   readonly profile: ProfileNoun;
   readonly working: WorkingNoun;
@@ -2660,6 +2791,7 @@ export class Memorist {
     this.events = new EventsNoun(this.#http);
     this.memories = new MemoriesNoun(this.#http);
     this.review = new ReviewNoun(this.#http);
+    this.gate = new GateNoun(this.#http);
     this.plans = new PlansNoun(this.#http);
     this.profile = new ProfileNoun(this.#http);
     this.working = new WorkingNoun(this.#http);

@@ -70,6 +70,10 @@ export class TooLarge extends UsageError {
   override name = "TooLarge";
 }
 
+export class NotAdmitted extends UsageError {
+  override name = "NotAdmitted";
+}
+
 export class Unsupported extends UsageError {
   override name = "Unsupported";
 }
@@ -107,6 +111,7 @@ const KINDS: Record<string, typeof MemoristError> = {
   "urn:memorist:invalid-filter": InvalidFilter,
   "urn:memorist:invalid-value": InvalidValue,
   "urn:memorist:too-large": TooLarge,
+  "urn:memorist:not-admitted": NotAdmitted,
   "urn:memorist:unsupported": Unsupported,
   "urn:memorist:store-unavailable": StoreUnavailable,
   "urn:memorist:store-timeout": StoreTimeout,

@@ -9,6 +9,7 @@ from .entities import Entities
 from .events import Events
 from .export import Export
 from .facts import Facts
+from .gate import Gating
 from .jobs import Jobs
 from .learnings import Learnings
 from .memories import Memories
@@ -32,6 +33,7 @@ __all__ = [
     "Events",
     "Export",
     "Facts",
+    "Gating",
     "Jobs",
     "Learnings",
     "Memories",

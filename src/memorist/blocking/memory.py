@@ -26,6 +26,7 @@ from ..engine.sessions.session import Ended, Turn
 from ..engine.threads.receipts import MessageReceipt
 from ..engine.working import Working
 from ..filters import Where
+from ..gate.policy import Gate
 from ..memory import AsyncBatch, AsyncMemory
 from ..opening import Durability, Extract, Opening, Url
 from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
@@ -40,6 +41,7 @@ from .entities import Entities
 from .events import Events
 from .export import Export
 from .facts import Facts
+from .gate import Gating
 from .jobs import Jobs
 from .learnings import Learnings
 from .memories import Memories
@@ -72,6 +74,7 @@ class Memory(Listens):
     learnings: Learnings
     memories: Memories
     review: Review
+    gate: Gating
     plans: Plans
     profile: Profile
     working: WorkingMemory[Working]
@@ -105,11 +108,13 @@ class Memory(Listens):
         extract: Extract | None = "auto",
         worker: bool = True,
         record_bytes: int | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README explains each option.
 
         `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
         any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
+        `gate` says what may be written, in orgs that have no policy of their own.
         """
         opening = Opening(
             url,
@@ -132,6 +137,7 @@ class Memory(Listens):
             extract,
             worker,
             record_bytes,
+            gate,
         )
         self._bind(opening.core(blocking=True))
         run_blocking(self._core.shared.open())
@@ -146,6 +152,7 @@ class Memory(Listens):
         self.learnings = Learnings(self._engine.learnings)
         self.memories = Memories(self._engine.memories)
         self.review = Review(self._engine.review)
+        self.gate = Gating(self._engine.gate)
         self.plans = Plans(self._engine.plans)
         self.profile = Profile(self._engine.profile)
         self.working = WorkingMemory(self._engine.working)

@@ -25,6 +25,7 @@ _COMMANDS = {
     "remember": ("memories", "Store what a user says, and show what was understood."),
     "events": ("memories", "What happened or is planned: list, add, cancel."),
     "review": ("memories", "Memories that wait for approval: list, approve, reject."),
+    "gate": ("gate", "What may be written: show, set, check, report."),
     "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),
     "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
     "learnings": ("people", "What was learned about a user: list, add, delete."),

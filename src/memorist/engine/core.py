@@ -16,6 +16,7 @@ import msgspec
 
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
+from ..gate.passing import GATED
 from ..ports import Clock, EmbedderSpec, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Entry, Key, Record, Thread, Watermark
 from ..runtime import Runtime
@@ -28,6 +29,7 @@ from ..stores.base import (
     DeleteRange,
     Expect,
     Increment,
+    Load,
     Put,
     Scan,
     Store,
@@ -40,6 +42,7 @@ from .locks import KeyedLocks
 
 if TYPE_CHECKING:
     from ..context.tokens import Counter
+    from ..gate.policy import Gate
     from ..recall.embedding import Earlier, Embedding
     from ..recall.reranking import Reranking
     from .entities import EntityCache
@@ -55,6 +58,7 @@ KEPT_VECTORS = 3_000_000
 LOOK_SECONDS = 0.5
 """Within this time every writing process notices that mark."""
 _UNKNOWN = (0.0, False)
+_NO_POLICY: tuple[float, Any] = (0.0, None)
 
 
 class Parts(msgspec.Struct):
@@ -70,6 +74,8 @@ class Parts(msgspec.Struct):
     """`auto`, `rules`, an `Extraction`, or None to take no facts from messages."""
     record_bytes: int | None = None
     """How many bytes of records each org may keep."""
+    gate: Gate | None = None
+    """What may be written, in orgs without a policy of their own; None is the default policy."""
 
 
 class Shared:
@@ -98,6 +104,8 @@ class Shared:
         """The last failure of each plugged-in part, for `doctor`."""
         self.watched: dict[str, tuple[float, bool]] = {}
         """By org: whether some process watches it, cached until a time."""
+        self.policies: dict[str, tuple[float, Gate]] = {}
+        """By org: the policy of its gate, cached until a time."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
@@ -293,23 +301,38 @@ class Scopes:
 class Results(list[Any]):
     """The results of a commit: in the order of its changes, and by change or record."""
 
-    def __init__(self, changes: Sequence[Change], results: Sequence[Any]) -> None:
+    def __init__(
+        self, changes: Sequence[Change], results: Sequence[Any], passed: Sequence[Change] | None = None
+    ) -> None:
         super().__init__(results)
         self._changes = changes
+        self._passed = changes if passed is None else passed
         self._places: dict[int, int] | None = None
 
-    def _of(self, wanted: object) -> Any:
+    def _place(self, wanted: object) -> int:
         if self._places is None:
             self._places = {id(change): place for place, change in enumerate(self._changes)}
             self._places |= {
                 id(change.record): place for place, change in enumerate(self._changes) if isinstance(change, Put)
             }
-        return self[self._places[id(wanted)]]
+        return self._places[id(wanted)]
+
+    def _of(self, wanted: object) -> Any:
+        return self[self._place(wanted)]
 
     def stored(self, record: Record) -> Stored:
         """What the Put of this very record gave."""
         stored: Stored = self._of(record)
         return stored
+
+    def written(self, record: R) -> R:
+        """A record as it was written: masked where the gate masked it, with the version and time that its Put gave."""
+        change, stored = self._passed[self._place(record)], self.stored(record)
+        passed = cast("Any", change).record
+        written: R = msgspec.structs.replace(
+            passed, version=stored.version, created_at=stored.created_at or passed.created_at
+        )
+        return written
 
     def appended(self, change: Append) -> Appended:
         """The numbers that an Append gave."""
@@ -397,8 +420,28 @@ class Core:
             return await self.scan(kind, *prefix, **bounds)
 
     async def apply(self, *changes: Change) -> Results:
-        """Commit the changes in one transaction, or collect them if this is a batch."""
-        return Results(changes, await self._apply_in_order(changes))
+        """Commit the changes in one transaction, or collect them if this is a batch.
+
+        This is the one way to the store for everything that is written, so the gate is here.
+        """
+        if not self._is_gated(changes):
+            return Results(changes, await self._apply_in_order(changes))
+        from .gating import pass_changes
+
+        passed = await pass_changes(self, changes)
+        return Results(changes, (await self._apply_in_order(passed))[: len(changes)], passed)
+
+    def _is_gated(self, changes: Sequence[Change]) -> bool:
+        """Whether the gate must look at these changes."""
+        for change in changes:
+            if type(change) is Put or type(change) is Load:
+                if type(change.record) in GATED:
+                    return True
+            elif type(change) is Append:
+                until, policy = self.shared.policies.get(self.org, _NO_POLICY)
+                if policy is None or policy.messages != "keep" or time.monotonic() > until:
+                    return True
+        return False
 
     def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[Any, Any, list[Any]]:
         shared = self.shared

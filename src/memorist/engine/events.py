@@ -294,8 +294,7 @@ class Events:
             *links,
             *guards,
         )
-        stored = results.stored(event)
-        return msgspec.structs.replace(event, version=stored.version, created_at=stored.created_at or event.created_at)
+        return results.written(event)
 
     # Last, because the name hides the builtin for the annotations below it.
     async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:

@@ -85,10 +85,7 @@ class Learnings:
             if type == "correction":
                 changes += await self._contradicted(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
-            stored = results.stored(learning)
-            return msgspec.structs.replace(
-                learning, version=stored.version, created_at=stored.created_at or learning.created_at
-            )
+            return results.written(learning)
 
         done: Learning = await self._core.retry(attempt)
         return done
@@ -156,7 +153,7 @@ class Learnings:
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
             results = await self._core.apply(*self._changes(learning, old, "update"))
-            return msgspec.structs.replace(learning, version=results.stored(learning).version)
+            return results.written(learning)
 
         stored: Learning = await self._core.retry(attempt)
         return stored
@@ -316,7 +313,7 @@ class Learnings:
                 raise NotFound("no such learning of this user", learning=id)
             moved = msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at())
             results = await self._core.apply(*self._changes(moved, old, action))
-            return msgspec.structs.replace(moved, version=results.stored(moved).version)
+            return results.written(moved)
 
         done: Learning = await self._core.retry(attempt)
         return done

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import msgspec
 
 from ..errors import CorruptRecord, InvalidValue, SchemaError, UsageError
+from ..gate.passing import mask_message
 from ..kinds import RECORDS, kind_of_table
 from ..messages.message import Message
 from ..records import (
@@ -45,6 +46,7 @@ from ..stores.base import Change, Delete, Load, Put
 from ..typed import ready
 from ..values import check_name
 from .core import Core
+from .gating import policy_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,8 +126,10 @@ class Portable:
 
     async def _lines(self, counts: Counter[str]) -> AsyncIterator[bytes]:
         yield _encode(_Header("export", FORMAT)) + b"\n"
+        gate = await policy_of(self._core)
         for kind in [kind for kind in RECORDS if kind not in UNPORTABLE]:
             async for rows in self._pages(kind):
+                rows = [mask_message(gate, row) if isinstance(row, Message) else row for row in rows]
                 counts[kind.table.name] += len(rows)
                 yield b"".join(map(_line, rows))
         yield _encode(_End(counts.total())) + b"\n"

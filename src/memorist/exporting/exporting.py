@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from ..engine.core import Core
+from ..engine.gating import policy_of
 from ..engine.portable import Progress, Transfer, new_file
 from ..errors import UsageError
+from ..gate.passing import mask_message
 from ..messages.message import Message
 from ..records import Document, Fact, Record, Thread
 from ..scope import Ns
@@ -120,6 +122,7 @@ class Exporting:
 
     async def _messages(self, thread: Thread) -> AsyncIterator[list[Message]]:
         after = 0
+        gate = await policy_of(self._core)
         while page := await self._core.scan(Message, thread.id, after=(after,), limit=PAGE):
-            yield page
+            yield [mask_message(gate, message) for message in page]
             after = page[-1].seq

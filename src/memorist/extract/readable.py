@@ -19,9 +19,8 @@ import msgspec
 from ..languages import languages
 from ..languages.files import read
 from ..messages.message import PASSING, Message, text_of
+from ..messages.privacy import blank_private, is_private
 
-PRIVATE = "private"
-"""The metadata key with which a caller keeps a message out of derived memory."""
 MAX_CHARACTERS = 4_000
 """A longer message is taken for pasted text: people rarely type that much about themselves."""
 _OWN_PARTS = ("text", "input_text")
@@ -102,11 +101,11 @@ def read_message(message: Message, owner: Collection[str] = ()) -> Reading:
     """Like `readable_text`, with the reason where nothing is readable."""
     if message.role != "user" or message.trust_level != "user":
         return Reading("", f"the words of a {message.trust_level}")
-    if message.metadata.get(PASSING) or message.metadata.get(PRIVATE):
+    if message.metadata.get(PASSING) or is_private(message):
         return Reading("", "the message is to be kept out of memory")
     if message.name is not None and fold_name(message.name) not in {fold_name(name) for name in owner}:
         return Reading("", "another speaker's message")
-    return read_text("\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content)))
+    return read_text(blank_private(_own_text(message)))
 
 
 def read_text(text: str) -> Reading:
@@ -142,12 +141,17 @@ def quotable_text(message: Message) -> str:
     A model tells a list from a label, so these stay, unlike in `readable_text`; a text to work on, a transcript, a mail
     or data is still nobody's statement.
     """
-    text = "\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content))
+    text = blank_private(_own_text(message))
     if _CONTROL.search(text) or _MAIL.search(text) or _is_json(text) or _signs().whole.search(text):
         return ""
     for pattern in (*_MASKS[:2], _QUOTED_LINE):
         text = pattern.sub(_blank, text)
     return _QUOTES.sub(_unquoted, text)
+
+
+def _own_text(message: Message) -> str:
+    """The text of a message, with line breaks in the place of parts that the user did not write."""
+    return "\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content))
 
 
 def fold_name(name: str) -> str:

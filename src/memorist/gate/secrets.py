@@ -7,16 +7,18 @@ telephone numbers stay as they are.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MAX_CHARACTERS = 200_000
 """Longer texts are searched in pieces that overlap, so that the time grows with the length."""
 OVERLAP_CHARACTERS = 8_200
 CARD_DIGITS = range(13, 20)
+_THREE_DIGITS = re.compile(r"\d{3}")
+ELLIPSIS = "…"
+"""Stands for the middle of a masked secret."""
 
 
 class Secret(NamedTuple):
@@ -30,18 +32,23 @@ class Secret(NamedTuple):
 class _Pattern(NamedTuple):
     kind: str
     expression: re.Pattern[str]
+    hints: tuple[str, ...]
     check: Callable[[str], bool] | None
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets in a text, in order, without overlaps."""
+    """The secrets in a text, in order, without overlaps. What was masked before is not found again."""
     secrets: list[Secret] = []
+    patterns = _patterns_for(text)
+    if not patterns:
+        return secrets
     for offset in range(0, max(1, len(text)), MAX_CHARACTERS):
         piece = text[offset : offset + MAX_CHARACTERS + OVERLAP_CHARACTERS]
-        for pattern in _patterns():
+        for pattern in patterns:
             for match in pattern.expression.finditer(piece):
                 group = 1 if match.re.groups and match[1] is not None else 0
-                if pattern.check is None or pattern.check(match[group]):
+                secret = match[group]
+                if ELLIPSIS not in secret and (pattern.check is None or pattern.check(secret)):
                     secrets.append(Secret(pattern.kind, offset + match.start(group), offset + match.end(group)))
     secrets.sort(key=lambda secret: (secret.start, -secret.stop))
     apart: list[Secret] = []
@@ -56,9 +63,12 @@ def has_secret(text: str) -> bool:
     return bool(find_secrets(text))
 
 
-def mask_secrets(text: str) -> tuple[str, list[str]]:
-    """The text with each secret replaced (`sk-…9f2a`), and the kinds of the secrets that were masked."""
-    secrets = find_secrets(text)
+def mask_secrets(text: str, allowed: Collection[str] = ()) -> tuple[str, list[str]]:
+    """The text with each secret replaced (`sk-…9f2a`), and the kinds of the secrets that were masked.
+
+    Secrets of the `allowed` kinds stay.
+    """
+    secrets = [secret for secret in find_secrets(text) if secret.kind not in allowed]
     for secret in reversed(secrets):
         text = text[: secret.start] + mask(text[secret.start : secret.stop]) + text[secret.stop :]
     return text, [secret.kind for secret in secrets]
@@ -68,16 +78,52 @@ def mask(secret: str) -> str:
     """A secret that its owner can recognise and nobody can use: at most a quarter of it stays."""
     visible = min(4, len(secret) // 8)
     beginning = secret[: min(3, visible)]
-    return f"{beginning}…{secret[len(secret) - visible :]}" if visible else "…"
+    return f"{beginning}{ELLIPSIS}{secret[len(secret) - visible :]}" if visible else ELLIPSIS
+
+
+def _patterns_for(text: str) -> list[_Pattern]:
+    """The patterns worth trying: nearly all texts have neither a hint nor enough digits."""
+    lowered = text.lower()
+    is_hinted, has_digits = _any_hint().search(lowered) is not None, _THREE_DIGITS.search(text) is not None
+    if not is_hinted and not has_digits:
+        return []
+    return [
+        pattern
+        for pattern in _patterns()
+        if (any(hint in lowered for hint in pattern.hints) if pattern.hints else has_digits)
+    ]
+
+
+@cache
+def _any_hint() -> re.Pattern[str]:
+    hints = sorted({hint for pattern in _patterns() for hint in pattern.hints})
+    return re.compile("|".join(map(re.escape, hints)))
+
+
+@cache
+def _data() -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads((Path(__file__).parent / "secrets.toml").read_text("utf-8"))
+
+
+@cache
+def kind_groups() -> dict[str, str]:
+    """Every kind of secret, with the group by which policies may name it."""
+    return {kind: entry["group"] for kind, entry in _data().items()}
 
 
 @cache
 def _patterns() -> tuple[_Pattern, ...]:
-    data = tomllib.loads((Path(__file__).parent / "secrets.toml").read_text("utf-8"))
     checks = {"luhn": is_card_number, "iban": is_iban}
     return tuple(
-        _Pattern(kind, re.compile(entry["pattern"]), checks[entry["check"]] if "check" in entry else None)
-        for kind, entry in data.items()
+        _Pattern(
+            kind,
+            re.compile(entry["pattern"]),
+            tuple(entry.get("hints", ())),
+            checks[entry["check"]] if "check" in entry else None,
+        )
+        for kind, entry in _data().items()
     )
 
 

@@ -200,6 +200,14 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "review/reject", "reject", *_w("id", "ns")),
     ),
     *_noun(
+        "gate",
+        ("GET", "gate", "get"),
+        ("PATCH", "gate", "set", ("role", "operator")),
+        ("DELETE", "gate", "reset", ("role", "operator")),
+        ("POST", "gate/check", "check"),
+        ("GET", "gate/report", "report", ("role", "operator"), ("heavy", True)),
+    ),
+    *_noun(
         "plans",
         ("POST", "tidy", "make", *_w(), ("heavy", True)),
         ("POST", "tidy/apply", "apply", *_w()),

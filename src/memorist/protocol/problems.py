@@ -19,6 +19,7 @@ _STATUS: dict[type[MemoristError], int] = {
     errors.InvalidFilter: 422,
     errors.InvalidValue: 422,
     errors.TooLarge: 413,
+    errors.NotAdmitted: 422,
     errors.Unsupported: 501,
     errors.UsageError: 422,
     errors.NotFound: 404,

@@ -29,6 +29,7 @@ from .suite.closing import ClosingTests
 from .suite.facts import FactTests
 from .suite.finding import FindingTests
 from .suite.forgetting import ForgettingTests
+from .suite.gate import GateTests
 from .suite.importing import ImportTests
 from .suite.memories import MemoryViewTests
 from .suite.nouns import NounTests
@@ -60,6 +61,7 @@ class MemoryConformance(
     PastTests,
     SessionTests,
     ForgettingTests,
+    GateTests,
     ScopeTests,
     WatchTests,
     ImportTests,

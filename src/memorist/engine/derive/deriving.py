@@ -19,8 +19,10 @@ from typing import Any
 import msgspec
 
 from ...errors import Conflict, ModelError
+from ...gate.passing import has_barred_secret, mask_text
 from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
+from ...messages.privacy import is_private, open_text
 from ...ports import to_datetime
 from ...records import Derivation, Fact, FactVersion, Job, Learning, Thread, Tombstone
 from ...scope import Scope
@@ -31,6 +33,7 @@ from ..facts.facts import FORGOTTEN, Facts
 from ..facts.timeline import spliced
 from ..forgetting.fingerprints import ref_fingerprint
 from ..forgetting.guard import epochs
+from ..gating import policy_of
 from ..learnings import Learnings
 from ..threads.receipts import may_ask_to_forget
 from .retracting import (
@@ -308,10 +311,13 @@ class Deriver:
         if self._writer is not None:
             self._by_rules += [message.seq for message in messages if message.role == "user"]
         known = await self._said_before(thread, messages, done, failed)
+        gate = await policy_of(self._core)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
         for message, items in await self._readings(messages, owner, known):
             for item in items:
+                if item.kind != "forget" and has_barred_secret(gate, f"{item.key}: {item.value}"):
+                    continue
                 facts += [(item, message)] if item.kind != "learning" else []
                 learnings += [(item, message)] if item.kind != "fact" else []
         changes = await self._facts(ns, facts)
@@ -361,15 +367,16 @@ class Deriver:
 
         names = {fold_name(name) for name in owner}
         other = message.role == "user" and message.name is not None and fold_name(message.name) not in names
-        private = message.metadata.get(PASSING) or message.metadata.get("private")
+        private = message.metadata.get(PASSING) or is_private(message)
         forgotten = await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(message))) is not None
+        gate = await policy_of(self._core)
         return Turn(
-            text=message.text,
+            text=mask_text(gate, open_text(message)),
             role=message.role,
             at=self._said_at(message),
             speaker=str(message.name) if other else message.role,
             citable=self._writer.may_cite(message) and not private and not forgotten,
-            own=None if other else quotable_text(message),
+            own=None if other else mask_text(gate, quotable_text(message)),
         )
 
     async def _owner(self, thread: Thread, messages: Sequence[Message]) -> list[str]:

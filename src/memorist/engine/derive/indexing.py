@@ -16,8 +16,11 @@ import msgspec
 from ...backoff import pause
 from ...errors import Conflict, ModelError
 from ...filters import parse_filter
+from ...gate.passing import mask_text, mask_values
+from ...gate.policy import Gate
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages.message import Message
+from ...messages.privacy import open_text
 from ...records import (
     SUPERSEDED,
     Chunk,
@@ -38,6 +41,7 @@ from ...stores.base import Change, Delete, Expect, Load, Put, refused_key
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, index_job
+from ..gating import policy_of
 from ..statistics import count_entries, replaced_entries
 
 BATCH = 500
@@ -336,6 +340,9 @@ class Indexer:
         """Entries with their terms and, if the embedder answers, vectors; and the number of texts per language."""
         if not drafts:
             return [], languages
+        # No index holds a secret, whether the message that it stands in is masked or not.
+        gate = await policy_of(self._core)
+        drafts = await self._core.runtime.call(lambda: [_masked(gate, draft) for draft in drafts])
         vectors, name = await self._vectors([draft.text for draft in drafts])
         return await self._core.runtime.call(analyse_drafts, drafts, vectors, name, stamp, languages)
 
@@ -360,6 +367,15 @@ def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
         for name, number in languages.items():
             counts[name] = counts.get(name, 0) + number
     return max(counts, key=lambda name: (counts[name], name)) if counts else None
+
+
+def _masked(gate: Gate, draft: Draft) -> Draft:
+    entry = draft.entry
+    if entry.metadata or entry.context_terms:
+        entry = msgspec.structs.replace(
+            entry, metadata=mask_values(gate, entry.metadata), context_terms=mask_text(gate, entry.context_terms)
+        )
+    return Draft(entry, mask_text(gate, draft.text))
 
 
 def analyse_drafts(
@@ -445,7 +461,7 @@ def _own(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:
-    text = message.text
+    text = open_text(message)
     if not text.strip() or message.role in ("system", "developer"):
         return None
     made = entry_of(
@@ -454,17 +470,18 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.
-    return Draft(msgspec.structs.replace(made, context_terms=before.text if before else ""), text)
+    return Draft(msgspec.structs.replace(made, context_terms=open_text(before) if before else ""), text)
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
     """The texts that entries were made from, by the entries' keys; those of deleted records are left out."""
+    gate = await policy_of(core)
     out: dict[Key, str] = {}
     for kind in {entry.kind for entry in entries}:
         mine = [entry for entry in entries if entry.kind == kind]
         for entry, text in zip(mine, await _texts(core, kind, mine), strict=True):
             if text:
-                out[entry.row_key] = text
+                out[entry.row_key] = mask_text(gate, text)
     return out
 
 

@@ -35,11 +35,14 @@ from ...extract.writer.request import (
     make_request,
 )
 from ...extract.writer.schemas import convert_value
+from ...gate.passing import mask_text
 from ...messages.message import Message
+from ...messages.privacy import open_text
 from ...ports import Completion, Model
 from ...records import Event, Fact, Learning, Thread
 from ...stores.base import Change
 from ..core import Core
+from ..gating import policy_of
 from ..memories import Remembered, remembered
 from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
@@ -226,17 +229,17 @@ class Writer:
         before = await self._core.scan(
             Message, thread.id, before=(messages[0].seq,), reverse=True, limit=MAX_CONTEXT_TURNS
         )
-        at = self._core.at()
+        at, gate = self._core.at(), await policy_of(self._core)
         return [
             Turn(
-                text=message.text,
+                text=mask_text(gate, open_text(message)),
                 role=message.role,
                 at=message.created_at or at,
                 speaker=_speaker(message),
                 citable=False,
             )
             for message in reversed(before)
-            if message.text.strip()
+            if open_text(message).strip()
         ]
 
     async def _instructions(self, thread: Thread, ns: str) -> list[str]:

@@ -24,6 +24,7 @@ from ..audit import audit
 from ..core import Core
 from ..facts.facts import index_job, page
 from ..forgetting.guard import made_again, owned, raised
+from ..gating import admitted
 from .files import DocumentSource, ReadableFile, read_document
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Documents:
 
     async def _stored(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
         """Store a document; returns it and whether it was written. An unchanged one is written only with `again`."""
+        # The gate passes it before it is cut, so that chunks are pieces of the text that is stored.
+        new = await admitted(self._core, new)
 
         async def attempt() -> tuple[Document, bool]:
             old = await self._core.get(Document, new.ns, new.id)
@@ -100,9 +103,7 @@ class Documents:
                 *self._moves(had, has),
                 *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
             )
-            stored = results.stored(document)
-            created_at = stored.created_at or document.created_at
-            return msgspec.structs.replace(document, version=stored.version, created_at=created_at), True
+            return results.written(document), True
 
         done: tuple[Document, bool] = await self._core.retry(attempt)
         return done

@@ -14,7 +14,7 @@ from ...kinds import parse_refs
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
 from ...scope import OMITTED, Ns
-from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan, Stored
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
     Json,
     as_list,
@@ -147,7 +147,7 @@ class Facts:
                 return refused
         changes = self._changes(fact) if held is None else [*self._changes(fact, sources=held.sources), *held.changes]
         results = await self._core.apply(*expects, *changes)
-        return _as_stored(fact, results.stored(fact))
+        return results.written(fact)
 
     async def set_many(
         self,
@@ -172,7 +172,7 @@ class Facts:
         refused = {} if core.scope.actor == "user" else await self._refused_of(facts)
         written = [fact for index, fact in enumerate(facts) if index not in refused]
         results = await core.apply(*(change for fact in written for change in self._changes(fact)))
-        stored = iter([_as_stored(fact, results.stored(fact)) for fact in written])
+        stored = iter([results.written(fact) for fact in written])
         return [refused[index] if index in refused else next(stored) for index in range(len(facts))]
 
     async def get(self, ns: Ns | None = None, key: str = OMITTED, *, as_of: When | None = None) -> Fact | None:
@@ -253,7 +253,7 @@ class Facts:
             fact = msgspec.structs.replace(old, **changed, reason=reason, actor=core.scope.actor, updated_at=core.at())
             check_validity(fact)
             results = await core.apply(Expect(Fact, fact.row_key, old.version), *self._changes(fact, "update"))
-            return _as_stored(fact, results.stored(fact))
+            return results.written(fact)
 
         stored: Fact = await core.retry(attempt)
         return stored
@@ -435,7 +435,7 @@ class Facts:
             if old is not None:
                 changes += [Put(self._tombstone(old, source)) for source in await sources_of(core, old)]
             results = await core.apply(*changes)
-            return _as_stored(fact, results.stored(fact))
+            return results.written(fact)
 
         done: Fact = await core.retry(attempt)
         return done
@@ -478,7 +478,7 @@ class Facts:
                 for source in (None, *await sources_of(core, old))
             ]
             results = await core.apply(*changes)
-            return _as_stored(fact, results.stored(fact))
+            return results.written(fact)
 
         done: Fact = await core.retry(attempt)
         return done
@@ -537,7 +537,7 @@ class Facts:
         fields = {name: getattr(before, name) for name in before.__struct_fields__}
         fact = Fact(**{**fields, "status": "active", "version": 0, "reason": "unforgotten", "updated_at": core.at()})
         results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
-        return [_as_stored(fact, results.stored(fact))]
+        return [results.written(fact)]
 
     async def history(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
@@ -841,7 +841,3 @@ def _check_version(key: str, version: int, expect: int) -> None:
     if version != expect:
         text = f"fact {key!r} has version {version}, expected {expect}; read it again"
         raise Conflict(text, expected=expect, actual=version, final=True)
-
-
-def _as_stored(fact: Fact, stored: Stored) -> Fact:
-    return msgspec.structs.replace(fact, version=stored.version, created_at=stored.created_at or fact.created_at)

@@ -13,6 +13,8 @@ from typing import Literal
 import msgspec
 
 from ...errors import UsageError
+from ...gate.passing import Tally, admit_message
+from ...gate.policy import Gate
 from ...messages.message import Given, Message, as_message
 from ...records import Pins, Receipt, Thread
 from ...stores.base import Append, Appended, Change, Expect, Put
@@ -21,6 +23,7 @@ from ..core import Core
 from ..derive.carried import bare, carried, carried_links
 from ..facts.facts import index_job
 from ..forgetting.guard import guard
+from ..gating import masked_kinds, policy_of
 from .edits import another_length, taken
 from .numbering import fresh
 from .receipts import MessageReceipt, may_ask_to_forget, receipt_states
@@ -89,8 +92,9 @@ class Appending:
         """
         core, at = self._core, self._core.at()
         stamped, plain = [], expect is None and given.keys is None
+        gate = await policy_of(core)
         for one in given.messages:
-            message = self.stamped(id, one, at)
+            message = self.stamped(id, one, at, gate)
             stamped.append(message)
             plain = plain and not message.pinned and not message.metadata
         if plain:  # one change without guards or links, as most calls have it
@@ -128,9 +132,14 @@ class Appending:
             raise taken(asked.id)
         return await fresh(self._core, asked)
 
-    def stamped(self, thread: str, given: Given, at: datetime) -> Message:
-        """A message as it will be stored, except its number: with org, thread, time and token count."""
+    def stamped(self, thread: str, given: Given, at: datetime, gate: Gate | None = None) -> Message:
+        """A message as it will be stored, except its number: with org, thread, time and token count.
+
+        With a `gate`, its secrets are masked before its tokens are counted.
+        """
         message, core = as_message(given), self._core
+        if gate is not None and gate.messages == "mask":
+            message = admit_message(gate, message, Tally())
         if self._counting is None:
             self._counting = core.shared.counting
         count, name = self._counting
@@ -189,7 +198,7 @@ class Appending:
         out: list[MessageReceipt] = []
         for seq, message in enumerate(change.messages, done.first):
             message = _replace(message, seq=seq * durable, expires_at=done.expires_at)
-            out.append(MessageReceipt(message, durable, False, derived))
+            out.append(MessageReceipt(message, durable, False, derived, masked=masked_kinds(message)))
         return out
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
@@ -201,7 +210,7 @@ class Appending:
         state = await receipt_states(self._core, id)
         rows = [row or instead for row, instead in zip(found, given, strict=True)]
         return [
-            MessageReceipt(_replace(row, seq=seq), True, replayed=True, **state(seq))
+            MessageReceipt(_replace(row, seq=seq), True, replayed=True, masked=masked_kinds(row), **state(seq))
             for seq, row in zip(numbers, rows, strict=True)
             if row is not None
         ]

@@ -26,6 +26,8 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     replayed: bool = False
     ended: tuple[str, ...] = ()
     """The ids of facts and learnings that the message asked to forget; `facts.unforget` with the last undoes it."""
+    masked: tuple[str, ...] = ()
+    """The kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
     """Who has read it: `rules` beside `pending` or `failed` means that they stand in for the model."""

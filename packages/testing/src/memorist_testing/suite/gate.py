@@ -1,0 +1,149 @@
+"""The gate: secrets and private words stay out of memory, indexes and exports, on every store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist.errors import Forbidden, NotAdmitted, UsageError
+
+KEY = "sk-proj-q7Wm2Zx9Lk4Vb8Nc1Rt6Yu3Io5Pa0Sd9f2a"
+CARD = "4111 1111 1111 1111"
+TALK = "talk"
+
+
+class GateTests:
+    """What may be written."""
+
+    async def test_a_fact_with_a_secret_is_stored_masked(self, memory: Any) -> None:
+        fact = await memory.facts.set("user:ada", "note", f"the key is {KEY}", metadata={"also": CARD})
+        assert fact.value == "the key is sk-…9f2a"
+        assert fact.metadata["memorist.masked"] == ["card-number", "openai-key"]
+        assert await memory.facts.get("user:ada", "note") == fact
+        assert KEY not in str(await memory.facts.history("user:ada", "note"))
+        assert (await memory.gate.report()).masked == {"card-number": 1, "openai-key": 1}
+
+    async def test_the_name_of_a_value_says_what_it_is(self, memory: Any) -> None:
+        fact = await memory.facts.set("user:ada", "wifi_password", "Tr0ub4dor&3xyz")
+        assert fact.value == "T…z"
+        nested = await memory.facts.set("user:ada", "site", {"login": "ada", "password": "Tr0ub4dor&3xyz"})
+        assert nested.value == {"login": "ada", "password": "T…z"}
+
+    async def test_learnings_events_and_documents_are_masked_too(self, memory: Any) -> None:
+        learning = await memory.learnings.add(f"Deploys with {KEY}", user="ada")
+        event = await memory.events.add(f"Ada used {KEY}", ns="user:ada")
+        document = await memory.documents.add("user:ada", f"Deploy with {KEY} on Friday.", title="Deploying")
+        chunks = await memory.documents.chunks("user:ada", document.id)
+        stored = [
+            learning, await memory.learnings.get(learning.id, user="ada"), event,
+            await memory.events.get(event.id, ns="user:ada"), document,
+            await memory.documents.get("user:ada", document.id), *chunks,
+        ]  # fmt: skip
+        assert all(KEY not in str(row) and "sk-…9f2a" in str(row) for row in stored)
+
+    async def test_a_batch_passes_the_same_gate(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            await batch.facts.set("user:ada", "note", KEY)
+            assert (await batch.facts.get("user:ada", "note")).value == "sk-…9f2a"
+        assert (await memory.facts.get("user:ada", "note")).value == "sk-…9f2a"
+
+    async def test_a_policy_can_refuse_and_allow(self, memory: Any) -> None:
+        await memory.gate.set(secrets={"card": "refuse", "openai-key": "allow"})
+        with pytest.raises(NotAdmitted) as refusal:
+            await memory.facts.set("user:ada", "card", CARD)
+        assert refusal.value.facts["kinds"] == ["card-number"]
+        assert CARD not in str(refusal.value)
+        assert await memory.facts.get("user:ada", "card") is None
+        assert (await memory.facts.set("user:ada", "key", KEY)).value == KEY
+        assert (await memory.gate.report()).refused == {"card-number": 1}
+
+    async def test_a_policy_is_checked_when_it_is_set(self, memory: Any) -> None:
+        for wrong in (
+            {"secrets": {"bananas": "mask"}}, {"secrets": {"card": "eat"}}, {"messages": "eat"},
+            {"personal": {"email": "eat"}}, {"personal": {"shoes": "allow"}},
+            {"retention": [{"kind": "shoes", "older_than": "3d"}]},
+            {"retention": [{"kind": "fact", "older_than": "x"}]},
+        ):  # fmt: skip
+            with pytest.raises(UsageError):
+                await memory.gate.set(**wrong)
+        assert (await memory.gate.get()).messages == "keep"
+
+    async def test_a_policy_is_the_orgs(self, memory: Any) -> None:
+        await memory.gate.set(messages="mask")
+        assert (await memory.gate.get()).messages == "mask"
+        with pytest.raises(Forbidden):
+            await memory.scope(user="ada").gate.set(messages="keep")
+        assert await memory.gate.reset()
+        assert (await memory.gate.get()).messages == "keep"
+
+    async def test_messages_are_kept_as_they_are_unless_a_policy_says_otherwise(self, memory: Any) -> None:
+        await memory.threads.create("user:ada", id=TALK)
+        (receipt,) = await memory.threads.append(TALK, f"use {KEY}")
+        assert (receipt.masked, receipt.message.text) == ((), f"use {KEY}")
+        await memory.gate.set(messages="mask")
+        (receipt,) = await memory.threads.append(TALK, {"role": "user", "content": [{"type": "text", "text": KEY}]})
+        assert receipt.masked == ("openai-key",)
+        assert [message.text for message in await memory.threads.messages(TALK)] == [f"use {KEY}", "sk-…9f2a"]
+        assert (await memory.gate.report()).masked == {"openai-key": 1}
+        await memory.gate.set(messages="refuse")
+        with pytest.raises(NotAdmitted):
+            await memory.threads.append(TALK, f"use {KEY}")
+        assert len(await memory.threads.messages(TALK)) == 2
+
+    async def test_the_index_holds_no_secret(self, memory: Any) -> None:
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(TALK, f"the token for the deployment is {KEY}", "and what now?")
+        hits = await memory.recall("deployment token", namespaces="user:ada")
+        assert [hit.id for hit in hits[:1]] == ["talk#1"]
+        part = KEY[8:]
+        assert not [hit for hit in await memory.recall(part, namespaces="user:ada") if hit.score >= 1]
+
+    async def test_an_export_holds_no_secret(self, memory: Any, tmp_path: Path) -> None:
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(TALK, f"the token is {KEY}")
+        await memory.export(tmp_path / "all.jsonl")
+        await memory.export(tmp_path / "chats.jsonl", to="openai")
+        for name in ("all.jsonl", "chats.jsonl"):
+            written = (tmp_path / name).read_text("utf-8")
+            assert KEY not in written
+            assert "9f2a" in written
+
+    async def test_an_allowed_secret_is_exported(self, memory: Any, tmp_path: Path) -> None:
+        await memory.gate.set(secrets={"api_key": "allow"})
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(TALK, f"the token is {KEY}")
+        await memory.export(tmp_path / "all.jsonl")
+        assert KEY in (tmp_path / "all.jsonl").read_text("utf-8")
+
+    async def test_private_words_are_not_recalled(self, memory: Any) -> None:
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(
+            TALK,
+            {"role": "user", "content": "The zebra sleeps in Tromsø.", "metadata": {"private": True}},
+            {"role": "user", "content": "My cat is old. <private>The walrus is in Ushuaia.</private> He likes fish."},
+        )
+        assert not [hit for hit in await memory.recall("zebra Tromsø", namespaces="user:ada") if "zebra" in hit.text]
+        hits = await memory.recall("old cat fish", namespaces="user:ada")
+        assert [hit.text for hit in hits] == ["My cat is old.  He likes fish."]
+        stored = await memory.threads.messages(TALK)
+        assert "walrus" in stored[1].text and "zebra" in stored[0].text
+
+    async def test_private_words_are_not_derived_from(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.threads.create("user:ada", id=TALK)
+        receipts = await memory.threads.append(
+            TALK,
+            {"role": "user", "content": "I live in Oslo.", "metadata": {"private": True}},
+            "<private>My name is Bea.</private> I am allergic to nuts.",
+        )
+        await memory.wait(receipts)
+        keys = {fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")}
+        assert keys == {"allergy"}
+
+    async def test_a_check_writes_nothing(self, memory: Any) -> None:
+        check = await memory.gate.check(f"Mail ada@example.org, card {CARD}")
+        assert (check.secrets, check.personal) == (["card-number"], ["email"])
+        assert CARD not in check.text and "ada@example.org" in check.text
+        assert (await memory.gate.report()).masked == {}

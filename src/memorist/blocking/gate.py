@@ -1,0 +1,93 @@
+"""Blocking gate.
+
+Made by scripts/generate-blocking from engine/gating.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..engine.gating import GateCheck, GateReport
+from ..engine.gating import Gating as EngineGating
+from ..gate.policy import Gate
+from ..runtime import run_blocking
+from ..values import Json
+
+
+class Gating:
+    """The policy on what may be written: secrets, personal data and retention."""
+
+    def __init__(self, engine: EngineGating) -> None:
+        self._engine = engine
+
+    def get(self) -> Gate:
+        """Return the policy of this org, which is the one the memory was opened with unless one was stored.
+
+        Examples:
+            >>> memory.gate.get().messages
+            'keep'
+        """
+        return run_blocking(self._engine.get())
+
+    def set(
+        self,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        messages: str | None = None,
+        personal: Mapping[str, str] | None = None,
+        namespaces: Mapping[str, Mapping[str, str]] | None = None,
+        retention: Sequence[Mapping[str, Json]] | None = None,
+    ) -> Gate:
+        """Store the policy of this org; parts that are not given stay as they are. Other processes notice it within
+        two seconds.
+
+        Args:
+            secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
+            messages: What happens to secrets in messages: `keep`, `mask` or `refuse`.
+            personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
+            namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
+            retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
+
+        Raises:
+            Forbidden: On a user's handle.
+
+        Examples:
+            >>> memory.gate.set(secrets={"card": "refuse"}, personal={"email": "expire 30d"}).personal
+            {'email': 'expire 30d'}
+        """
+        return run_blocking(
+            self._engine.set(
+                secrets=secrets, messages=messages, personal=personal, namespaces=namespaces, retention=retention
+            )
+        )
+
+    def reset(self) -> bool:
+        """Remove the stored policy of this org, so that the one that the memory was opened with holds again.
+
+        Returns whether there was one.
+
+        Raises:
+            Forbidden: On a user's handle.
+        """
+        return run_blocking(self._engine.reset())
+
+    def check(self, text: str) -> GateCheck:
+        """Say which secrets and personal data the gate sees in a text, and how it would be stored; nothing is written.
+
+        Examples:
+            >>> memory.gate.check("My card is 4111 1111 1111 1111").secrets
+            ['card-number']
+        """
+        return run_blocking(self._engine.check(text))
+
+    def report(self) -> GateReport:
+        """Count what the gate did, and how many memories hold personal data, by kind and class; never content.
+
+        Raises:
+            Forbidden: On a user's handle.
+
+        Examples:
+            >>> memory.gate.report().masked
+            {}
+        """
+        return run_blocking(self._engine.report())

@@ -1,0 +1,117 @@
+"""`memorist gate`: what may be written, and what the gate did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ..errors import UsageError
+from .display import echo
+from .grouping import group
+from .session import Session, session_of
+
+
+@group()
+def gate() -> None:
+    """What may be written: secrets, personal data and retention."""
+
+
+@gate.command("show")
+@session_of
+def show_policy(session: Session) -> None:
+    """Show the policy of the org."""
+    with session.memory() as memory:
+        policy = memory.gate.get().to_dict()
+        session.done(policy, _readable(policy))
+
+
+@gate.command("set")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--secret", "secrets", multiple=True, metavar="KIND=ACTION", help="mask, refuse or allow a kind.")
+@click.option("--messages", type=click.Choice(["keep", "mask", "refuse"]), help="Secrets in messages.")
+@click.option("--personal", multiple=True, metavar="CLASS=RULE", help="allow, review, refuse or 'expire 30d'.")
+@click.option("--reset", is_flag=True, help="Remove the stored policy first.")
+@session_of
+def set_policy(
+    session: Session,
+    file: Path | None,
+    secrets: tuple[str, ...],
+    messages: str | None,
+    personal: tuple[str, ...],
+    reset: bool,
+) -> None:
+    """Store the policy of the org: from a JSON or TOML FILE, and from options, which come second."""
+    with session.memory() as memory:
+        if reset:
+            memory.gate.reset()
+        current = memory.gate.get()
+        parts: dict[str, Any] = {} if file is None else _read(file)
+        if secrets:
+            parts["secrets"] = {**parts.get("secrets", current.secrets), **dict(map(_pair, secrets))}
+        if personal:
+            parts["personal"] = {**parts.get("personal", current.personal), **dict(map(_pair, personal))}
+        if messages is not None:
+            parts["messages"] = messages
+        try:
+            policy = memory.gate.set(**parts) if parts else current
+        except TypeError as problem:
+            raise UsageError(f"the file has a part that is none of a policy: {', '.join(parts)}") from problem
+        session.done(policy.to_dict(), _readable(policy.to_dict()))
+
+
+@gate.command("check")
+@click.argument("text")
+@session_of
+def check_text(session: Session, text: str) -> None:
+    """Show which secrets and personal data the gate sees in TEXT, and how it would be stored."""
+    with session.memory() as memory:
+        check = memory.gate.check(text)
+        session.done(check.to_dict(), _readable(check.to_dict()))
+
+
+@gate.command("report")
+@session_of
+def show_report(session: Session) -> None:
+    """Count what the gate did, by kind of secret and class of personal data."""
+    with session.memory() as memory:
+        report = memory.gate.report()
+        session.done(report.to_dict(), _readable(report.to_dict()))
+        if not session.as_json and not any(report.to_dict().values()):
+            echo("nothing was masked, refused or held yet")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    text = file.read_text("utf-8")
+    if file.suffix == ".toml":
+        import tomllib
+
+        return tomllib.loads(text)
+    try:
+        parts = msgspec.json.decode(text)
+    except msgspec.DecodeError as problem:
+        raise UsageError(f"{file.name} is not JSON: {problem}") from problem
+    if not isinstance(parts, dict):
+        raise UsageError(f"{file.name} holds no policy; see docs/gate.md")
+    return parts
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise UsageError(f"{text!r} is not NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def _readable(data: dict[str, Any]) -> str:
+    return "\n".join(f"{name}: {_shown(value)}" for name, value in data.items())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_shown(item)}" for name, item in value.items()) or "-"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_shown, value)) or "-"
+    return str(value)

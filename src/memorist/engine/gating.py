@@ -1,0 +1,268 @@
+"""The gate on what is written: the policy of an org, what it does to changes, and the report of what it did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import InvalidValue, NotAdmitted
+from ..filters import Test
+from ..gate.passing import GATED, Tally, admit_message, admit_record, classes_of
+from ..gate.personal import personal_classes
+from ..gate.policy import Gate, read_gate
+from ..gate.secrets import mask_secrets
+from ..records import Event, Fact, Learning, Record, StateEntry, as_dict
+from ..stores.base import Append, Change, Delete, Increment, Load, Put, R
+from ..values import Json, check_text
+from .audit import audit
+from .core import Core
+
+if TYPE_CHECKING:
+    from ..messages.message import Message
+
+POLICY_KEY = "memorist.gate.policy"
+COUNTER_PREFIX = "memorist.gate."
+POLICY_SECONDS = 2.0
+"""Within this time every process notices that the policy of an org was changed."""
+MAX_CHECKED_BYTES = 1_000_000
+DEFAULT = Gate()
+_replace = msgspec.structs.replace
+
+
+async def policy_of(core: Core) -> Gate:
+    """The policy of the handle's org: its own, or the one that the memory was opened with."""
+    until, policy = core.shared.policies.get(core.org, (0.0, DEFAULT))
+    if time.monotonic() <= until:
+        return policy
+    await core.shared.open()
+    row = await core.shared.store.get(StateEntry, (core.org, "global", POLICY_KEY), now=core.now())
+    policy = (core.shared.parts.gate or DEFAULT) if row is None else read_gate(row.value)
+    core.shared.policies[core.org] = time.monotonic() + POLICY_SECONDS, policy
+    return policy
+
+
+async def admitted(core: Core, record: R) -> R:
+    """A record as the gate lets it pass; raises NotAdmitted if it does not."""
+    tally = Tally()
+    try:
+        return admit_record(await policy_of(core), record, core.at(), tally, may_refuse=_may_refuse(record))  # type: ignore[return-value]
+    except NotAdmitted as refusal:
+        await count_refusal(core, refusal)
+        raise
+
+
+async def pass_changes(core: Core, changes: Sequence[Change]) -> list[Change]:
+    """The changes as the gate lets them pass, in the same places, and the counters of what it did."""
+    gate, at, tally = await policy_of(core), core.at(), Tally()
+    try:
+        passed = [_pass_change(gate, change, at, tally) for change in changes]
+    except NotAdmitted as refusal:
+        await count_refusal(core, refusal)
+        raise
+    return [*passed, *counter_changes(core, tally)]
+
+
+def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Change:
+    if isinstance(change, Append):
+        messages = tuple(admit_message(gate, message, tally) for message in change.messages)
+        return change if messages == change.messages else _replace(change, messages=messages)
+    if not isinstance(change, Put | Load) or type(change.record) not in GATED:
+        return change
+    # Loaded rows come from an import: nothing of it is refused half-way.
+    may_refuse = isinstance(change, Put) and _may_refuse(change.record)
+    record = admit_record(gate, change.record, at, tally, may_refuse=may_refuse)
+    return change if record is change.record else _replace(change, record=record)
+
+
+def _may_refuse(record: Record) -> bool:
+    """Whether a caller wrote it, who can be told; what processors derive is checked before it gets this far."""
+    return getattr(record, "actor", "processor") not in ("processor", "import")
+
+
+def counter_changes(core: Core, tally: Mapping[tuple[str, str], int]) -> list[Change]:
+    """Changes that add to the counters of the report."""
+    at = core.at()
+    return [
+        Increment(
+            StateEntry(
+                org=core.org, ns="global", key=f"{COUNTER_PREFIX}{outcome}.{name}", value=count, created_at=at,
+                updated_at=at,
+            )
+        )
+        for (outcome, name), count in sorted(tally.items())
+    ]  # fmt: skip
+
+
+async def count_refusal(core: Core, refusal: NotAdmitted) -> None:
+    """Count a refusal by itself, because what was refused is not committed."""
+    names: Sequence[str] = refusal.facts.get("kinds", ())
+    await core.shared.store.apply(counter_changes(core, Tally(("refused", name) for name in names)), now=core.now())
+
+
+class GateReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate did, and which classes of personal data are stored; counts by kind and class, never content."""
+
+    to_dict = as_dict
+
+    masked: dict[str, int] = {}
+    """Writes in which secrets were masked, by kind of secret."""
+    refused: dict[str, int] = {}
+    """Writes that were refused, by kind of secret or class of personal data."""
+    held: dict[str, int] = {}
+    """Memories that were put into the review queue, by class."""
+    expiring: dict[str, int] = {}
+    """Memories that were given an expiry, by class."""
+    stored: dict[str, int] = {}
+    """Facts, events and learnings that hold personal data now, by class."""
+
+
+class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate sees in a text."""
+
+    to_dict = as_dict
+
+    text: str
+    """The text as it would be stored in memory."""
+    secrets: list[str] = []
+    """The kinds of secrets in it."""
+    personal: list[str] = []
+    """The classes of personal data in it."""
+
+
+class Gating:
+    """The policy on what may be written: secrets, personal data and retention."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def get(self) -> Gate:
+        """Return the policy of this org, which is the one the memory was opened with unless one was stored.
+
+        Examples:
+            >>> memory.gate.get().messages
+            'keep'
+        """
+        return await policy_of(self._core)
+
+    async def set(
+        self,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        messages: str | None = None,
+        personal: Mapping[str, str] | None = None,
+        namespaces: Mapping[str, Mapping[str, str]] | None = None,
+        retention: Sequence[Mapping[str, Json]] | None = None,
+    ) -> Gate:
+        """Store the policy of this org; parts that are not given stay as they are. Other processes notice it within
+        two seconds.
+
+        Args:
+            secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
+            messages: What happens to secrets in messages: `keep`, `mask` or `refuse`.
+            personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
+            namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
+            retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
+
+        Raises:
+            Forbidden: On a user's handle.
+
+        Examples:
+            >>> memory.gate.set(secrets={"card": "refuse"}, personal={"email": "expire 30d"}).personal
+            {'email': 'expire 30d'}
+        """
+        core = self._core
+        core.scope.whole_org("setting the policy of the gate")
+        parts: dict[str, Any] = {
+            "secrets": secrets, "messages": messages, "personal": personal, "namespaces": namespaces,
+            "retention": None if retention is None else [_as_builtins(rule) for rule in retention],
+        }  # fmt: skip
+        changed = {name: part for name, part in parts.items() if part is not None}
+        policy = read_gate({**(await policy_of(core)).to_dict(), **changed})
+        at = core.at()
+        row = StateEntry(
+            org=core.org, ns="global", key=POLICY_KEY, value=policy.to_dict(), created_at=at, updated_at=at
+        )
+        await core.apply(Put(row), audit(core, "set", "gate", "policy", detail={"parts": sorted(changed)}))
+        self._drop_cached()
+        return policy
+
+    async def reset(self) -> bool:
+        """Remove the stored policy of this org, so that the one that the memory was opened with holds again.
+
+        Returns whether there was one.
+
+        Raises:
+            Forbidden: On a user's handle.
+        """
+        core = self._core
+        core.scope.whole_org("setting the policy of the gate")
+        gone = Delete(StateEntry, (core.org, "global", POLICY_KEY))
+        existed = (await core.apply(gone, audit(core, "reset", "gate", "policy"))).existed(gone)
+        self._drop_cached()
+        return existed
+
+    async def check(self, text: str) -> GateCheck:
+        """Say which secrets and personal data the gate sees in a text, and how it would be stored; nothing is written.
+
+        Examples:
+            >>> memory.gate.check("My card is 4111 1111 1111 1111").secrets
+            ['card-number']
+        """
+        check_text(text, "text", limit=MAX_CHECKED_BYTES)
+        gate = await policy_of(self._core)
+        allowed = [kind for kind, action in gate.actions.items() if action == "allow"]
+        masked, kinds = mask_secrets(text, allowed)
+        return GateCheck(text=masked, secrets=sorted(set(kinds)), personal=sorted(personal_classes(text)))
+
+    async def report(self) -> GateReport:
+        """Count what the gate did, and how many memories hold personal data, by kind and class; never content.
+
+        Raises:
+            Forbidden: On a user's handle.
+
+        Examples:
+            >>> memory.gate.report().masked
+            {}
+        """
+        core = self._core
+        core.scope.whole_org("the report of the gate")
+        counters = await core.listed(StateEntry, "global", where=Test(("key",), "$gte", COUNTER_PREFIX), limit=None)
+        counts: dict[str, dict[str, int]] = {}
+        for row in counters:
+            outcome, _, name = row.key.removeprefix(COUNTER_PREFIX).partition(".")
+            if row.key.startswith(COUNTER_PREFIX) and name and isinstance(row.value, int):
+                counts.setdefault(outcome, {})[name] = row.value
+        stored: dict[str, int] = {}
+        for kind in (Fact, Event, Learning):
+            for record in await core.listed(kind):
+                for name in classes_of(record):
+                    stored[name] = stored.get(name, 0) + 1
+        return GateReport(
+            masked=counts.get("masked", {}), refused=counts.get("refused", {}), held=counts.get("held", {}),
+            expiring=counts.get("expiring", {}), stored=dict(sorted(stored.items())),
+        )  # fmt: skip
+
+    def _drop_cached(self) -> None:
+        shared = self._core.shared
+        other = None if shared.twin is None else shared.twin.beside(shared)
+        for parts in (shared, other):
+            if parts is not None:
+                parts.policies.pop(self._core.org, None)
+
+
+def _as_builtins(rule: object) -> Any:
+    if not isinstance(rule, msgspec.Struct | Mapping):
+        raise InvalidValue("a retention rule is a dict, or a Retention")
+    return msgspec.to_builtins(rule)
+
+
+def masked_kinds(message: Message) -> tuple[str, ...]:
+    """The kinds of secrets that were masked in a message, for its receipt."""
+    from ..gate.passing import MASKED
+
+    kinds = message.metadata.get(MASKED) if message.metadata else None
+    return tuple(kinds) if isinstance(kinds, list | tuple) else ()

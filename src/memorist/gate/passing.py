@@ -1,0 +1,224 @@
+"""Applies a policy to records and messages: masks or refuses secrets, and limits how long personal data is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import NotAdmitted
+from ..messages.message import Message
+from ..ports import to_datetime, to_micros
+from ..records import (
+    Candidate,
+    Chunk,
+    Document,
+    Event,
+    EventVersion,
+    Fact,
+    FactVersion,
+    Learning,
+    Record,
+    Summary,
+)
+from .personal import personal_classes
+from .policy import Gate
+from .secrets import find_secrets, mask_secrets
+
+MASKED = "memorist.masked"
+"""The metadata key under which a record names the kinds of secrets that were masked in it."""
+_replace = msgspec.structs.replace
+_TEXTS: dict[type[Record], tuple[str, ...]] = {
+    Fact: ("text", "subject", "tags", "metadata", "reason", "value"),
+    FactVersion: ("text", "subject", "tags", "metadata", "reason", "value"),
+    Event: ("text", "subject", "people", "location", "tags", "metadata", "reason"),
+    EventVersion: ("text", "subject", "people", "location", "tags", "metadata", "reason"),
+    Learning: ("content", "tags", "metadata", "reason"),
+    Summary: ("text",),
+    Candidate: ("text", "proposal", "quote", "reason"),
+    Document: ("title", "text", "metadata"),
+    Chunk: ("text", "heading"),
+}
+"""The fields of each gated kind that hold words of users or models."""
+GATED = frozenset(_TEXTS)
+PERSONAL = frozenset({Fact, Event, Learning, Document})
+"""The kinds to which rules for personal data apply."""
+
+
+class Tally(Counter[tuple[str, str]]):
+    """How often something happened to which kind or class: `("masked", "openai-key")`."""
+
+
+def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_refuse: bool = True) -> Record:
+    """The record as it may be stored: the same object if nothing is wrong with it.
+
+    Raises NotAdmitted if the policy refuses it; with `may_refuse=False` secrets are masked instead, because work that
+    a processor does must not fail on what a message holds.
+    """
+    kinds = _secret_kinds(gate, record)
+    if kinds:
+        refused = sorted(kind for kind in kinds if gate.actions[kind] == "refuse")
+        if may_refuse and (refused or _names_secret(gate, record)):
+            raise not_admitted(type(record).__name__.lower(), refused or sorted(kinds), "secret")
+        record = _masked(gate, record, sorted(kinds))
+        tally.update(("masked", kind) for kind in kinds)
+    if type(record) in PERSONAL:
+        record = _dated(gate, record, at, tally, may_refuse=may_refuse)
+    return record
+
+
+def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
+    """The message as it may be stored; raises NotAdmitted if the policy refuses its secrets."""
+    if gate.messages == "keep":
+        return message
+    if MASKED in message.metadata:  # when it was stamped
+        tally.update(("masked", kind) for kind in message.metadata[MASKED])
+        return message
+    allowed = _allowed(gate)
+    kinds: set[str] = set()
+    content, extra = _mask_json(message.content, allowed, kinds), _mask_json(message.extra, allowed, kinds)
+    raw, metadata = _mask_json(message.raw, allowed, kinds), _mask_json(message.metadata, allowed, kinds)
+    if not kinds:
+        return message
+    if gate.messages == "refuse":
+        raise not_admitted("message", sorted(kinds), "secret")
+    tally.update(("masked", kind) for kind in kinds)
+    masked = sorted({*kinds, *message.metadata.get(MASKED, ())})
+    return _replace(message, content=content, extra=extra, raw=raw, metadata={**metadata, MASKED: masked})
+
+
+def mask_message(gate: Gate, message: Message) -> Message:
+    """The message without secrets that the policy does not allow, for an export."""
+    return admit_message(_replace(gate, messages="mask"), message, Tally())
+
+
+def mask_text(gate: Gate, text: str) -> str:
+    """A text without secrets, for indexes and for models that read messages."""
+    return mask_secrets(text, _allowed(gate))[0]
+
+
+def mask_values(gate: Gate, value: Any) -> Any:
+    """JSON values without secrets."""
+    return _mask_json(value, _allowed(gate), set())
+
+
+def has_barred_secret(gate: Gate, *texts: str) -> bool:
+    """Whether a text holds a secret that the policy does not allow."""
+    allowed = _allowed(gate)
+    return any(secret.kind not in allowed for text in texts for secret in find_secrets(text))
+
+
+def classes_of(record: Record) -> frozenset[str]:
+    """The classes of personal data in a record."""
+    texts = list(_strings([getattr(record, name) for name in _TEXTS.get(type(record), ())]))
+    if isinstance(record, Message):
+        texts = [record.text]
+    key = record.key if isinstance(record, Fact) else None
+    return personal_classes("\n".join(texts), key=key)
+
+
+def not_admitted(kind: str, names: Collection[str], sort: str) -> NotAdmitted:
+    """The error for something that the policy refuses; it names kinds or classes, never content."""
+    return NotAdmitted(
+        f"the gate refuses this {kind}: it holds {sort} data of the kinds {', '.join(names)}; leave it out, or allow "
+        "it in the policy",
+        kinds=list(names),
+    )
+
+
+def _allowed(gate: Gate) -> frozenset[str]:
+    return frozenset(kind for kind, action in gate.actions.items() if action == "allow")
+
+
+def _secret_kinds(gate: Gate, record: Record) -> set[str]:
+    allowed = _allowed(gate)
+    kinds: set[str] = set()
+    for name in _TEXTS[type(record)]:
+        _mask_json(getattr(record, name), allowed, kinds, _label(record, name))
+    if isinstance(record, Fact):
+        kinds |= {secret.kind for secret in find_secrets(record.key)} - allowed
+    return kinds
+
+
+def _names_secret(gate: Gate, record: Record) -> bool:
+    """Whether the key of a fact is a secret: masking would make it another fact."""
+    return isinstance(record, Fact) and has_barred_secret(gate, record.key)
+
+
+def _masked(gate: Gate, record: Record, kinds: list[str]) -> Record:
+    allowed = _allowed(gate)
+    fields = {
+        name: _mask_json(getattr(record, name), allowed, set(), _label(record, name)) for name in _TEXTS[type(record)]
+    }
+    if "metadata" in fields:
+        fields["metadata"] = {**fields["metadata"], MASKED: sorted({*kinds, *fields["metadata"].get(MASKED, ())})}
+    return _replace(record, **fields)
+
+
+def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: bool) -> Record:
+    """The record with the expiry that rules for personal data give it."""
+    rules = gate.personal_rules(record.ns)
+    if not rules:
+        return record  # type: ignore[no-any-return]
+    classes = classes_of(record) & rules.keys()
+    refused = sorted(name for name in classes if rules[name].verdict == "refuse")
+    if refused and may_refuse:
+        raise not_admitted(type(record).__name__.lower(), refused, "personal")
+    ages = [micros for name in classes if (micros := rules[name].expires_micros) is not None]
+    if not ages:
+        return record  # type: ignore[no-any-return]
+    until = to_datetime(to_micros(at) + min(ages))
+    if record.expires_at is not None and record.expires_at <= until:
+        return record  # type: ignore[no-any-return]
+    tally.update(("expiring", name) for name in classes if rules[name].expires_micros is not None)
+    return _replace(record, expires_at=until)  # type: ignore[no-any-return]
+
+
+def _label(record: Record, field: str) -> str | None:
+    """The words before a value that say what it is: `wifi_password` makes its value a password."""
+    return record.key if field == "value" and isinstance(record, Fact) else None
+
+
+def _mask_json(value: Any, allowed: frozenset[str], kinds: set[str], label: str | None = None) -> Any:
+    """A JSON value with its secrets masked; their kinds are added to `kinds`. Unchanged values are not copied."""
+    if isinstance(value, str):
+        return _mask_labelled(value, allowed, kinds, label) if value else value
+    if isinstance(value, Mapping):
+        fields = {
+            _mask_json(name, allowed, kinds): _mask_json(item, allowed, kinds, str(name))
+            for name, item in value.items()
+        }
+        return fields if fields != value else value
+    if isinstance(value, list | tuple):
+        items = [_mask_json(item, allowed, kinds, label) for item in value]
+        return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if isinstance(value, int) and not isinstance(value, bool) and value > 999:
+        digits = _mask_labelled(str(value), allowed, kinds, label)
+        return value if digits == str(value) else digits
+    return value
+
+
+def _mask_labelled(text: str, allowed: frozenset[str], kinds: set[str], label: str | None) -> str:
+    prefix = "" if label is None or label == MASKED else f"{label.replace('_', ' ').replace('.', ' ')}: "
+    masked, names = mask_secrets(prefix + text, allowed)
+    if not masked.startswith(prefix):  # the label itself looks like a secret
+        masked, names = mask_secrets(text, allowed)
+        prefix = ""
+    kinds.update(names)
+    return masked[len(prefix) :] if names else text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)

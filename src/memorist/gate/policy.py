@@ -1,0 +1,171 @@
+"""What may be written, as data: actions for secrets, rules for personal data, and how long things are retained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import InvalidValue, UsageError
+from ..ports import ttl_micros
+from .personal import CLASSES
+from .secrets import kind_groups
+
+Action = Literal["mask", "refuse", "allow"]
+"""What happens to a secret: only its ends stay, the write is refused, or it is stored as it is."""
+ACTIONS: tuple[Action, ...] = ("mask", "refuse", "allow")
+MessageMode = Literal["keep", "mask", "refuse"]
+MESSAGE_MODES: tuple[MessageMode, ...] = ("keep", "mask", "refuse")
+RETAINED_KINDS = ("message", "fact", "event", "learning", "document", "candidate")
+"""The kinds of records that a retention rule can name."""
+_AGE = re.compile(r"(\d{1,6})\s*([smhdwy])", re.IGNORECASE)
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
+
+
+def age_micros(age: object) -> int:
+    """An age such as `30d`, a timedelta or a number of seconds, in microseconds."""
+    match = _AGE.fullmatch(age.strip()) if isinstance(age, str) else None
+    if match is not None:
+        return int(match[1]) * _UNIT_SECONDS[match[2].lower()] * 1_000_000
+    micros = None if isinstance(age, str) or age is None else ttl_micros(age)  # type: ignore[arg-type]
+    if micros is None or micros <= 0:
+        raise InvalidValue("an age is a text such as '30d' or '12h', a timedelta, or a number of seconds above 0")
+    return micros
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule that deletes what is older than an age; all conditions that are given must hold.
+
+    Args:
+        kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
+        older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was said).
+        tag: Only what has this tag; for messages and documents, `metadata["tags"]`.
+        personal: Only what holds personal data of this class.
+        namespace: Only namespaces that match, such as `user:*`.
+    """
+
+    kind: str
+    older_than: str | float
+    tag: str | None = None
+    personal: str | None = None
+    namespace: str = "*"
+
+    def __post_init__(self) -> None:
+        if self.kind not in RETAINED_KINDS:
+            raise UsageError(f"a retention rule is for one of {', '.join(RETAINED_KINDS)}")
+        if self.personal is not None and self.personal not in CLASSES:
+            raise UsageError(f"personal= is one of {', '.join(CLASSES)}")
+        age_micros(self.older_than)
+
+    @property
+    def micros(self) -> int:
+        """The age in microseconds."""
+        return age_micros(self.older_than)
+
+    @property
+    def label(self) -> str:
+        """The rule in a few words, for `doctor`."""
+        details = [f"tag {self.tag}" if self.tag else "", self.personal or ""]
+        details.append("" if self.namespace == "*" else self.namespace)
+        words = " ".join(detail for detail in details if detail)
+        return f"{self.kind}{f' ({words})' if words else ''} older than {self.older_than}"
+
+    def covers(self, ns: str) -> bool:
+        """Whether the rule is for a namespace."""
+        return fnmatchcase(ns, self.namespace)
+
+
+class PersonalRule(msgspec.Struct, frozen=True):
+    """What happens to memories with personal data of one class."""
+
+    verdict: Literal["allow", "review", "refuse"] = "allow"
+    expires_micros: int | None = None
+
+
+def parse_rule(rule: object) -> PersonalRule:
+    """A rule from its text: `allow`, `review`, `refuse`, or `expire 30d`."""
+    if isinstance(rule, str):
+        verdict, _, age = rule.strip().partition(" ")
+        if verdict in ("allow", "review", "refuse") and not age:
+            return PersonalRule(verdict)  # type: ignore[arg-type]  # just compared
+        if verdict == "expire" and age:
+            return PersonalRule("allow", age_micros(age.removeprefix("after ").strip()))
+    raise UsageError("a rule for personal data is 'allow', 'review', 'refuse' or 'expire 30d'")
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """What may be written: pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
+
+    Args:
+        secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
+            `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
+            events, learnings, summaries and documents; the index never holds a secret that is not allowed.
+        messages: What happens to secrets in messages: `keep` stores the message as it is, `mask` stores it masked,
+            `refuse` raises `NotAdmitted`.
+        personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
+            `expire 30d`.
+        namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`); they replace the org's.
+        retention: Rules by which the collector deletes what is old.
+    """
+
+    secrets: dict[str, Action] = {}
+    messages: MessageMode = "keep"
+    personal: dict[str, str] = {}
+    namespaces: dict[str, dict[str, str]] = {}
+    retention: tuple[Retention, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = {"*", *kind_groups(), *kind_groups().values()} if self.secrets else ()
+        for name, action in self.secrets.items():
+            if name not in names:
+                raise UsageError(f"there is no kind of secret named {name!r}; there are {', '.join(sorted(names))}")
+            if action not in ACTIONS:
+                raise UsageError(f"a secret is one of {', '.join(ACTIONS)}, not {action!r}")
+        if self.messages not in MESSAGE_MODES:
+            raise UsageError(f"messages= is one of {', '.join(MESSAGE_MODES)}")
+        for rules in (self.personal, *self.namespaces.values()):
+            for name, rule in rules.items():
+                if name not in CLASSES:
+                    raise UsageError(
+                        f"there is no class of personal data named {name!r}; there are {', '.join(CLASSES)}"
+                    )
+                parse_rule(rule)
+        if any(not isinstance(rule, Retention) for rule in self.retention):
+            msgspec.structs.force_setattr(self, "retention", tuple(map(_as_retention, self.retention)))
+
+    @cached_property
+    def actions(self) -> Mapping[str, Action]:
+        """The action for each kind of secret."""
+        everything = self.secrets.get("*", "mask")
+        return {
+            kind: self.secrets.get(kind, self.secrets.get(group, everything)) for kind, group in kind_groups().items()
+        }
+
+    def personal_rules(self, ns: str) -> dict[str, PersonalRule]:
+        """The rules for personal data in a namespace; a class without a rule is allowed."""
+        rules = dict(self.personal)
+        for pattern, own in self.namespaces.items():
+            if fnmatchcase(ns, pattern):
+                rules |= own
+        return {name: parse_rule(rule) for name, rule in rules.items() if rule != "allow"}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as JSON values."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
+
+
+def _as_retention(rule: Any) -> Retention:
+    return rule if isinstance(rule, Retention) else msgspec.convert(rule, Retention)
+
+
+def read_gate(data: object) -> Gate:
+    """A policy from JSON values; raises UsageError for what it does not understand."""
+    try:
+        return data if isinstance(data, Gate) else msgspec.convert(data, Gate)
+    except msgspec.ValidationError as problem:
+        raise UsageError(f"not a policy of the gate: {problem}") from problem
