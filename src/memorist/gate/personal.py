@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 CLASSES = ("email", "phone", "address", "health", "government_id")
 MAX_CHARACTERS = 20_000
@@ -40,6 +39,7 @@ def _matches(pattern: _Pattern, text: str) -> bool:
 @cache
 def _data() -> dict[str, dict[str, object]]:
     import tomllib
+    from pathlib import Path
 
     return tomllib.loads((Path(__file__).parent / "personal.toml").read_text("utf-8"))
 

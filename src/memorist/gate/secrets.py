@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 MAX_CHARACTERS = 200_000
@@ -103,6 +102,7 @@ def _any_hint() -> re.Pattern[str]:
 @cache
 def _data() -> dict[str, Any]:
     import tomllib
+    from pathlib import Path
 
     return tomllib.loads((Path(__file__).parent / "secrets.toml").read_text("utf-8"))
 
