@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from .engine.audit import Audit
-from .engine.core import Core
+from .engine.core import Core, register_facades
 from .engine.derive.outbox import Jobs, Waiting
 from .engine.documents.documents import Documents
 from .engine.entities import Entities
@@ -618,3 +618,12 @@ class AsyncBatch:
     ) -> None:
         if kind is None and self._inner is not None:
             await self._memory._core.commit(self._inner._core)
+
+
+def _blocking_over(core: Core) -> Memory:
+    from .blocking.memory import Memory
+
+    return Memory._over(core)
+
+
+register_facades(blocking=_blocking_over, awaited=AsyncMemory._over)

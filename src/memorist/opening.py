@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -17,7 +16,7 @@ from .errors import Unsupported, UsageError
 from .gate.policy import Gate
 from .part_checks import check_counter, check_embedder, check_model, check_reranker
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
-from .runtime import BlockingRuntime, Runtime
+from .runtime import Runtime, runtime_for
 from .scope import Ns, Scope, grants
 from .stores.base import Store
 from .stores.opening import open_beside, open_store
@@ -48,15 +47,6 @@ def server_url(url: Url) -> str | None:
     """The URL of a Memorist server, if one was given or is in the environment; else None."""
     given = os.environ.get("MEMORIST_URL") if url is None else url
     return given if isinstance(given, str) and given.startswith(("http://", "https://")) else None
-
-
-def runtime_for(blocking: bool) -> Runtime:
-    """A runtime for callers that block, or for those that await; only the second loads asyncio."""
-    if blocking:
-        return BlockingRuntime()
-    from .loop_runtime import AsyncRuntime
-
-    return AsyncRuntime()
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -101,8 +91,8 @@ class Opening(msgspec.Struct, frozen=True):
 
     def _remote(self, url: str, runtime: Runtime) -> Core:
         """A handle on a server, narrowed to `user` if one is named; options that the server decides are refused."""
-        # Imported by name to avoid an upward import: the client is made from the table of all operations.
-        remote = import_module("memorist.remote.core")
+        from .remote.core import open_remote
+
         usual = {
             "hot": None,
             "embedder": "default",
@@ -121,8 +111,8 @@ class Opening(msgspec.Struct, frozen=True):
         if chosen or self.all_orgs:
             name = chosen[0] if chosen else "all_orgs"
             raise UsageError(f"{name}= is the server's to decide; leave it out where the URL is a server's")
-        core: Core = remote.open_remote(url, runtime, self.api_key, self._scope())
-        return core
+        # A remote core is no subclass: it has the same methods, and sends what the other asks its store.
+        return cast("Core", open_remote(url, runtime, self.api_key, self._scope()))
 
     def _check(self, runtime: Runtime) -> None:
         if self.api_key is not None:

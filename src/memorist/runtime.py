@@ -212,3 +212,12 @@ class _ThreadBackground:
 
     def alive(self) -> bool:
         return self._thread.is_alive()
+
+
+def runtime_for(blocking: bool) -> Runtime:
+    """A runtime for callers that block, or for those that await; only the second loads asyncio."""
+    if blocking:
+        return BlockingRuntime()
+    from .loop_runtime import AsyncRuntime
+
+    return AsyncRuntime()

@@ -22,8 +22,8 @@ from memorist.mcp.http import Endpoint, caller_of, mounted
 from memorist.mcp.notices import Notices
 from memorist.mcp.server import Context, Handlers, Options, make_server
 from memorist.mcp.tools import SETS
+from memorist.protocol.parts import Part
 from memorist.server.app import Server
-from memorist.server.parts import Part
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = base64.b64encode(b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\0\0\0\0").decode()

@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from memorist.errors import NotFound
-from memorist.server.auth import Keys, NewKey
+from memorist.protocol.keys import NewKey
+from memorist.server.auth import Keys
 from memorist.server.openapi import document
 from tests.server.running import Running, running
 

@@ -12,10 +12,10 @@ from typing import Any
 import uvicorn
 
 from memorist import AsyncMemory
+from memorist.protocol.parts import MakePart
 from memorist.server.app import Options, make_app
 from memorist.server.auth import Keys
 from memorist.server.limits import Rate
-from memorist.server.parts import MakePart
 from memorist.server.process import configured
 
 FAST = Rate(1e9, 1e9)

@@ -12,7 +12,8 @@ import pytest
 
 from memorist import AsyncMemory, Memory
 from memorist.errors import Conflict, Forbidden, InvalidNamespace, InvalidValue, NotFound, UsageError
-from memorist.protocol.operations import OPERATIONS, ROLES, Operation, parameters_of
+from memorist.protocol.keys import ROLES
+from memorist.protocol.operations import OPERATIONS, Operation, parameters_of
 from memorist.server.app import Options
 from memorist.server.limits import Rate
 from memorist.server.openapi import document

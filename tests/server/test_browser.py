@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from memorist.protocol.parts import Part
 from memorist.server.app import Options
 from memorist.server.browser import local_operator
-from memorist.server.parts import Part
 
 from .running import FAST, Running, running
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from memorist.protocol.operations import OPERATIONS, ROLES, Operation, parameters_of
-from memorist.server.auth import ApiKey
+from memorist.protocol.keys import ROLES, ApiKey
+from memorist.protocol.operations import OPERATIONS, Operation, parameters_of
 
 from .running import Running, running
 

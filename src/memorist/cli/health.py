@@ -114,8 +114,7 @@ def migrate(session: Session, partitions: int | None) -> None:
 
 
 def _create_partitioned(url: str, partitions: int) -> None:
-    from ..opening import runtime_for
-    from ..runtime import run_blocking
+    from ..runtime import run_blocking, runtime_for
     from ..stores.base import Partitions
     from ..stores.opening import open_store
 

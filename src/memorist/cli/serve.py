@@ -18,9 +18,9 @@ from ..extras import install_command
 from .session import Session, session_of
 
 if TYPE_CHECKING:
+    from ..protocol.parts import MakePart
     from ..server.app import Options
     from ..server.logs import LogFormat
-    from ..server.parts import MakePart
 
 NEEDS = f"the server needs packages that are not installed; run: {install_command('server')}"
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -348,6 +347,15 @@ class Results(list[Any]):
         return int(self._of(change) or 0)
 
 
+_facades: dict[bool, Callable[[Any], Any]] = {}
+"""How a facade is made over a core, for callers that block and for those that await."""
+
+
+def register_facades(*, blocking: Callable[[Any], Any], awaited: Callable[[Any], Any]) -> None:
+    """Let the engine hand its users a memory (to processors, and as `task.batch()`) without importing upwards."""
+    _facades.update({True: blocking, False: awaited})
+
+
 class Core:
     """One handle: the shared parts seen through a scope. A batch is a core whose store is an overlay, which collects
     changes and shows them to the batch's own reads."""
@@ -582,9 +590,8 @@ class Core:
         return Core(self.shared.twin.of(blocking=blocking), self.scope)
 
     def facade(self) -> Any:
-        """The public facade of this handle; imported by name, because the engine must not import upwards."""
-        module, name = ("blocking.memory", "Memory") if self.runtime.blocking else ("memory", "AsyncMemory")
-        return getattr(import_module(f"memorist.{module}"), name)._over(self)
+        """The public facade of this handle: `Memory` if its callers block, else `AsyncMemory`."""
+        return _facades[self.runtime.blocking](self)
 
     def uncounted(self) -> Core:
         """This handle for a caller that counts the entries it deletes by itself."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..protocol.operations import ROLES, Role
+from ..protocol.keys import ROLES, Role
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory

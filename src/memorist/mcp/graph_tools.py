@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..errors import UsageError
-from ..protocol.operations import Role
+from ..protocol.keys import Role
 from . import graph
 from .answers import Fitted, tokens_of
 from .callers import Caller

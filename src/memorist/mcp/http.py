@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from ..server.auth import ApiKey, Unauthorized
-from ..server.parts import MakePart, Part
+from ..protocol.keys import ApiKey, Unauthorized
+from ..protocol.parts import Host, MakePart, Part
 from .callers import LOCAL_USER, Caller
 from .notices import Notices
 from .server import Context, Options, make_server
@@ -26,8 +26,6 @@ from .use import Use
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server as McpServer
-
-    from ..server.app import Server
 
 PATH = "/mcp"
 _CALLER = "memorist.mcp"
@@ -43,13 +41,13 @@ def mcp_parts(
     """
     chosen = options or Options()
 
-    def make(server: Server) -> Part:
+    def make(server: Host) -> Part:
         notices = Notices()
         counted = msgspec.structs.replace(chosen, used=lambda use: _count(server, use))
         made = make_server(caller_of, counted, notices)
         return mounted(server, made, notices, resource, sessions=sessions, json=json)
 
-    def describe(server: Server) -> Part:
+    def describe(server: Host) -> Part:
         assert resource is not None
         return Part(resource.metadata_path, JSONResponse(resource.metadata()), gated=False)
 
@@ -57,7 +55,7 @@ def mcp_parts(
 
 
 def mounted(
-    server: Server,
+    server: Host,
     made: McpServer[Any],
     notices: Notices,
     resource: Resource | None = None,
@@ -102,7 +100,7 @@ class Endpoint:
         await self._app(scope, receive, send)
 
 
-async def _key(server: Server, request: Request, tokens: Tokens | None) -> ApiKey:
+async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
     """The API key of a request, or one made from its OAuth token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if tokens is None or scheme.lower() != "bearer" or token.startswith("rk_"):
@@ -122,5 +120,5 @@ async def caller_of(ctx: Context) -> Caller:
     return found
 
 
-def _count(server: Server, use: Use) -> None:
+def _count(server: Host, use: Use) -> None:
     server.metrics.done(f"mcp.{use.tool}", 200 if use.outcome == "ok" else 400, use.milliseconds / 1000)

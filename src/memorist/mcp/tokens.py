@@ -17,8 +17,7 @@ import anyio.to_thread
 import jwt
 import msgspec
 
-from ..protocol.operations import Role
-from ..server.auth import ApiKey, Unauthorized
+from ..protocol.keys import ApiKey, Role, Unauthorized
 
 SCOPES: Mapping[str, Role] = {"memory:read": "reader", "memory:write": "writer", "memory:forget": "forget"}
 """The roles that the scopes of a token grant."""

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ..errors import UsageError
-from ..protocol.operations import BY_NAME, Role, parameters_of
+from ..protocol.keys import Role
+from ..protocol.operations import BY_NAME, parameters_of
 from . import shown
 
 ToolSet = Literal["core", "tasks", "graph"]

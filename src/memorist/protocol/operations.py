@@ -1,7 +1,7 @@
 """The table of operations: verb, path and role of every method that is available over HTTP.
 
 A row names a method of `AsyncMemory` or of one of its nouns (`memorist.protocol.surface` lists them), or of a noun that
-only a server has (`server/api/`). Parameters, types and documentation are taken from the method's own signature and
+only a server has (`server_nouns.py`). Parameters, types and documentation are taken from the method's own signature and
 docstring. The routes, the OpenAPI document, the remote client and the MCP tools are made from this table; it imports no
 web framework.
 """
@@ -13,7 +13,6 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from importlib import import_module
 from typing import Any, Literal
 
 import msgspec
@@ -23,26 +22,11 @@ from ..engine.records import OpaqueRecord
 from ..scope import OMITTED
 from . import surface
 from .data import RecordItem, SentBytes
+from .keys import Role
+from .server_nouns import SERVER_NOUNS
 
-Role = Literal["reader", "writer", "forget", "operator", "admin"]
-ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
 MAX_LIMIT = 500
 """The most rows one answer lists."""
-SERVER_NOUNS: Mapping[str, tuple[str, str]] = {
-    "keys": ("keys", "KeyRing"),
-    "batches": ("batches", "Batches"),
-    "leases": ("leases", "Leases"),
-    "entity_cache": ("entity_cache", "EntityCache"),
-    "turns": ("turns", "Turns"),
-    "functions": ("functions", "Functions"),
-    "erasing": ("erasing", "Erasing"),
-    "outbox": ("outbox", "OutboxOf"),
-    "transfers": ("transfers", "Transfers"),
-    "stream": ("events", "EventStream"),
-    "analyses": ("analyses", "Analyses"),
-    "watching": ("watching", "Watching"),
-}
-"""Nouns that only a server has: the module under `server/api/`, and the class."""
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -418,10 +402,7 @@ def takes_request(operation: Operation) -> bool:
 def owner_of(noun: str) -> type:
     """The class of a noun, of a memory or of the server."""
     if noun in SERVER_NOUNS:
-        module, name = SERVER_NOUNS[noun]
-        # Imported by name to avoid a cycle: these modules import this table, to run the operations of a batch.
-        found: type = getattr(import_module(f"memorist.server.api.{module}"), name)
-        return found
+        return SERVER_NOUNS[noun]
     return surface.groups()[noun] if noun else surface.memory_class()
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from ..memory import AsyncMemory
 from ..scope import OMITTED
 from .access import Access, access_of
 
@@ -77,19 +76,21 @@ def by_name() -> dict[str, Operation]:
 
 
 def memory_class() -> type:
-    """The class whose methods have no group."""
-    return AsyncMemory
+    """The class whose methods have no group: the public `AsyncMemory`, which is above this package."""
+    import memorist
+
+    return memorist.AsyncMemory
 
 
 @cache
 def groups() -> dict[str, type]:
     """The groups of a memory by name, with their classes."""
-    hints = typing.get_type_hints(AsyncMemory, localns=_names())
+    hints = typing.get_type_hints(memory_class(), localns=_names())
     return {name: typing.get_origin(kind) or kind for name, kind in hints.items() if not name.startswith("_")}
 
 
 def _found() -> Iterator[Operation]:
-    for name, function in _methods(AsyncMemory):
+    for name, function in _methods(memory_class()):
         yield _operation(name, function)
     for group, kind in groups().items():
         for name, function in _methods(kind):
@@ -125,7 +126,8 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
 @cache
 def _names() -> dict[str, Any]:
     """Types that annotations name but their modules import under TYPE_CHECKING only."""
-    from ..blocking.memory import Memory
+    import memorist
+
     from ..context import given
     from ..context.context import Context
     from ..context.plan import Policy
@@ -133,5 +135,5 @@ def _names() -> dict[str, Any]:
     from ..exporting.exporting import To
     from ..importing.report import ImportReport
 
-    facades = {"Memory": Memory, "AsyncMemory": AsyncMemory, "Core": Core}
+    facades = {"Memory": memorist.Memory, "AsyncMemory": memorist.AsyncMemory, "Core": Core}
     return {**vars(given), "Context": Context, "Policy": Policy, "ImportReport": ImportReport, "To": To, **facades}

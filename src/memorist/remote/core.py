@@ -27,11 +27,10 @@ from ..engine.watching import AsyncWatch
 from ..errors import Forbidden, UsageError
 from ..exporting.exporting import Exporting
 from ..importing.importing import Importing
-from ..opening import runtime_for
+from ..protocol.narrowing import Narrowed
 from ..protocol.operations import BY_NAME, OPERATIONS, owner_of
-from ..runtime import Runtime
+from ..runtime import Runtime, runtime_for
 from ..scope import Ns, Scope
-from ..server.narrowing import Narrowed
 from .clients import Client
 from .entities import RemoteEntities
 from .erasing import RemoteForgetting

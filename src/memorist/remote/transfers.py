@@ -11,12 +11,10 @@ from typing import Any
 
 import msgspec
 
-from ..blocking.memory import Memory
 from ..engine.portable import Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
 from ..importing.report import ImportReport
-from ..memory import AsyncMemory
 from ..protocol.operations import BY_NAME
 from .nouns import plain, result_of
 
@@ -98,6 +96,8 @@ class RemoteExporting:
 
     async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
         """Write the same file or folder as a local export would; the copy is deleted at the end."""
+        import memorist
+
         whole = RemotePortable(self._core)
         whole._check()
         with TemporaryDirectory(prefix="memorist-export-") as folder:
@@ -106,7 +106,7 @@ class RemoteExporting:
             settings: dict[str, Any] = {"embedder": None, "extract": None, "worker": False}
             url = Path(folder) / "copy.db"
             blocking = self._core.runtime.blocking
-            copy = Memory(url, **settings)._engine if blocking else AsyncMemory(url, **settings)
+            copy = memorist.Memory(url, **settings)._engine if blocking else memorist.AsyncMemory(url, **settings)
             try:
                 await copy.import_(lines)
                 return await copy.export(path, **options)

@@ -10,9 +10,9 @@ import msgspec
 from starlette.responses import Response
 
 from ..errors import Forbidden, MemoristError, StoreUnavailable, UsageError
+from ..protocol.keys import Unauthorized
 from ..protocol.problems import Problem, problem_of
 from .api.transfers import DamagedUpload
-from .auth import Unauthorized
 from .replay import AnswerGone
 from .strict_json import Malformed
 

@@ -20,10 +20,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from ..protocol.keys import ApiKey, Unauthorized
+from ..protocol.parts import MakePart, Part
 from ..telemetry import NO_REQUEST_SPAN, RequestSpan, Telemetry
 from .answers import JSON, Limited
 from .api.events import Feed
-from .auth import ApiKey, Keys, Unauthorized
+from .auth import Keys
 from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie_of
 from .dispatch import Dispatch, read_body
 from .gate import Gate
@@ -34,7 +36,7 @@ from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused, rate_headers
 from .metrics import Metrics
 from .narrowing import narrow
 from .openapi import document
-from .parts import Gated, MakePart, Part
+from .parts import Gated
 from .room import Room
 from .static import FOLDER, inspector_route
 

@@ -24,9 +24,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from ..errors import Conflict, Forbidden, UsageError
-from ..protocol.operations import ROLES, Role
+from ..protocol.keys import ROLES, ApiKey, Role, Unauthorized
 from .answers import json_response
-from .auth import CACHED_SECONDS, KEPT, KEYS_ORG, ApiKey, Keys, Unauthorized
+from .auth import CACHED_SECONDS, KEPT, KEYS_ORG, Keys
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory

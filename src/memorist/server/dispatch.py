@@ -11,15 +11,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..engine.idempotency import IdempotencyKey
 from ..errors import Conflict, TooLarge
-from ..protocol.operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
+from ..protocol.keys import ApiKey
+from ..protocol.narrowing import NARROWED
+from ..protocol.operations import OPERATIONS, Operation, takes_key, takes_request
 from . import replay
 from .answers import JSON, Unsuited, WrongMethod
+from .api import IMPLEMENTED
 from .api.analyses import installed_analyzer
 from .api.asked import Asked
-from .auth import ApiKey
 from .calls import Call, read_call, written
 from .headers import headers_of
-from .narrowing import NARROWED
 from .nouns import noun_of
 
 if TYPE_CHECKING:
@@ -169,11 +170,11 @@ async def _again(asked: Asked, operation: Operation, call: Call, rows: Idempoten
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)
     if operation.of_server:
-        noun: Any = owner_of(operation.noun)(asked)
+        noun: Any = IMPLEMENTED[operation.noun](asked)
         return await noun.again(operation.call, **call.options)
     return await replay.answer(operation, call, asked.memory, rows.outcome)
 
 
 async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
-    noun: Any = owner_of(operation.noun)(asked) if operation.of_server else noun_of(asked.memory, operation.noun)
+    noun: Any = IMPLEMENTED[operation.noun](asked) if operation.of_server else noun_of(asked.memory, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

@@ -16,9 +16,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import InvalidValue
-from ..protocol.operations import Role
+from ..protocol.keys import Role, Unauthorized
 from .answers import JSON
-from .auth import Unauthorized
 from .views import acts, contexts, facts, finding, lists, live, overview, people, searching, tasks, threads
 
 if TYPE_CHECKING:

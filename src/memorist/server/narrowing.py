@@ -6,36 +6,19 @@ refuses another org, another user, and grants that the key does not have; anothe
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import Forbidden, InvalidValue, UsageError
-from .auth import ApiKey
+from ..protocol.keys import ApiKey
+from ..protocol.narrowing import NARROWED, Narrowed
 from .strict_json import strict_json
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
-NARROWED = "memorist-scope"
-"""The name of the header; its value is a JSON object."""
 MAX_CHARACTERS = 4000
-
-
-class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a handle on a server was narrowed to."""
-
-    org: str | None = None
-    user: str | None = None
-    actor: str | None = None
-    read: list[str] | None = None
-    write: list[str] | None = None
-
-    def header(self) -> dict[str, str]:
-        """The header to send, in ASCII; empty where nothing is narrowed."""
-        said = json.dumps(msgspec.to_builtins(self))
-        return {} if said == "{}" else {NARROWED: said}
 
 
 def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:

@@ -10,32 +10,15 @@ puts into the ASGI scope:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Send
 
-from .narrowing import NARROWED
+from ..protocol.narrowing import NARROWED
 
 if TYPE_CHECKING:
     from .app import Server
-
-
-class Part(msgspec.Struct, frozen=True):
-    """One mounted application."""
-
-    path: str
-    app: Any
-    running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
-    """Entered when the server starts, left when it stops."""
-    gated: bool = True
-    """False for an application that authenticates callers itself (with `server.admit`) or is public."""
-
-
-MakePart = Callable[["Server"], Part]
 
 
 class Gated:

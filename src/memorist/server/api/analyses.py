@@ -7,9 +7,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ...errors import NotFound, Unsupported
+from ...protocol import server_nouns
+from ...protocol.server_nouns import Checkout
 from .asked import ServerNoun
 
 LIMIT_SECONDS = 120.0
@@ -20,18 +20,10 @@ def installed_analyzer() -> EntryPoint | None:
     return next(iter(entry_points(group="memorist.analyzers")), None)
 
 
-class Checkout(msgspec.Struct, frozen=True):
-    """A folder that can be analysed, and whether there is a report on it."""
-
-    name: str
-    analysed: bool
-
-
-class Analyses(ServerNoun):
+class Analyses(ServerNoun, server_nouns.Analyses):
     """Runs the analyser, and stores its reports as records of the org."""
 
     async def run(self, name: str) -> dict[str, Any]:
-        """Analyse one of the folders given to `memorist serve --analyze`, and store the report."""
         self._core.scope.whole_org("the analyser")
         path = self._folders.get(name)
         if path is None:
@@ -47,7 +39,6 @@ class Analyses(ServerNoun):
         return dict(report)
 
     async def get(self, name: str) -> dict[str, Any] | None:
-        """The last report on a folder."""
         self._core.scope.whole_org("the analyser")
         row = await self._memory.records.get("global", ("analysis", name)) if name else None
         return dict(row.data) if row is not None and isinstance(row.data, dict) else None
@@ -57,7 +48,6 @@ class Analyses(ServerNoun):
         return {path.name: path for path in self._server.options.analyze}
 
     async def list(self) -> list[Checkout]:
-        """The folders that can be analysed, and whether there is a report on each."""
         self._core.scope.whole_org("the analyser")
         done = {row.key[1] for row in await self._memory.records.scan("global", ("analysis",), keys_only=True)}
         return [Checkout(name, name in done) for name in sorted(self._folders)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...engine.core import Core
-from ..auth import ApiKey
+from ...protocol.keys import ApiKey
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory

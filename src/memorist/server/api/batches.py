@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from ...errors import Forbidden, InvalidValue
+from ...protocol import server_nouns
+from ...protocol.keys import ApiKey
 from ...protocol.operations import BY_NAME, COLLECTED, Operation
-from ..auth import ApiKey
+from ...protocol.server_nouns import Committed, Step
 from ..calls import answer_data, call_from
 from ..nouns import noun_of
 from .asked import ServerNoun
@@ -17,34 +17,15 @@ from .asked import ServerNoun
 MAX_STEPS = 1000
 
 
-class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One operation of a batch: its name, such as `facts.set`, and its arguments by name."""
-
-    operation: str
-    arguments: dict[str, Any] = {}
-
-
-class Committed(msgspec.Struct, frozen=True):
-    """The result of a batch."""
-
-    count: int
-    results: list[Any]
-    """The result of each operation, in order; sequence numbers are assigned by the commit and not in them yet."""
-    replayed: bool = False
-    """Whether this idempotency key was used before, so that nothing was done now."""
-
-
-class Batches(ServerNoun):
+class Batches(ServerNoun, server_nouns.Batches):
     """Commits several writes in one transaction."""
 
     async def commit(self, operations: list[Step]) -> Committed:
-        """Commit several writes together, or none of them."""
         async with self._memory.batch() as batch:
             results = await collected(batch, operations, self._key)
         return Committed(len(results), results)
 
     async def read(self, operations: list[Step], last: Step) -> Any:
-        """The result of the operation `last` as if these writes were committed; nothing is committed."""
         asked = checked(last, self._key)
         batch = self._memory._over(self._core.batched())
         await collected(batch, operations, self._key)

@@ -12,36 +12,21 @@ import msgspec
 from ...engine.entities import ENTITY_TTL, Entities, Terms
 from ...errors import Conflict
 from ...ports import ttl_micros
+from ...protocol import server_nouns
+from ...protocol.server_nouns import EntityView
 from ...records import CachedEntity
 from ...values import check_name, encode_json
 from .asked import ServerNoun
 
 
-class EntityView(msgspec.Struct, frozen=True, kw_only=True):
-    """A cached entity and its state."""
-
-    value: Any = None
-    fresh: bool = False
-    """Whether the value has not expired."""
-    stale: bool = False
-    """Whether there is a value, but it has expired."""
-    leased: bool = False
-    """Whether a client is loading it right now."""
-    owner: str | None = None
-    """The lease's token, to be sent with `keep` or `give_back`; only set for the client that got the lease."""
-    version: int = 0
-
-
-class EntityCache(ServerNoun):
+class EntityCache(ServerNoun, server_nouns.EntityCache):
     """A read-through cache whose loads are coordinated by leases."""
 
     async def look(self, type: str, id: str) -> EntityView | None:
-        """The cached entity, whether fresh or stale."""
         row = await self._row(type, id)
         return None if row is None else self._view(row)
 
     async def lease(self, type: str, id: str) -> EntityView:
-        """Take the lease to load an entity: `owner` is set if you got it; otherwise look again in a moment."""
         row = await self._row(type, id)
         if row is not None and (self._entities._fresh(row) or self._entities._leased(row)):
             return self._view(row)
@@ -53,7 +38,6 @@ class EntityCache(ServerNoun):
     async def keep(
         self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL, stale: float = 0
     ) -> bool:
-        """Store a value loaded under a lease; false where the entity is no longer cached."""
         encode_json(value, "entity")
         row = await self._held(type, id, owner)
         if row is not None:
@@ -61,14 +45,12 @@ class EntityCache(ServerNoun):
         return row is not None
 
     async def give_back(self, type: str, id: str, owner: str) -> bool:
-        """Release a lease after a failed load; false where the entity is no longer cached."""
         row = await self._held(type, id, owner)
         if row is not None:
             await self._entities._give_back(row, None if row.status == "loading" else _free(row))
         return row is not None
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type; returns how many."""
         return await self._entities.invalidate(type, id)
 
     async def again(self, call: str, type: str, id: str | None = None, **rest: Any) -> Any:

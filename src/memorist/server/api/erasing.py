@@ -6,26 +6,16 @@ import hashlib
 import secrets
 from typing import Any
 
-import msgspec
-
-from ...engine.forgetting.forget import Erasure
 from ...errors import UsageError
+from ...protocol import server_nouns
+from ...protocol.server_nouns import Forgetting
 from ..auth import KEYS_ORG
 from .asked import ServerNoun
 
 CODE_SECONDS = 5 * 60
 
 
-class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A preview with the code that confirms it, or (`done`) the report of what was deleted."""
-
-    erasure: Erasure
-    code: str | None = None
-    """Send the same request again with this code within five minutes."""
-    done: bool
-
-
-class Erasing(ServerNoun):
+class Erasing(ServerNoun, server_nouns.Erasing):
     """Forgets after a confirmation."""
 
     async def forget(
@@ -38,11 +28,6 @@ class Erasing(ServerNoun):
         physical: bool = False,
         code: str | None = None,
     ) -> Forgetting:
-        """Forget one thing and all that was derived from it; without a code, only count it and return a code.
-
-        The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
-        the store's files, which needs the role operator.
-        """
         if physical:
             self._key.check("operator")
         target: dict[str, Any] = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}

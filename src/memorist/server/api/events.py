@@ -13,6 +13,7 @@ import msgspec
 
 from ...engine.hooks import EVENTS, HookEvent
 from ...errors import InvalidValue
+from ...protocol import server_nouns
 from .asked import ServerNoun
 
 if TYPE_CHECKING:
@@ -66,15 +67,10 @@ class Feed:
         return [one for one in kept if one.number > number and one.event.org == org and one.event.name in names], missed
 
 
-class EventStream(ServerNoun):
+class EventStream(ServerNoun, server_nouns.EventStream):
     """Streams the events of an org."""
 
     async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
-        """Stream the events of this org as server-sent events, each with ids and sizes, without content.
-
-        `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
-        missed, or an event `missed` if they are no longer buffered: then it should read its data again.
-        """
         self._core.scope.whole_org("listening to events")
         wanted = [name for name in names.split(",") if name] or list(EVENTS)
         unknown = [name for name in wanted if name not in EVENTS]

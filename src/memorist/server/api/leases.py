@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -11,54 +10,31 @@ from ...engine.tasks.run import AsyncTaskRun
 from ...engine.tasks.steps import Saved, load
 from ...engine.tasks.tasks import kept_steps
 from ...errors import LeaseLost, UsageError
+from ...protocol import server_nouns
+from ...protocol.server_nouns import Held, Keep, Step
 from ...values import check_name
 from .asked import ServerNoun
-from .batches import Step, collected
+from .batches import collected
 
 MAX_LEASE = 24 * 3600.0
-Keep = int | Literal["all", "latest"]
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A task whose lease a client holds, with the fencing token (`fence`) that its later requests must carry."""
-
-    task_id: str
-    ns: str
-    step: int
-    fence: int
-    owner: str | None
-    leased_until: datetime | None
-    version: int
-    state: Any = None
-    """Sent only when the lease is taken."""
-    completed: tuple[str, ...] = ()
-    """The completed subtasks; sent only when the lease is taken."""
-    saved: bool = False
-    """Whether the task has a saved state."""
-
-
-class Leases(ServerNoun):
+class Leases(ServerNoun, server_nouns.Leases):
     """Takes, renews and releases leases of tasks, and saves steps under them."""
 
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
-        """Take the lease of a task and get its state; 409 while another worker holds it.
-
-        `owner` is a token chosen by the caller, unique to this run.
-        """
         run = self._run(task_id, owner, lease, keep, ns)
         await run.__aenter__()
         return _held(run._held, whole=True)
 
     async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
-        """Renew the lease without saving."""
         run = await self._going_on(task_id, owner, fence, lease)
         await run.heartbeat()
         return _held(run._held)
 
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
-        """Release the lease after a failure: nothing is saved, and another worker may go on at once."""
         run = await self._going_on(task_id, owner, fence, 60.0)
         await run._release(run._held)
         return True
@@ -78,10 +54,6 @@ class Leases(ServerNoun):
         lease: float = 60.0,
         keep: Keep | None = None,
     ) -> Held:
-        """Save a step and commit its effects (other writes) in one transaction; `finish` ends the task and its lease.
-
-        Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
-        """
         run = await self._going_on(task_id, owner, fence, lease, keep)
         if effects:
             await collected(run.batch(), effects, self._key)

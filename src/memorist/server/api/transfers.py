@@ -12,6 +12,7 @@ from typing import Any
 from ...engine.portable import Portable, Transfer, create
 from ...errors import CorruptRecord, TooLarge
 from ...importing.report import ImportReport
+from ...protocol import server_nouns
 from .asked import ServerNoun
 
 MAX_IMPORT = 4 * 1024 * 1024 * 1024
@@ -21,19 +22,14 @@ class DamagedUpload(CorruptRecord):
     """The uploaded file is damaged (422), not the stored data (500)."""
 
 
-class Transfers(ServerNoun):
+class Transfers(ServerNoun, server_nouns.Transfers):
     """Exports and imports an org."""
 
     async def export(self) -> AsyncIterator[bytes]:
-        """Stream every row of this org as JSON lines; the last line has the number of rows."""
         self._core.scope.whole_org("export and import")
         return Portable(self._core).rows()
 
     async def import_(self, request: Any) -> Transfer:
-        """Load JSON lines that an export wrote; if a line is damaged the error names it and nothing is written.
-
-        The upload is buffered in a temporary file, so that all of it is checked before anything is written.
-        """
         self._core.scope.whole_org("export and import")
         async with self._received(request, "import.jsonl") as path:
             try:
@@ -53,7 +49,6 @@ class Transfers(ServerNoun):
         strict: bool = False,
         request: Any = None,
     ) -> ImportReport:
-        """Import a file of another tool, sent as the body; `name` is its file name."""
         self._core.scope.whole_org("import_from")
         plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[-100:].lstrip(".")
         async with self._received(request, plain or "file") as path:

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from ...context.context import Context
 from ...engine.derive.folding import Folding
 from ...engine.sessions.session import AsyncSession, Ended
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue, NotFound
 from ...messages.message import ATTACHED, Message, as_message
+from ...protocol import server_nouns
+from ...protocol.server_nouns import Carried, SessionContext
 from ...records import Summary
 from .asked import ServerNoun
 
@@ -25,26 +26,7 @@ def _as(converted: Any) -> Any:
     return converted
 
 
-class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The memory recalled for a user's message, as `context` returned it, with the server's signature."""
-
-    place: int
-    """Index of the message in the turn."""
-    kept: dict[str, Any]
-    proof: str
-    """The HMAC that `context` returned with it."""
-
-
-class SessionContext(msgspec.Struct, frozen=True):
-    """A context, and the recalled memory to send back with the turn it was made for."""
-
-    context: Context
-    kept: dict[str, Any] | None
-    proof: str
-    """An HMAC of `kept`, so that a client cannot store other memory with a message."""
-
-
-class Turns(ServerNoun):
+class Turns(ServerNoun, server_nouns.Turns):
     """The turns of sessions."""
 
     async def add(
@@ -59,11 +41,6 @@ class Turns(ServerNoun):
         user: str | None = None,
         agent: str | None = None,
     ) -> list[MessageReceipt]:
-        """Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
-
-        A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session
-        and number are its key. With `keep=false` no facts and learnings are derived from it.
-        """
         if not 0 < len(messages) <= MAX_TURN:
             raise InvalidValue(f"a turn has 1 to {MAX_TURN} messages")
         made = [as_message(message) for message in messages]
@@ -88,10 +65,6 @@ class Turns(ServerNoun):
         compact_to: float = 0.5,
         stash: int | None = None,
     ) -> SessionContext:
-        """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
-
-        Without an `id` it is the first request of a session whose thread is not written yet.
-        """
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to, stash=stash,
@@ -101,7 +74,6 @@ class Turns(ServerNoun):
         return SessionContext(made, kept, "" if kept is None else await self._proof(kept))
 
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
-        """Summarise (fold) a thread's oldest messages once history takes more than `compact_at` of the room."""
         await self._exists(id)
         if room_tokens < 1 or not 0 < compact_to <= compact_at <= 1:
             raise InvalidValue("room_tokens must be 1 or more, and 0 < compact_to <= compact_at <= 1")
@@ -110,7 +82,6 @@ class Turns(ServerNoun):
         )
 
     async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
-        """End a session: archive it as a summary and extract facts and learnings."""
         running = self._session(id, session, turns + 1)
         if not 0 <= persisted <= turns:
             raise InvalidValue("persisted must be from 0 to the number of turns")

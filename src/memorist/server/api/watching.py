@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from ...engine.watching import AsyncWatch, Notice
+from ...engine.watching import AsyncWatch
 from ...errors import InvalidValue
+from ...protocol import server_nouns
+from ...protocol.server_nouns import Watched
 from .asked import ServerNoun
 
 MAX_WAIT = 20.0
 
 
-class Watched(msgspec.Struct, frozen=True):
-    """The changes, and the cursor (`seen`) to send with the next request."""
-
-    notices: list[Notice]
-    seen: dict[str, int]
-
-
-class Watching(ServerNoun):
+class Watching(ServerNoun, server_nouns.Watching):
     """Follows changes made by any process: which kind of record, in which namespace."""
 
     async def look(
@@ -28,11 +21,6 @@ class Watching(ServerNoun):
         kinds: list[str] | None = None,
         timeout: float = 0.0,
     ) -> Watched:
-        """The changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
-
-        Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
-        minute.
-        """
         if not 0 <= timeout <= MAX_WAIT:
             raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
         if any(" " not in item for item in seen or ()):

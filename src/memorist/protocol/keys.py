@@ -1,0 +1,55 @@
+"""API keys as data: who a request comes from, and what it may do."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from ..errors import Forbidden, MemoristError
+from ..scope import Actor
+
+Role = Literal["reader", "writer", "forget", "operator", "admin"]
+ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
+
+
+class Unauthorized(MemoristError):
+    """The request has no valid key."""
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored key: all its properties and the digest of its secret, not the secret."""
+
+    id: str
+    digest: bytes
+    org: str
+    user: str | None = None
+    actor: Actor = "user"
+    roles: tuple[Role, ...] = ("reader", "writer")
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    note: str = ""
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether the key has expired."""
+        return self.expires_at is not None and self.expires_at <= now
+
+    def check(self, role: Role) -> None:
+        """Raises Forbidden unless the key has a role; `admin` includes all roles."""
+        if role not in self.roles and "admin" not in self.roles:
+            raise Forbidden(f"this key lacks the role {role}; it has {', '.join(self.roles)}")
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A new key with its secret, which is shown only here."""
+
+    key: str
+    id: str
+    org: str
+    user: str | None = None
+    actor: Actor = "user"
+    roles: tuple[Role, ...] = ()
+    expires_at: datetime | None = None

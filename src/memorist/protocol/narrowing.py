@@ -1,0 +1,25 @@
+"""The `Memorist-Scope` header, by which a client narrows a request: to one user of the org, or to fewer grants."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+NARROWED = "memorist-scope"
+"""The name of the header; its value is a JSON object."""
+
+
+class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a handle on a server was narrowed to."""
+
+    org: str | None = None
+    user: str | None = None
+    actor: str | None = None
+    read: list[str] | None = None
+    write: list[str] | None = None
+
+    def header(self) -> dict[str, str]:
+        """The header to send, in ASCII; empty where nothing is narrowed."""
+        text = json.dumps(msgspec.to_builtins(self))
+        return {} if text == "{}" else {NARROWED: text}

@@ -1,0 +1,53 @@
+"""Parts: ASGI applications, such as MCP, that a server mounts beside its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from .keys import ApiKey, Unauthorized
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ..memory import AsyncMemory
+
+
+class Host(Protocol):
+    """What a part may use of the server that mounts it."""
+
+    memory: AsyncMemory
+    metrics: Any
+
+    async def admit(self, request: Request) -> ApiKey:
+        """The key of a request, checked and counted against its limits; raises Unauthorized."""
+        ...
+
+    def limited(self, request: Request, key: ApiKey) -> ApiKey:
+        """The key, counted against its limits."""
+        ...
+
+    def count_bad(self, request: Request, wrong: Unauthorized) -> None:
+        """Count a failed authentication."""
+        ...
+
+    def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
+        """A memory narrowed to what a key may access."""
+        ...
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One mounted application."""
+
+    path: str
+    app: Any
+    running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
+    """Entered when the server starts, left when it stops."""
+    gated: bool = True
+    """False for an application that authenticates callers itself (with `host.admit`) or is public."""
+
+
+MakePart = Callable[[Host], Part]

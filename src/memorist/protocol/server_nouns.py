@@ -1,0 +1,493 @@
+"""The nouns that only a server has: what a client needs beside the methods of a memory, as declarations.
+
+`server/api/` implements them. The table of operations, the client and the OpenAPI document read their signatures here,
+so that none of them imports the server.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from ..context.context import Context
+from ..engine.entities import ENTITY_TTL
+from ..engine.forgetting.forget import Erasure
+from ..engine.portable import Transfer
+from ..engine.sessions.inject import TASK_HITS
+from ..engine.sessions.session import Ended
+from ..engine.threads.receipts import MessageReceipt
+from ..engine.watching import Notice
+from ..importing.report import ImportReport
+from ..recall.hit import Hit
+from ..records import Summary
+from ..scope import Actor
+from .keys import NewKey, Role
+
+Keep = int | Literal["all", "latest"]
+
+
+class _KeyFields(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    org: str
+    user: str | None
+    actor: Actor
+    roles: tuple[Role, ...]
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    expires_at: datetime | None
+
+
+class Me(_KeyFields, frozen=True, kw_only=True):
+    """The org, user and rights of the key that asks."""
+
+    version: str
+    """The version of the server."""
+
+
+class KnownKey(_KeyFields, frozen=True, kw_only=True):
+    """An API key without its secret."""
+
+    note: str
+    created_at: datetime
+    used_at: datetime | None = None
+    """When it was last used, to the minute."""
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One operation of a batch: its name, such as `facts.set`, and its arguments by name."""
+
+    operation: str
+    arguments: dict[str, Any] = {}
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """The result of a batch."""
+
+    count: int
+    results: list[Any]
+    """The result of each operation, in order; sequence numbers are assigned by the commit and not in them yet."""
+    replayed: bool = False
+    """Whether this idempotency key was used before, so that nothing was done now."""
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """A task whose lease a client holds, with the fencing token (`fence`) that its later requests must carry."""
+
+    task_id: str
+    ns: str
+    step: int
+    fence: int
+    owner: str | None
+    leased_until: datetime | None
+    version: int
+    state: Any = None
+    """Sent only when the lease is taken."""
+    completed: tuple[str, ...] = ()
+    """The completed subtasks; sent only when the lease is taken."""
+    saved: bool = False
+    """Whether the task has a saved state."""
+
+
+class EntityView(msgspec.Struct, frozen=True, kw_only=True):
+    """A cached entity and its state."""
+
+    value: Any = None
+    fresh: bool = False
+    """Whether the value has not expired."""
+    stale: bool = False
+    """Whether there is a value, but it has expired."""
+    leased: bool = False
+    """Whether a client is loading it right now."""
+    owner: str | None = None
+    """The lease's token, to be sent with `keep` or `give_back`; only set for the client that got the lease."""
+    version: int = 0
+
+
+class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The memory recalled for a user's message, as `context` returned it, with the server's signature."""
+
+    place: int
+    """Index of the message in the turn."""
+    kept: dict[str, Any]
+    proof: str
+    """The HMAC that `context` returned with it."""
+
+
+class SessionContext(msgspec.Struct, frozen=True):
+    """A context, and the recalled memory to send back with the turn it was made for."""
+
+    context: Context
+    kept: dict[str, Any] | None
+    proof: str
+    """An HMAC of `kept`, so that a client cannot store other memory with a message."""
+
+
+class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an output was made from, as `recall` returned it; to be sent back with the output."""
+
+    since: str
+    """When the recall began, by the server's clock: a source that was forgotten later leaves no fact."""
+    sources: list[str] = []
+    trust: str | None = None
+    """The lowest trust of the sources; it can lower that of the output, never raise it."""
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """What a function is given, and what its output will be made from."""
+
+    hits: list[Hit]
+    made: MadeFrom
+
+
+class RememberAs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fact that an output is stored as."""
+
+    namespace: str
+    key: str
+    ttl: float | None = None
+    confidence: float = 1.0
+
+
+class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A preview with the code that confirms it, or (`done`) the report of what was deleted."""
+
+    erasure: Erasure
+    code: str | None = None
+    """Send the same request again with this code within five minutes."""
+    done: bool
+
+
+class Checkout(msgspec.Struct, frozen=True):
+    """A folder that can be analysed, and whether there is a report on it."""
+
+    name: str
+    analysed: bool
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """The changes, and the cursor (`seen`) to send with the next request."""
+
+    notices: list[Notice]
+    seen: dict[str, int]
+
+
+class KeyRing(ABC):
+    """Makes, lists, rotates and revokes the keys of an org."""
+
+    @abstractmethod
+    async def me(self) -> Me:
+        """The org, user and rights of this key."""
+
+    @abstractmethod
+    async def create(
+        self,
+        user: str | None = None,
+        actor: Actor = "user",
+        roles: list[Role] | None = None,
+        read: list[str] | None = None,
+        write: list[str] | None = None,
+        note: str = "",
+        ttl: float | None = None,
+    ) -> NewKey:
+        """Create a key of this org; the answer is the only place where its secret is shown."""
+
+    @abstractmethod
+    async def rotate(self, id: str) -> NewKey:
+        """Replace the secret of a key; the old one ends at once here, and within 30 seconds on other servers."""
+
+    @abstractmethod
+    async def revoke(self, id: str) -> bool:
+        """Revoke a key, and end the browser sessions opened with it."""
+
+    @abstractmethod
+    async def list(self) -> list[KnownKey]:
+        """The keys of this org, without their secrets."""
+
+
+class Batches(ABC):
+    """Commits several writes in one transaction."""
+
+    @abstractmethod
+    async def commit(self, operations: list[Step]) -> Committed:
+        """Commit several writes together, or none of them."""
+
+    @abstractmethod
+    async def read(self, operations: list[Step], last: Step) -> Any:
+        """The result of the operation `last` as if these writes were committed; nothing is committed."""
+
+
+class Leases(ABC):
+    """Takes, renews and releases leases of tasks, and saves steps under them."""
+
+    @abstractmethod
+    async def take(
+        self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
+    ) -> Held:
+        """Take the lease of a task and get its state; 409 while another worker holds it.
+
+        `owner` is a token chosen by the caller, unique to this run.
+        """
+
+    @abstractmethod
+    async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
+        """Renew the lease without saving."""
+
+    @abstractmethod
+    async def release(self, task_id: str, owner: str, fence: int) -> bool:
+        """Release the lease after a failure: nothing is saved, and another worker may go on at once."""
+
+    @abstractmethod
+    async def save(
+        self,
+        task_id: str,
+        owner: str,
+        fence: int,
+        step: int,
+        done: list[str] | None = None,
+        state: Any = msgspec.UNSET,
+        update: dict[str, Any] | None = None,
+        extend: dict[str, list[Any]] | None = None,
+        effects: list[Step] | None = None,
+        finish: bool = False,
+        lease: float = 60.0,
+        keep: Keep | None = None,
+    ) -> Held:
+        """Save a step and commit its effects (other writes) in one transaction; `finish` ends the task and its lease.
+
+        Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
+        """
+
+
+class EntityCache(ABC):
+    """A read-through cache whose loads are coordinated by leases."""
+
+    @abstractmethod
+    async def look(self, type: str, id: str) -> EntityView | None:
+        """The cached entity, whether fresh or stale."""
+
+    @abstractmethod
+    async def lease(self, type: str, id: str) -> EntityView:
+        """Take the lease to load an entity: `owner` is set if you got it; otherwise look again in a moment."""
+
+    @abstractmethod
+    async def keep(
+        self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL, stale: float = 0
+    ) -> bool:
+        """Store a value loaded under a lease; false where the entity is no longer cached."""
+
+    @abstractmethod
+    async def give_back(self, type: str, id: str, owner: str) -> bool:
+        """Release a lease after a failed load; false where the entity is no longer cached."""
+
+    @abstractmethod
+    async def invalidate(self, type: str, id: str | None = None) -> int:
+        """Remove one entity, or all of a type; returns how many."""
+
+
+class Turns(ABC):
+    """The turns of sessions."""
+
+    @abstractmethod
+    async def add(
+        self,
+        id: str,
+        messages: list[str | dict[str, Any]],
+        session: str,
+        number: int,
+        keep: bool = True,
+        key: str | None = None,
+        carried: Carried | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+    ) -> list[MessageReceipt]:
+        """Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
+
+        A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session
+        and number are its key. With `keep=false` no facts and learnings are derived from it.
+        """
+
+    @abstractmethod
+    async def context(
+        self,
+        input: str | dict[str, Any] | list[str | dict[str, Any]] | None,
+        id: str | None = None,
+        system: str | dict[str, Any] | list[str | dict[str, Any]] | None = None,
+        tools: list[dict[str, Any]] | None = None,
+        budget: int | str | dict[str, Any] = 8000,
+        policy: dict[str, Any] | None = None,
+        recall: bool | str | list[str | dict[str, Any]] | dict[str, Any] | None = True,
+        scratchpad: Any = None,
+        layout: Literal["standard", "cached"] = "cached",
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        stash: int | None = None,
+    ) -> SessionContext:
+        """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
+
+        Without an `id` it is the first request of a session whose thread is not written yet.
+        """
+
+    @abstractmethod
+    async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
+        """Summarise (fold) a thread's oldest messages once history takes more than `compact_at` of the room."""
+
+    @abstractmethod
+    async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
+        """End a session: archive it as a summary and extract facts and learnings."""
+
+
+class Functions(ABC):
+    """Functions with memory that run on clients."""
+
+    @abstractmethod
+    async def recall(
+        self,
+        query: str,
+        namespaces: str | list[str] | None = None,
+        top_k: int = TASK_HITS,
+        kinds: list[str] | None = None,
+        min_score: float | None = None,
+        where: dict[str, Any] | None = None,
+    ) -> Recalled:
+        """Recall for a function; `made` of the answer goes with its output, so that it can be traced and forgotten."""
+
+    @abstractmethod
+    async def keep(
+        self,
+        value: Any,
+        said: str,
+        asked: str = "",
+        remember: RememberAs | None = None,
+        thread: str | None = None,
+        made: MadeFrom | None = None,
+    ) -> bool:
+        """Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
+
+        False if no fact is kept, because one of its sources was forgotten meanwhile.
+        """
+
+
+class Erasing(ABC):
+    """Forgets after a confirmation."""
+
+    @abstractmethod
+    async def forget(
+        self,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: str | None = None,
+        source: str | None = None,
+        physical: bool = False,
+        code: str | None = None,
+    ) -> Forgetting:
+        """Forget one thing and all that was derived from it; without a code, only count it and return a code.
+
+        The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
+        the store's files, which needs the role operator.
+        """
+
+
+class OutboxOf(ABC):
+    """Waits for the outbox."""
+
+    @abstractmethod
+    async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
+        """Wait up to `timeout` seconds (30 at most) until messages are indexed and processed; returns receipts."""
+
+
+class Transfers(ABC):
+    """Exports and imports an org."""
+
+    @abstractmethod
+    async def export(self) -> AsyncIterator[bytes]:
+        """Stream every row of this org as JSON lines; the last line has the number of rows."""
+
+    @abstractmethod
+    async def import_(self, request: Any) -> Transfer:
+        """Load JSON lines that an export wrote; if a line is damaged the error names it and nothing is written.
+
+        The upload is buffered in a temporary file, so that all of it is checked before anything is written.
+        """
+
+    @abstractmethod
+    async def import_from(
+        self,
+        name: str,
+        kind: str = "auto",
+        namespace: str | None = None,
+        users: dict[str, str] | None = None,
+        mapping: dict[str, Any] | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
+        request: Any = None,
+    ) -> ImportReport:
+        """Import a file of another tool, sent as the body; `name` is its file name."""
+
+
+class EventStream(ABC):
+    """Streams the events of an org."""
+
+    @abstractmethod
+    async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
+        """Stream the events of this org as server-sent events, each with ids and sizes, without content.
+
+        `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
+        missed, or an event `missed` if they are no longer buffered: then it should read its data again.
+        """
+
+
+class Analyses(ABC):
+    """Runs the analyser, and stores its reports as records of the org."""
+
+    @abstractmethod
+    async def run(self, name: str) -> dict[str, Any]:
+        """Analyse one of the folders given to `memorist serve --analyze`, and store the report."""
+
+    @abstractmethod
+    async def get(self, name: str) -> dict[str, Any] | None:
+        """The last report on a folder."""
+
+    @abstractmethod
+    async def list(self) -> list[Checkout]:
+        """The folders that can be analysed, and whether there is a report on each."""
+
+
+class Watching(ABC):
+    """Follows changes made by any process: which kind of record, in which namespace."""
+
+    @abstractmethod
+    async def look(
+        self,
+        seen: dict[str, int] | None = None,
+        namespaces: list[str] | None = None,
+        kinds: list[str] | None = None,
+        timeout: float = 0.0,
+    ) -> Watched:
+        """The changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
+
+        Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
+        minute.
+        """
+
+
+SERVER_NOUNS: Mapping[str, type] = {
+    "keys": KeyRing,
+    "batches": Batches,
+    "leases": Leases,
+    "entity_cache": EntityCache,
+    "turns": Turns,
+    "functions": Functions,
+    "erasing": Erasing,
+    "outbox": OutboxOf,
+    "transfers": Transfers,
+    "stream": EventStream,
+    "analyses": Analyses,
+    "watching": Watching,
+}
+"""The declarations by the name of the noun."""
