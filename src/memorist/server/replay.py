@@ -47,7 +47,7 @@ _EVENT: Read = ("events.get", _same("id", "ns"))
 _WORKING: Read = ("working.get", _same("user", "session"))
 _AGAIN: Mapping[str, Read] = {
     "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT, "facts.restore": _FACT, "facts.update": _FACT,
-    "facts.set_many": ("facts.get_many", lambda _, given: {"ns": given["ns"], "keys": [*given["items"]]}),
+    "facts.set_many": ("facts.get_many", lambda _, given: {"ns": given.get("ns"), "keys": [*given["items"]]}),
     "profile.set_preference": ("facts.get", lambda handle, given: _preference(handle, given)),
     "threads.update": ("threads.get", _same("id")),
     "threads.fork": ("threads.get", lambda _, given: {"id": given["new_id"]}),
@@ -61,7 +61,7 @@ _AGAIN: Mapping[str, Read] = {
     "state.set": ("state.entry", _same("key")), "state.increment": ("state.get", _same("key")),
     "tasks.save": ("tasks.resume", lambda _, given: {"task_id": given["checkpoint"].get("task_id", "")}),
     "records.put": ("records.get", _same("ns", "key")),
-    "records.put_many": ("records.get_many", lambda _, given: {"ns": given["ns"], "keys": _keys(given["items"])}),
+    "records.put_many": ("records.get_many", lambda _, given: {"ns": given.get("ns"), "keys": _keys(given["items"])}),
 }  # fmt: skip
 """By operation: the read whose result answers the repeated request."""
 
@@ -158,7 +158,7 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
     if operation.name == "plans.apply":
         return msgspec.structs.replace(options["plan"], applied=True)
     if operation.name in ("facts.reject", "facts.end"):
-        versions = await handle.facts.history(options["ns"], options["key"])
+        versions = await handle.facts.history(options.get("ns"), options["key"])
         if versions:
             return versions[-1]
     if operation.name == "threads.replace":
