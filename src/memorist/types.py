@@ -24,6 +24,7 @@ _HOMES = {
     "engine.sessions.session": ("SessionState", "Turn", "Ended"),
     "engine.hooks": ("HookEvent",),
     "engine.derive.outbox": ("Backlog",),
+    "engine.retaining": ("RetentionState",),
     "engine.health": ("Stats", "ReadingCost", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
     "engine.gating": ("GateCheck", "GateReport"),
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
     from .engine.remembering import Understood as Understood
+    from .engine.retaining import RetentionState as RetentionState
     from .engine.sessions.session import Ended as Ended
     from .engine.sessions.session import SessionState as SessionState
     from .engine.sessions.session import Turn as Turn

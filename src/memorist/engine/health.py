@@ -18,6 +18,7 @@ from .derive.indexing import INDEX
 from .derive.limits import tokens_today
 from .derive.outbox import Backlog, Jobs
 from .facts.corrections import replaced_corrections
+from .retaining import RetentionState, retention_states
 
 T = TypeVar("T")
 PAGE = 1000
@@ -89,6 +90,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """Versions, settings and sizes, as the store reports them."""
     embedder: str | None
     queues: list[Backlog]
+    retention: list[RetentionState]
+    """The retention rules of the org, each with what the next collection will delete."""
     problems: list[str]
     """Each problem with what to do about it; empty if there is none."""
 
@@ -183,7 +186,8 @@ class Health:
                 "`memorist facts history`, and correct or restore them"
             )
         embedder = await _sound(self._embedder(problems), None, problems)
-        return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, problems)
+        retention: list[RetentionState] = await _sound(retention_states(core), [], problems)
+        return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, retention, problems)
 
     async def _embedder(self, problems: list[str]) -> str | None:
         """The name of the embedder; adds a problem if stored vectors were made by another one."""

@@ -26,6 +26,7 @@ from .derive.outbox import Jobs, Outbox
 from .forgetting.guard import epochs
 from .idempotency import collect_keys
 from .records import collect_uploads
+from .retaining import apply_retention
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
@@ -82,7 +83,8 @@ ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
 
 
 class TtlGarbageCollector(Processor):
-    """Removes expired rows, pieces of records whose writers died, and old idempotency keys; no read ever sees them."""
+    """Removes expired rows, pieces of records whose writers died and old idempotency keys, which no read ever sees, and
+    what is older than the retention rules of the org allow."""
 
     name = "gc"
 
@@ -100,6 +102,8 @@ class TtlGarbageCollector(Processor):
             total["uploads"] = uploads
         if replays := await collect_keys(core):
             total["replays"] = replays
+        for kind, count in (await apply_retention(core)).items():
+            total[f"retained {kind}s"] = count
         removed = sum(total.values())
         return Report(self.name, removed, removed, total)
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...errors import Conflict, ModelError
+from ...gate.admission import judge_memory
 from ...gate.passing import has_barred_secret, mask_text
+from ...gate.policy import Gate
 from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
 from ...messages.privacy import is_private, open_text
@@ -44,6 +46,9 @@ from .retracting import (
     messages_about,
     request_changes,
 )
+
+if TYPE_CHECKING:
+    from .noting import Noting
 
 BATCH = 100
 REREAD = "reread"
@@ -312,11 +317,16 @@ class Deriver:
             self._by_rules += [message.seq for message in messages if message.role == "user"]
         known = await self._said_before(thread, messages, done, failed)
         gate = await policy_of(self._core)
+        from .noting import Noting
+
+        noting = Noting(self._core, ns)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
         for message, items in await self._readings(messages, owner, known):
             for item in items:
                 if item.kind != "forget" and has_barred_secret(gate, f"{item.key}: {item.value}"):
+                    continue
+                if item.kind != "forget" and not item.retracted and await self._is_held(noting, gate, item, message):
                     continue
                 facts += [(item, message)] if item.kind != "learning" else []
                 learnings += [(item, message)] if item.kind != "fact" else []
@@ -332,7 +342,27 @@ class Deriver:
             isinstance(change, Put) and isinstance(change.record, Fact | Learning) and change.record.status == "active"
             for change in changes
         )
-        return changes, written
+        return [*changes, *noting.changes], written
+
+    async def _is_held(self, noting: Noting, gate: Gate, item: Any, message: Message) -> bool:
+        """Whether the policy keeps an item from becoming active: it is refused, or put into the review queue."""
+        admission = judge_memory(gate, noting.ns, [item.value], key=item.key if item.kind == "fact" else None)
+        if admission.verdict == "active":
+            return False
+        await noting.count(admission)
+        if admission.verdict == "review":
+            from ...extract.keys import spoken
+            from ...extract.writer.checks import Note
+            from .noting import Source
+
+            note = Note(
+                op="add", kind=item.kind, turn=0, quote=item.text, key=item.key if item.kind == "fact" else None,
+                value=spoken(item.key, item.value, item.text) if item.kind == "fact" else None,
+                text=item.text if item.kind == "fact" else str(item.value), type=item.type or "preference",
+                confidence=item.confidence, inferred=item.inferred,
+            )  # fmt: skip
+            await noting.propose(note, Source(message.id, self._said_at(message)), admission.reason)
+        return True
 
     async def _written(
         self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]

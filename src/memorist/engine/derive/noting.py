@@ -15,6 +15,8 @@ import msgspec
 from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
 from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
+from ...gate.admission import Admission
+from ...gate.passing import Tally
 from ...ids import digest
 from ...records import Candidate, Event, Fact, FactVersion, Learning
 from ...scope import Scope
@@ -25,6 +27,7 @@ from ..core import Core
 from ..events import Events, event_key
 from ..facts.facts import Facts, key_about
 from ..facts.timeline import spliced
+from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
 from ..memories import Remembered, remembered
 
@@ -62,6 +65,17 @@ class Noting:
         self._core = Core(core.shared, Scope(core.org, user, "processor", write=() if user else (ns,))).batched()
         self._ns, self._user = ns, user
         self.outcome = Outcome()
+
+    @property
+    def ns(self) -> str:
+        """The namespace that is written into."""
+        return self._ns
+
+    async def count(self, admission: Admission) -> None:
+        """Count what the gate held or refused."""
+        if admission.classes:
+            outcome = "held" if admission.verdict == "review" else "refused"
+            await self._core.apply(*counter_changes(self._core, Tally((outcome, name) for name in admission.classes)))
 
     @property
     def changes(self) -> list[Change]:

@@ -35,6 +35,7 @@ from ...extract.writer.request import (
     make_request,
 )
 from ...extract.writer.schemas import convert_value
+from ...gate.admission import Admission, judge_memory
 from ...gate.passing import mask_text
 from ...messages.message import Message
 from ...messages.privacy import open_text
@@ -118,15 +119,33 @@ class Writer:
         if isinstance(typed, str):
             noting.outcome.refused.append(Refused(reason=typed, text=note.text, message=note.turn + 1))
             return
-        verdict = self._extraction.verdict(typed, source.trust)
-        if verdict == "refuse":
+        # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
+        admission = await self._judged(noting, typed)
+        verdict = self._extraction.verdict(typed, source.trust) if admission.verdict == "active" else admission.verdict
+        if verdict == "refuse" and admission.classes:
+            noting.outcome.refused.append(Refused(reason=admission.reason, text="", message=note.turn + 1))
+        elif verdict == "refuse":
             noting.outcome.refused.append(
                 Refused(reason="not admitted by the application's rules", text=note.text, message=note.turn + 1)
             )
         elif verdict == "review" and note.op != "confirm":
-            await noting.propose(typed, source, note.review or "the application asks for review")
+            await noting.propose(
+                typed,
+                source,
+                admission.reason if admission.classes else note.review or "the application asks for review",
+            )
         else:
             await noting.note(typed, source)
+
+    async def _judged(self, noting: Noting, note: Note) -> Admission:
+        """The verdict of the gate on a note; what it holds or refuses is counted."""
+        if note.op not in ("add", "update"):
+            return Admission()
+        gate = await policy_of(self._core)
+        texts = (note.text, note.value, note.quote, note.place, *note.people)
+        admission = judge_memory(gate, noting.ns, texts, key=note.key)
+        await noting.count(admission)
+        return admission
 
     def _typed(self, note: Note) -> Note | str:
         """The note with its value converted to its field's type, where its key is of a schema; or what is wrong."""

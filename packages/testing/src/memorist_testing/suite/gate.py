@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memorist.errors import Forbidden, NotAdmitted, UsageError
+from memorist.testing.clock import FakeClock
 
 KEY = "sk-proj-q7Wm2Zx9Lk4Vb8Nc1Rt6Yu3Io5Pa0Sd9f2a"
 CARD = "4111 1111 1111 1111"
@@ -147,3 +148,76 @@ class GateTests:
         assert (check.secrets, check.personal) == (["card-number"], ["email"])
         assert CARD not in check.text and "ada@example.org" in check.text
         assert (await memory.gate.report()).masked == {}
+
+    async def test_personal_data_is_refused_or_expires_by_class(self, memory: Any, clock: FakeClock) -> None:
+        await memory.gate.set(personal={"government_id": "refuse", "phone": "expire 30d"})
+        with pytest.raises(NotAdmitted) as refusal:
+            await memory.facts.set("user:ada", "note", "SSN 123-45-6789")
+        assert refusal.value.facts["kinds"] == ["government_id"]
+        fact = await memory.facts.set("user:ada", "contact", "call +49 170 1234567")
+        assert (fact.expires_at - clock()).days == 30
+        clock.advance(86_400 * 31)
+        assert await memory.facts.get("user:ada", "contact") is None
+        report = await memory.gate.report()
+        assert (report.refused, report.expiring) == ({"government_id": 1}, {"phone": 1})
+
+    async def test_rules_of_a_namespace_replace_those_of_the_org(self, memory: Any) -> None:
+        await memory.gate.set(personal={"email": "refuse"}, namespaces={"workflow:*": {"email": "allow"}})
+        with pytest.raises(NotAdmitted):
+            await memory.facts.set("user:ada", "mail", "ada@example.org")
+        assert (await memory.facts.set("workflow:crm", "mail", "ada@example.org")).value == "ada@example.org"
+        assert (await memory.gate.report()).stored == {"email": 1}
+
+    async def test_derived_personal_data_waits_for_review(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.gate.set(personal={"health": "review"})
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
+        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
+        (candidate,) = await memory.review.list(ns="user:ada")
+        assert candidate.reason == "personal data: health"
+        assert (await memory.gate.report()).held == {"health": 1}
+        await memory.review.approve(candidate.id, ns="user:ada")
+        assert "nuts" in str([fact.value for fact in await memory.facts.list("user:ada")])
+
+    async def test_derived_personal_data_can_be_refused(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.gate.set(personal={"health": "refuse"})
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
+        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
+        assert await memory.review.list(ns="user:ada") == []
+        assert (await memory.gate.report()).refused == {"health": 1}
+
+    async def test_the_collector_applies_retention_rules(self, memory: Any, clock: FakeClock) -> None:
+        await memory.gate.set(
+            retention=[
+                {"kind": "message", "older_than": "90d"},
+                {"kind": "fact", "older_than": "10d", "tag": "trip"},
+                {"kind": "learning", "older_than": "20d", "personal": "email", "namespace": "user:*"},
+            ]
+        )
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(TALK, "an old message about zebras")
+        await memory.facts.set("user:ada", "hotel", "Ritz", tags=["trip"])
+        await memory.facts.set("user:ada", "city", "Lisbon")
+        await memory.learnings.add("Write to ada@example.org", user="ada")
+        await memory.learnings.add("Prefers tea", user="ada")
+        clock.advance(86_400 * 30)
+        shown = {state.rule: state.due for state in (await memory.doctor()).retention}
+        assert shown == {
+            "message older than 90d": 0,
+            "fact (tag trip) older than 10d": 1,
+            "learning (email user:*) older than 20d": 1,
+        }  # fmt: skip
+        await memory.process("gc")
+        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["city"]
+        assert await memory.facts.history("user:ada", "hotel") == []
+        assert [row.content for row in await memory.scope(user="ada").learnings.list()] == ["Prefers tea"]
+        assert len(await memory.threads.messages(TALK)) == 1
+        clock.advance(86_400 * 61)
+        await memory.threads.append(TALK, "a new message")
+        await memory.process("gc")
+        assert [message.text for message in await memory.threads.messages(TALK)] == ["a new message"]
+        assert not [hit for hit in await memory.recall("zebras", namespaces="user:ada") if "zebras" in hit.text]
+        assert {state.due for state in (await memory.doctor()).retention} == {0}

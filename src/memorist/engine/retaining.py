@@ -1,0 +1,108 @@
+"""Retention: deletes what is older than the rules of an org allow. The collector runs it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..gate.passing import classes_of
+from ..gate.policy import Retention
+from ..kinds import KINDS
+from ..messages.message import Message
+from ..ports import to_datetime
+from ..records import Candidate, Document, Event, Fact, Learning, Record, Thread
+from ..stores.base import Delete
+from .audit import audit
+from .core import Core
+from .gating import policy_of
+
+PAGE = 500
+_RECORDS: dict[str, type[Record]] = {
+    kind.name: kind.record for kind in KINDS if kind.record in (Message, Fact, Event, Learning, Document, Candidate)
+}
+
+
+class RetentionState(msgspec.Struct, frozen=True):
+    """A retention rule, and how many rows it will delete when the collector runs next."""
+
+    rule: str
+    due: int
+
+
+async def apply_retention(core: Core) -> dict[str, int]:
+    """Delete what the rules of the org no longer allow; returns how many rows, by kind."""
+    counts: dict[str, int] = {}
+    for rule in (await policy_of(core)).retention:
+        rows = [row async for row in _due_rows(core, rule)]
+        deleted = await _delete(core, rows)
+        if deleted:
+            counts[rule.kind] = counts.get(rule.kind, 0) + deleted
+    return counts
+
+
+async def retention_states(core: Core) -> list[RetentionState]:
+    """The rules of the org, each with the number of rows that are due."""
+    states = []
+    for rule in (await policy_of(core)).retention:
+        states.append(RetentionState(rule.label, len([row async for row in _due_rows(core, rule)])))
+    return states
+
+
+async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[Any]:
+    limit, spaces = to_datetime(core.now() - rule.micros), dict[str, str]()
+    if rule.kind == "message":
+        spaces = {thread.id: thread.ns for thread in await core.scan(Thread)}
+    after = None
+    while rows := await core.scan(_RECORDS[rule.kind], after=after, limit=PAGE):
+        for row in rows:
+            ns = spaces.get(row.thread, "") if isinstance(row, Message) else getattr(row, "ns", "")
+            if _changed_at(row) < limit and rule.covers(ns) and _matches(rule, row):
+                yield row
+        after = rows[-1].row_key[1:]
+
+
+def _changed_at(row: Any) -> datetime:
+    changed: datetime = row.created_at if isinstance(row, Message) else row.updated_at
+    return changed
+
+
+def _matches(rule: Retention, row: Any) -> bool:
+    if rule.tag is not None:
+        tags = getattr(row, "tags", None) or (getattr(row, "metadata", None) or {}).get("tags") or ()
+        if rule.tag not in (tags if isinstance(tags, list | tuple) else (tags,)):
+            return False
+    return rule.personal is None or rule.personal in classes_of(row)
+
+
+async def _delete(core: Core, rows: list[Any]) -> int:
+    """Delete rows as their nouns do, with their history, index entries and links."""
+    from .documents.documents import Documents
+    from .events import Events
+    from .facts.facts import Facts
+    from .learnings import Learnings
+    from .threads.threads import Threads
+
+    deleted = 0
+    by_thread: dict[str, list[str]] = {}
+    for row in rows:
+        if isinstance(row, Message):
+            by_thread.setdefault(row.thread, []).append(row.id)
+        elif isinstance(row, Fact):
+            deleted += await Facts(core).delete(row.ns, row.key, history=False)
+        elif isinstance(row, Event):
+            deleted += await Events(core).delete(row.id, ns=row.ns)
+        elif isinstance(row, Learning):
+            user = row.ns.removeprefix("user:") if row.ns.startswith("user:") else None
+            deleted += await Learnings(core).delete(row.id, user=user)
+        elif isinstance(row, Document):
+            deleted += await Documents(core).delete(row.ns, row.id)
+        elif isinstance(row, Candidate):
+            gone = Delete(Candidate, row.row_key)
+            event = audit(core, "expire", "candidate", f"{row.ns}/{row.id}")
+            deleted += (await core.apply(gone, event)).existed(gone)
+    for thread, ids in by_thread.items():
+        deleted += await Threads(core).delete_messages(thread, ids=ids)
+    return deleted
