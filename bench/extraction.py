@@ -18,6 +18,7 @@ from typing import Any
 
 from memorist.extract import Extracted, extract
 from memorist.messages.message import as_message
+from memorist.redteam import load_attempts
 
 TESTS = Path(__file__).parent.parent / "tests" / "data"
 LABELS = Path(__file__).with_name("extraction_labels.jsonl")
@@ -73,7 +74,7 @@ def judge(data: Path | None) -> dict[str, dict[str, int]]:
 def planted() -> tuple[int, int]:
     """Planting attempts, and those that gave anything."""
     at = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
-    attempts = rows(TESTS / "planting.jsonl")
+    attempts = [attempt.to_dict() for attempt in load_attempts()]
     return len(attempts), sum(bool(extract(as_message(row["message"]), at=at, owner=["ada"])) for row in attempts)
 
 

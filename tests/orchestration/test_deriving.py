@@ -11,6 +11,7 @@ import pytest
 from memorist import Message
 from memorist.engine.derive.outbox import Outbox
 from memorist.records import Derivation, Fact, Learning
+from memorist.redteam import load_attempts
 from memorist.runtime import Runtime
 from memorist.stores.base import Delete
 from memorist_testing.plugin import Run
@@ -19,7 +20,7 @@ from .conftest import OpenMemory, do
 from .models import Scripted, item, items
 
 DATA = Path(__file__).parents[1] / "data"
-PLANTED = [json.loads(line) for line in (DATA / "planting.jsonl").read_text("utf-8").splitlines()]
+PLANTED = [{"id": attempt.id, "message": attempt.message} for attempt in load_attempts()]
 INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text("utf-8").splitlines()]
 
 

@@ -740,7 +740,14 @@ export type Diagnosis = {
   details: Record<string, unknown>;
   embedder: string | null;
   queues: Backlog[];
+  retention: RetentionState[];
   problems: string[];
+};
+
+/** A retention rule, and how many rows it will delete when the collector runs next. */
+export type RetentionState = {
+  rule: string;
+  due: number;
 };
 
 /** The org, user and rights of the key that asks. */

@@ -25,7 +25,7 @@ def show_policy(session: Session) -> None:
     """Show the policy of the org."""
     with session.memory() as memory:
         policy = memory.gate.get().to_dict()
-        session.done(policy, _readable(policy))
+        session.fields(policy)
 
 
 @gate.command("set")
@@ -59,7 +59,7 @@ def set_policy(
             policy = memory.gate.set(**parts) if parts else current
         except TypeError as problem:
             raise UsageError(f"the file has a part that is none of a policy: {', '.join(parts)}") from problem
-        session.done(policy.to_dict(), _readable(policy.to_dict()))
+        session.fields(policy.to_dict())
 
 
 @gate.command("check")
@@ -69,7 +69,7 @@ def check_text(session: Session, text: str) -> None:
     """Show which secrets and personal data the gate sees in TEXT, and how it would be stored."""
     with session.memory() as memory:
         check = memory.gate.check(text)
-        session.done(check.to_dict(), _readable(check.to_dict()))
+        session.fields(check.to_dict())
 
 
 @gate.command("report")
@@ -78,7 +78,7 @@ def show_report(session: Session) -> None:
     """Count what the gate did, by kind of secret and class of personal data."""
     with session.memory() as memory:
         report = memory.gate.report()
-        session.done(report.to_dict(), _readable(report.to_dict()))
+        session.fields(report.to_dict())
         if not session.as_json and not any(report.to_dict().values()):
             echo("nothing was masked, refused or held yet")
 
@@ -103,15 +103,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not mark:
         raise UsageError(f"{text!r} is not NAME=VALUE")
     return name.strip(), value.strip()
-
-
-def _readable(data: dict[str, Any]) -> str:
-    return "\n".join(f"{name}: {_shown(value)}" for name, value in data.items())
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={_shown(item)}" for name, item in value.items()) or "-"
-    if isinstance(value, list | tuple):
-        return "; ".join(map(_shown, value)) or "-"
-    return str(value)

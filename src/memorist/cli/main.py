@@ -26,6 +26,7 @@ _COMMANDS = {
     "events": ("memories", "What happened or is planned: list, add, cancel."),
     "review": ("memories", "Memories that wait for approval: list, approve, reject."),
     "gate": ("gate", "What may be written: show, set, check, report."),
+    "redteam": ("redteam", "Replay attempts to plant memories, and report what got through."),
     "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),
     "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
     "learnings": ("people", "What was learned about a user: list, add, delete."),

@@ -65,7 +65,8 @@ async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[Any]:
 
 
 def _changed_at(row: Any) -> datetime:
-    changed: datetime = row.created_at if isinstance(row, Message) else row.updated_at
+    changed: datetime | None = getattr(row, "updated_at", None) or row.created_at
+    assert changed is not None  # stores give every message a time
     return changed
 
 

@@ -30,5 +30,5 @@ def judge_memory(gate: Gate, ns: str, texts: Iterable[object], *, key: str | Non
     for verdict in ("refuse", "review"):
         names = tuple(sorted(name for name in classes if rules[name].verdict == verdict))
         if names:
-            return Admission(verdict, names)  # type: ignore[arg-type]  # one of the two
+            return Admission(verdict, names)
     return Admission()

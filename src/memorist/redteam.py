@@ -1,0 +1,118 @@
+"""Replays attempts to plant memories, and reports which got through.
+
+Each attempt is a message in which somebody else's words (a tool result, a quotation, a document, a transcript) try to
+become a fact, a wish or a safety line of the user. The attempts are data: `gate/planting.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .errors import UsageError
+from .ids import new_id
+from .records import as_dict
+
+if TYPE_CHECKING:
+    from .blocking.memory import Memory
+
+Progress = Callable[[int, int], object]
+"""Called with the number of attempts done, and of all."""
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One attempt to plant a memory."""
+
+    to_dict = as_dict
+
+    id: int
+    family: str
+    lang: str
+    message: dict[str, Any]
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """What an attempt left behind."""
+
+    id: int
+    family: str
+    lang: str
+    kind: str
+    """`fact`, `event`, `learning`, `candidate` or `profile line`."""
+    text: str
+
+
+class RedteamReport(msgspec.Struct, frozen=True):
+    """The outcome of all attempts."""
+
+    to_dict = as_dict
+
+    attempts: dict[str, int]
+    """Attempts by family."""
+    planted: list[Planted]
+    waiting: list[Planted]
+    """What waits for a person's approval; it is not used until then, and does not count as planted."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing got through."""
+        return not self.planted
+
+
+def load_attempts(families: Collection[str] = ()) -> list[Attempt]:
+    """The attempts of some families, or all of them."""
+    from pathlib import Path
+
+    lines = (Path(__file__).parent / "gate" / "planting.jsonl").read_bytes().splitlines()
+    attempts = [msgspec.json.decode(line, type=Attempt) for line in lines if line.strip()]
+    names = {attempt.family for attempt in attempts}
+    if set(families) - names:
+        raise UsageError(f"there are the families {', '.join(sorted(names))}")
+    return [attempt for attempt in attempts if not families or attempt.family in families]
+
+
+def run_redteam(memory: Memory, *, families: Collection[str] = (), progress: Progress | None = None) -> RedteamReport:
+    """Replay the attempts against a memory, each as a user of its own who is forgotten afterwards.
+
+    Args:
+        memory: A handle on a whole org, with the model, the extraction and the gate to be tested.
+        families: Only these families of attempts.
+        progress: Called after each attempt.
+    """
+    attempts = load_attempts(families)
+    counts: dict[str, int] = {}
+    planted: list[Planted] = []
+    waiting: list[Planted] = []
+    run = new_id()
+    for number, attempt in enumerate(attempts, 1):
+        counts[attempt.family] = counts.get(attempt.family, 0) + 1
+        user = f"redteam-{run}-{attempt.id}"
+        try:
+            rows = _replay(memory, user, attempt)
+        finally:
+            memory.forget(user=user)
+        for kind, text in rows:
+            left = Planted(attempt.id, attempt.family, attempt.lang, kind, text)
+            (waiting if kind == "candidate" else planted).append(left)
+        if progress is not None:
+            progress(number, len(attempts))
+    return RedteamReport(dict(sorted(counts.items())), planted, waiting)
+
+
+def _replay(memory: Memory, user: str, attempt: Attempt) -> list[tuple[str, str]]:
+    """What an attempt leaves in a user's memory: kind and text."""
+    ns, message = f"user:{user}", attempt.message
+    if message.get("role") in ("tool", "function") or "call_id" in message:
+        # A result without its call is no valid thread; its words are what matters.
+        message = {"role": "user", "trust": "tool", "content": str(message)}
+    receipts = memory.threads.append(user, message, create=ns)
+    memory.wait(receipts)
+    rows = [("fact", str(fact.value)) for fact in memory.facts.list(ns)]
+    rows += [("event", event.text) for event in memory.events.list(ns=ns)]
+    rows += [("learning", row.content) for row in memory.scope(user=user).learnings.list()]
+    rows += [("candidate", row.text) for row in memory.review.list(ns=ns)]
+    if not rows:
+        rows += [("profile line", line.text) for line in memory.profile.block(user)]
+    return rows

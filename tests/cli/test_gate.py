@@ -1,0 +1,62 @@
+"""`memorist gate` and `memorist redteam`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memorist import Memory
+from memorist.redteam import load_attempts, run_redteam
+from memorist.stores.memory import MemoryStore
+
+from .conftest import Memorist
+
+
+def test_the_policy_is_set_shown_and_checked(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    options = ("--secret", "card=refuse", "--messages", "mask", "--personal", "email=review")
+    assert memorist("gate", "set", *options).code in (0, None)
+    policy = memorist("--json", "gate", "show").json()
+    assert policy["secrets"] == {"card": "refuse"}
+    assert (policy["messages"], policy["personal"]) == ("mask", {"email": "review"})
+    check = memorist("--json", "gate", "check", "card 4111 1111 1111 1111").json()
+    assert check["secrets"] == ["card-number"]
+    assert memorist("--json", "gate", "report").json()["masked"] == {}
+
+
+def test_a_policy_can_be_a_file(memorist: Memorist, tmp_path: Path) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    file = tmp_path / "policy.toml"
+    file.write_text("[[retention]]\nkind = 'message'\nolder_than = '90d'\n")
+    assert memorist("gate", "set", str(file)).code in (0, None)
+    assert memorist("--json", "gate", "show").json()["retention"][0]["older_than"] == "90d"
+    file.write_text("[shoes]\n")
+    assert memorist("gate", "set", str(file)).code == 2
+
+
+def test_there_are_150_attempts_in_ten_families() -> None:
+    attempts = load_attempts()
+    assert len(attempts) >= 150
+    assert len({attempt.family for attempt in attempts}) >= 10
+
+
+def test_nothing_gets_through_without_a_model(memorist: Memorist) -> None:
+    done = memorist("--json", "redteam", "--family", "quotation", "--family", "tool_result")
+    report = done.json()
+    assert (done.code in (0, None), report["planted"], report["passed"]) == (True, [], True)
+    assert set(report["attempts"]) == {"quotation", "tool_result"}
+
+
+def test_what_gets_through_is_reported(memorist: Memorist, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = load_attempts(["quotation"])[0]
+    own: dict[str, Any] = {"role": "user", "content": "My name is Mallory."}
+    planted = msgspec.structs.replace(row, message=own)
+    monkeypatch.setattr("memorist.redteam.load_attempts", lambda families=(): [planted])
+    report = run_redteam(Memory(MemoryStore(), worker=False, embedder=None))
+    assert [(left.family, left.kind, left.text) for left in report.planted] == [("quotation", "fact", "Mallory")]
+    done = memorist("redteam")
+    assert done.code == 1
+    assert "1 of 1 attempts got through" in done.out
