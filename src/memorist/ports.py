@@ -144,6 +144,8 @@ class Usage(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     cached_tokens: int = 0
     """How many of the input tokens the provider's prompt cache served."""
+    written_tokens: int = 0
+    """How many of them were written to the cache."""
 
 
 class Completion(msgspec.Struct, frozen=True):

@@ -522,6 +522,18 @@ class Pins(Record, frozen=True, kw_only=True):
     version: int = 0
 
 
+class RequestLog(Record, frozen=True, kw_only=True):
+    """What the last requests of a thread cost, and the parts of the last one, to compare the next one with."""
+
+    table = Table("request_logs", ("org", "thread"))
+    thread: str
+    reports: Any = None
+    pieces: Any = None
+    model: str | None = None
+    updated_at: datetime
+    version: int = 0
+
+
 class ImportedDigests(Record, frozen=True, kw_only=True):
     """Digests, one after the other, of messages that an import added to a thread, so that none is added twice."""
 

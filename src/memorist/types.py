@@ -42,6 +42,7 @@ _HOMES = {
     "context.tokens": ("open_counter",),
     "context.fates": ("InputFate",),
     "messages.stashed": ("Stashed",),
+    "messages.reports": ("Piece", "Break", "RequestReport"),
     "context.plan": ("Policy",),
     "engine.working": ("WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
@@ -117,6 +118,9 @@ if TYPE_CHECKING:
     from .importing.report import ImportReport as ImportReport
     from .importing.report import Sample as Sample
     from .memory import AsyncBatch as AsyncBatch
+    from .messages.reports import Break as Break
+    from .messages.reports import Piece as Piece
+    from .messages.reports import RequestReport as RequestReport
     from .messages.stashed import Stashed as Stashed
     from .ports import Clock as Clock
     from .ports import Completion as Completion

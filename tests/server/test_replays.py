@@ -34,7 +34,7 @@ SAMPLES: dict[str, Any] = {
 OWN: dict[str, dict[str, Any]] = {
     "records.put": {"key": ["a", 1]}, "records.delete": {"key": ["a", 1]}, "records.delete_range": {"prefix": ["a"]},
     "records.put_many": {"items": [{"key": ["b"], "data": 1}, {"key": ["c"], "data": {"base64": "AAE="}}]},
-    "threads.update": {"title": "renamed"}, "threads.fork": {"at": 1}, "state.delete": {"key": "n"},
+    "threads.update": {"title": "renamed"}, "threads.report": {"usage": {"prompt_tokens": 9}}, "threads.fork": {"at": 1}, "state.delete": {"key": "n"},
     "learnings.reinforce": {"id": "LEARNING"}, "learnings.weaken": {"id": "LEARNING"},
     "learnings.delete": {"id": "LEARNING"}, "learnings.used": {"ids": ["LEARNING"]}, "documents.add": {"id": "d"},
     "documents.delete": {"id": "d"}, "working.update": {"scratchpad": "y"}, "state.increment": {"key": "n"},

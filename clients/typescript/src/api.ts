@@ -84,6 +84,28 @@ export type Stashed = {
   stored: boolean;
 };
 
+/** What one request to a model cost. */
+export type RequestReport = {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  written_tokens: number;
+  shared_tokens: number;
+  model: string | null;
+  cost: number | null;
+  broken: Break | null;
+  at: string | null;
+};
+
+/** The first part of a request that differs from the request before, from which on a cache serves nothing. */
+export type Break = {
+  section: string;
+  name: string;
+  change: "added" | "changed" | "expired" | "moved" | "removed";
+  tokens: number;
+  cost: number | null;
+};
+
 /** The state of an appended message: durable, indexed, and how far derivation has come. */
 export type MessageReceipt = {
   message: Message;
@@ -574,6 +596,7 @@ export type Context = {
   memory_items: MemoryItem[];
   summary_text: string | null;
   inputs: InputFate[];
+  broken: Break | null;
   view: Message[];
 };
 
@@ -1266,6 +1289,30 @@ export class ThreadsNoun {
    */
   stash(args: { id: string; text: string; over_tokens?: number; key?: string | null; create?: string | null }, options: CallOptions = {}): Promise<Stashed> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/stash", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Stashed>;
+  }
+
+  /**
+   * Record what a request of this thread cost, and find what broke the provider's prompt cache.
+   *
+   * Args:
+   *     id: The thread.
+   *     usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
+   *     request: The `pieces` of the context that was sent; they are compared with those of the request before.
+   *     model: The model that was asked, by which prices are found.
+   *
+   * Role: `writer`.
+   */
+  report(args: { id: string; usage: unknown; model?: string | null }, options: CallOptions = {}): Promise<RequestReport> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/requests", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<RequestReport>;
+  }
+
+  /**
+   * List what the last requests of a thread cost, oldest first, as `report` recorded them.
+   *
+   * Role: `reader`.
+   */
+  requests(args: { id: string }, options: CallOptions = {}): Promise<Listed<RequestReport>> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread/requests", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<RequestReport>>;
   }
 
   /**

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..engine.recalling import Spaces
 from ..engine.sessions.assembling import Recall
 from ..engine.sessions.session import AsyncSession, Ended, SessionState
 from ..engine.threads.receipts import MessageReceipt
 from ..messages.message import Given
+from ..messages.reports import RequestReport
 from ..runtime import run_blocking
 from ..values import Json
 
@@ -102,6 +103,23 @@ class Session:
                 layout=layout,
             )
         )
+
+    def usage(self, reported: Any, *, model: str | None = None) -> RequestReport:
+        """Record what the last request of this session cost; returns the report, with what broke the prompt cache.
+
+        Args:
+            reported: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
+            model: The model that was asked, by which prices are found.
+
+        Raises `UsageError` before the first context of the session, and while its thread is not written.
+
+        Examples:
+            >>> talk = memory.session("talk")
+            >>> request = talk.context("Where do I live?")
+            >>> talk.usage({"prompt_tokens": 90, "completion_tokens": 8}, model="gpt-5").input_tokens
+            90
+        """
+        return run_blocking(self._engine.usage(reported, model=model))
 
     def state(self) -> SessionState:
         """A snapshot of the session.

@@ -6,7 +6,7 @@ Made by scripts/generate-blocking from engine/threads/threads.py; change that, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..engine.threads.threads import Place
 from ..engine.threads.threads import Threads as EngineThreads
 from ..filters import Where
 from ..messages.message import Given, Message
+from ..messages.reports import Piece, RequestReport
 from ..messages.stashed import Stashed
 from ..ports import Ttl
 from ..records import Summary, Thread
@@ -232,6 +233,34 @@ class Threads:
             ('talk.results#1', 8, True)
         """
         return run_blocking(self._engine.stash(id, text, over_tokens=over_tokens, key=key, create=create))
+
+    def report(
+        self, id: str, usage: Any, *, request: Sequence[Piece] | None = None, model: str | None = None
+    ) -> RequestReport:
+        """Record what a request of this thread cost, and find what broke the provider's prompt cache.
+
+        Args:
+            id: The thread.
+            usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
+            request: The `pieces` of the context that was sent; they are compared with those of the request before.
+            model: The model that was asked, by which prices are found.
+
+        Examples:
+            >>> context = memory.context("Where do I live?", thread="talk")
+            >>> usage = {"input_tokens": 1200, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 1100}}
+            >>> memory.threads.report("talk", usage, request=context.pieces, model="gpt-5").cached_tokens
+            1100
+        """
+        return run_blocking(self._engine.report(id, usage, request=request, model=model))
+
+    def requests(self, id: str) -> builtins.list[RequestReport]:
+        """List what the last requests of a thread cost, oldest first, as `report` recorded them.
+
+        Examples:
+            >>> memory.threads.requests("talk")
+            []
+        """
+        return run_blocking(self._engine.requests(id))
 
     def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Delete messages, by id or all before a place; returns how many.

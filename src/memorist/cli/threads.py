@@ -108,6 +108,22 @@ def stash(session: Session, thread: str, over: int, key: str | None) -> None:
 
 
 @threads.command()
+@click.argument("thread")
+@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest requests.")
+@session_of
+def requests(session: Session, thread: str, last: int) -> None:
+    """Show what the last requests of a thread cost, and what broke the provider's prompt cache."""
+    with session.memory() as memory:
+        reports = memory.threads.requests(thread_id(memory, thread))[-last:]
+    rows = [
+        {**plain(report), "cached": f"{report.cached_share:.0%}", "broken_by": str(report.broken or "")}
+        for report in reports
+    ]
+    columns = ("at", "model", "input_tokens", "cached", "written_tokens", "cost", "broken_by")
+    session.show(rows, columns, empty="no requests were reported")
+
+
+@threads.command()
 @click.argument("message")
 @click.option("--from", "first", type=int, default=1, show_default=True, help="The first line.")
 @click.option("--lines", type=int, default=MAX_LINES, show_default=True, help="How many lines.")

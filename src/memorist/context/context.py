@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InvalidValue
 from ..messages.message import ATTACHED, Message
+from ..messages.reports import Break, Piece, RequestReport
 from ..messages.responses import problems as item_problems
 from ..messages.responses import responses_tools
 from ..messages.wire import anthropic_tools, openai_tools
@@ -31,7 +32,10 @@ from .render import (
     response_items,
     transcript,
 )
+from .report import pieces_of, report_request
+from .tokens import ENCODINGS, open_counter
 from .units import Repair, Unit
+from .usage import Prices
 from .validate import anthropic_problems, openai_problems, refuse
 
 FORMAT = 1
@@ -95,6 +99,8 @@ class Context:
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
     """What was done with each message given to `compress`, by its position."""
+    broken: Break | None = None
+    """What differs first from the request before it in the same session; None if nothing does."""
     view: tuple[Message, ...] = field(default=(), repr=False)
     """All messages sent after the system prompt, in order, without the lead."""
 
@@ -242,12 +248,42 @@ class Context:
         return entries + runs("history", "kept", ((unit, "") for unit in account.kept))
 
     def explain(self) -> str:
-        """The manifest in words: figures and reasons, no content."""
-        return self.manifest.explain()
+        """The manifest in words: figures and reasons, no content; and what broke the prompt cache, if anything did."""
+        lines = self.manifest.explain()
+        return lines if self.broken is None else f"{lines}\n  cache: {self.broken}"
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The parts of the request as providers cache them, each with a hash of its bytes and its tokens."""
+        return pieces_of(self, open_counter(_counter_name(self.account.counter)))
+
+    def report(
+        self, usage: Any, *, before: Context | None = None, model: str | None = None, prices: Prices | None = None
+    ) -> RequestReport:
+        """What this request cost, from the usage that the provider reported.
+
+        Args:
+            usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
+            before: The request before this one, to find what broke the prompt cache.
+            model: The model that was asked, by which prices are found.
+            prices: Prices of your own; see `memorist.context.usage`.
+        """
+        return report_request(
+            usage,
+            before=before.pieces if before else (),
+            after=self.pieces,
+            model=model,
+            prices=prices,
+        )
 
     def bar(self, width: int = 60) -> str:
         """A bar of text that shows how many tokens each section takes."""
         return self.manifest.bar(width)
+
+
+def _counter_name(name: str) -> str | None:
+    """The counter for comparing requests: the one that counted them, if it can be opened by its name."""
+    return name if name in (*ENCODINGS, "estimate") else None
 
 
 class _Written(msgspec.Struct):

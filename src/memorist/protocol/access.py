@@ -144,6 +144,8 @@ ACCESS: dict[str, Access] = {
     "threads.recent": "read",
     "threads.redact": "write",
     "threads.replace": "write",
+    "threads.report": "write",
+    "threads.requests": "read",
     "threads.stash": "write",
     "threads.summaries": "read",
     "threads.update": "write",

@@ -132,6 +132,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "thread/pop", "pop", *_w("id")),
         ("POST", "thread/fork", "fork", *_w("id")),
         ("POST", "thread/stash", "stash", *_w("id")),
+        ("POST", "thread/requests", "report", *_w("id")),
+        ("GET", "thread/requests", "requests"),
         ("PUT", "thread/messages", "replace", *_w("id")),
         ("GET", "thread/messages", "messages", ("cursor", "seq")),
         ("POST", "thread/messages", "append", *_w("id")),

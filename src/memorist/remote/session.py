@@ -45,7 +45,7 @@ class RemoteSession(AsyncSession):
             compact_at=self._compact[0], compact_to=self._compact[1],
         )  # fmt: skip
         self._carried = (input, made.kept, made.proof) if isinstance(input, str) and made.kept else None
-        return made.context
+        return self._compared(made.context)
 
     async def end(self) -> Ended:
         """End the session: archive it as a summary and extract facts and learnings; idempotent."""

@@ -145,6 +145,10 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
 async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
     """Finds a row that was created without an id by its content."""
     options = call.options
+    if operation.name == "threads.report":
+        reports = await handle.threads.requests(options["id"])
+        if reports:
+            return reports[-1]
     if operation.name == "learnings.add":
         learnings = await handle.learnings.list(user=options.get("user"))
         added = [learning for learning in learnings if learning.content == options["content"]]

@@ -7,6 +7,7 @@ At the end the conversation is folded into a summary for recall.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +18,7 @@ from ...backoff import pause
 from ...errors import UsageError
 from ...ids import new_id
 from ...messages.message import PASSING, Given, Message, as_message
+from ...messages.reports import RequestReport
 from ...records import Job, Summary
 from ...values import Json
 from ..core import Core
@@ -132,6 +134,8 @@ class AsyncSession:
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
         self._asked: tuple[str, Context] | None = None
+        self._sent: Context | None = None
+        """The last context, to compare the next one with."""
         self._turns = self._persisted = 0
         self._ended: Ended | None = None
 
@@ -222,7 +226,39 @@ class AsyncSession:
             budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
         )  # fmt: skip
+        context = self._compared(context)
         self._asked = (input if isinstance(input, str) else "", context)
+        return context
+
+    async def usage(self, reported: Any, *, model: str | None = None) -> RequestReport:
+        """Record what the last request of this session cost; returns the report, with what broke the prompt cache.
+
+        Args:
+            reported: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
+            model: The model that was asked, by which prices are found.
+
+        Raises `UsageError` before the first context of the session, and while its thread is not written.
+
+        Examples:
+            >>> talk = memory.session("talk")
+            >>> request = talk.context("Where do I live?")
+            >>> talk.usage({"prompt_tokens": 90, "completion_tokens": 8}, model="gpt-5").input_tokens
+            90
+        """
+        if self._sent is None:
+            raise UsageError("no context was assembled in this session yet")
+        if not await self._exists():
+            raise UsageError("add a turn first: the thread of this session is not written yet")
+        return await self._core.part(Threads).report(self.thread, reported, request=self._sent.pieces, model=model)
+
+    def _compared(self, context: Context) -> Context:
+        """The context with what differs first from the session's request before it."""
+        before, self._sent = self._sent, context
+        if before is None:
+            return context
+        from ...context.report import find_break
+
+        self._sent = context = replace(context, broken=find_break(before.pieces, context.pieces))
         return context
 
     async def state(self) -> SessionState:

@@ -12,9 +12,10 @@ from ...filters import Test, Where, parse_filter
 from ...ids import new_id
 from ...kinds import owned_by, thread_ref
 from ...messages.message import Given, Message, message_id
+from ...messages.reports import Piece, RequestReport
 from ...messages.stashed import RESULTS, Stashed
 from ...ports import Ttl, to_datetime
-from ...records import Entry, Job, Summary, Thread
+from ...records import Entry, Job, RequestLog, Summary, Thread
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text
@@ -27,6 +28,7 @@ from .edits import ThreadEdits, another_version, checked_roles, child_link, sort
 from .numbering import fresh, kept, numbered, used_before
 from .receipts import MessageReceipt
 
+MAX_REPORTS = 200
 RESULTS_OF = "results_of"
 """The metadata key under which a thread of results names its thread."""
 Place = int | str | Message
@@ -405,6 +407,58 @@ class Threads:
             await self.create(thread.ns if thread else create or "", id=results, metadata={RESULTS_OF: id})
         receipts = await self.append(results, Message(role="tool", content=text), key=key)
         return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
+
+    async def report(
+        self, id: str, usage: Any, *, request: Sequence[Piece] | None = None, model: str | None = None
+    ) -> RequestReport:
+        """Record what a request of this thread cost, and find what broke the provider's prompt cache.
+
+        Args:
+            id: The thread.
+            usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
+            request: The `pieces` of the context that was sent; they are compared with those of the request before.
+            model: The model that was asked, by which prices are found.
+
+        Examples:
+            >>> context = memory.context("Where do I live?", thread="talk")
+            >>> usage = {"input_tokens": 1200, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 1100}}
+            >>> memory.threads.report("talk", usage, request=context.pieces, model="gpt-5").cached_tokens
+            1100
+        """
+        from ...context.report import report_request
+
+        thread = await self._existing_or_fail(id)
+        self._core.scope.writable(thread.ns)
+        core, pieces = self._core, [msgspec.convert(piece, Piece, from_attributes=True) for piece in request or ()]
+
+        async def attempt() -> RequestReport:
+            log = await core.get(RequestLog, id)
+            before = [] if log is None else msgspec.convert(log.pieces, builtins.list[Piece])
+            model_before = None if log is None else log.model
+            report = report_request(
+                usage, before=before, after=sent, model=model, model_before=model_before, at=core.at()
+            )
+            reports = [*(log.reports if log is not None else ()), msgspec.to_builtins(report)][-MAX_REPORTS:]
+            fresh = RequestLog(
+                org=core.org, thread=id, reports=reports, pieces=msgspec.to_builtins(sent), model=model,
+                updated_at=core.at(),
+            )  # fmt: skip
+            await core.apply(Expect(RequestLog, fresh.row_key, log.version if log is not None else 0), Put(fresh))
+            return report
+
+        done: RequestReport = await core.retry(attempt)
+        return done
+
+    async def requests(self, id: str) -> builtins.list[RequestReport]:
+        """List what the last requests of a thread cost, oldest first, as `report` recorded them.
+
+        Examples:
+            >>> memory.threads.requests("talk")
+            []
+        """
+        await self._existing_or_fail(id)
+        log = await self._core.get(RequestLog, id)
+        return [] if log is None else msgspec.convert(log.reports, builtins.list[RequestReport])
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Delete messages, by id or all before a place; returns how many.

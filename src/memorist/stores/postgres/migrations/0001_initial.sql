@@ -457,6 +457,17 @@ CREATE TABLE memorist.identities (
   PRIMARY KEY (org, name)
 );
 
+CREATE TABLE memorist.request_logs (
+  org text COLLATE "C" NOT NULL,
+  thread text COLLATE "C" NOT NULL,
+  reports text,
+  pieces text,
+  model text,
+  updated_at bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITH (fillfactor = 80);
+
 CREATE TABLE memorist.imported_digests (
   org text COLLATE "C" NOT NULL,
   thread text COLLATE "C" NOT NULL,

@@ -271,6 +271,17 @@ CREATE TABLE identities (
   PRIMARY KEY (org, name)
 ) WITHOUT ROWID;
 
+CREATE TABLE request_logs (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  reports TEXT,
+  pieces TEXT,
+  model TEXT,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (org, thread)
+) WITHOUT ROWID;
+
 CREATE TABLE imported_digests (
   org TEXT NOT NULL,
   thread TEXT NOT NULL,

@@ -1,0 +1,131 @@
+"""Tokens as providers report them, and what they cost by a table of prices that users can edit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..ports import Usage
+
+PRICES_VARIABLE = "MEMORIST_PRICES"
+"""The environment variable that names a file of prices."""
+_MILLION = 1_000_000
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens of one model."""
+
+    input: float
+    cached: float
+    output: float
+    written: float | None = None
+    """For tokens written to the cache; None if they cost as much as any other input."""
+
+    def cost(self, usage: Usage) -> float:
+        """Dollars for a request."""
+        plain = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
+        written = self.input if self.written is None else self.written
+        dollars = plain * self.input + usage.cached_tokens * self.cached + usage.written_tokens * written
+        return (dollars + usage.output_tokens * self.output) / _MILLION
+
+
+Prices = Mapping[str, Price | Mapping[str, float]]
+"""Prices by the beginning of a model's name."""
+
+
+def price_of(model: str | None, prices: Prices | None = None) -> Price | None:
+    """The price of a model: from `prices`, else the file in MEMORIST_PRICES, else the table that is installed."""
+    if not model:
+        return None
+    own = {name: _price(price) for name, price in (prices or {}).items()}
+    path = os.environ.get(PRICES_VARIABLE)
+    for table in (own, _read_file(path) if path else {}, _installed()):
+        names = [name for name in table if model.startswith(name)]
+        if names:
+            return table[max(names, key=len)]
+    return None
+
+
+def _price(price: Price | Mapping[str, float]) -> Price:
+    return price if isinstance(price, Price) else _converted(dict(price), Price)
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        raise UsageError(f"a price has input, cached, output and optionally written: {wrong}") from wrong
+
+
+@lru_cache(8)
+def _read_file(path: str) -> dict[str, Price]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError) as problem:
+        raise UsageError(f"{PRICES_VARIABLE} names no readable TOML file: {problem}") from problem
+    prices: dict[str, Price] = _converted(table, dict[str, Price])
+    return prices
+
+
+@lru_cache(1)
+def _installed() -> dict[str, Price]:
+    import tomllib
+
+    text = files("memorist.context").joinpath("prices.toml").read_text("utf-8")
+    prices: dict[str, Price] = _converted(tomllib.loads(text), dict[str, Price])
+    return prices
+
+
+def read_usage(reported: Any) -> Usage:
+    """The usage in a provider's answer, or in its `usage`: OpenAI (chat and Responses), Anthropic or Gemini."""
+    if isinstance(reported, Usage):
+        return reported
+    fields = _fields(reported)
+    for name in ("usage", "usage_metadata"):
+        if fields.get(name) is not None:
+            return read_usage(fields[name])
+    if "prompt_token_count" in fields:
+        return _usage(fields, "prompt_token_count", "candidates_token_count", fields.get("cached_content_token_count"))
+    if "cache_read_input_tokens" in fields or "cache_creation_input_tokens" in fields:
+        # Anthropic's input_tokens are those that neither came from the cache nor were written to it.
+        read = _number(fields.get("cache_read_input_tokens"))
+        creation = _number(fields.get("cache_creation_input_tokens"))
+        whole = _number(fields.get("input_tokens")) + read + creation
+        return Usage(whole, _number(fields.get("output_tokens")), read, creation)
+    kind = "prompt" if "prompt_tokens" in fields else "input"
+    if f"{kind}_tokens" not in fields:
+        raise UsageError("usage is a provider's answer or its `usage`, with the tokens of the input in it")
+    details = _fields(fields.get(f"{kind}_tokens_details") or {})
+    cached = fields.get("cached_tokens") or details.get("cached_tokens")
+    written = fields.get("written_tokens") or details.get("cache_write_tokens")
+    output = "completion_tokens" if kind == "prompt" else "output_tokens"
+    return _usage(fields, f"{kind}_tokens", output, cached, written)
+
+
+def _usage(fields: Mapping[str, Any], whole: str, output: str, cached: Any, written: Any = 0) -> Usage:
+    return Usage(_number(fields.get(whole)), _number(fields.get(output)), _number(cached), _number(written))
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    if hasattr(value, "model_dump"):
+        return dict(value.model_dump())
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _number(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UsageError("token counts of a usage are whole numbers, zero or more")
+    return value
