@@ -29,12 +29,13 @@ SAMPLES: dict[str, Any] = {
     "task_id": "job", "data": {"n": 1}, "owner": "me", "fence": 1, "type": "order", "session": "s", "number": 1,
     "version": 1,
     "at": 1, "room_tokens": 1000, "step": 1, "ttl": 60, "title": "renamed", "input": "where?", "said": "Rome",
+    "usage": {"prompt_tokens": 9},
     "operations": [{"operation": "state.increment", "arguments": {"key": "n"}}],
 }  # fmt: skip
 OWN: dict[str, dict[str, Any]] = {
     "records.put": {"key": ["a", 1]}, "records.delete": {"key": ["a", 1]}, "records.delete_range": {"prefix": ["a"]},
     "records.put_many": {"items": [{"key": ["b"], "data": 1}, {"key": ["c"], "data": {"base64": "AAE="}}]},
-    "threads.update": {"title": "renamed"}, "threads.report": {"usage": {"prompt_tokens": 9}}, "threads.fork": {"at": 1}, "state.delete": {"key": "n"},
+    "threads.update": {"title": "renamed"}, "threads.fork": {"at": 1}, "state.delete": {"key": "n"},
     "learnings.reinforce": {"id": "LEARNING"}, "learnings.weaken": {"id": "LEARNING"},
     "learnings.delete": {"id": "LEARNING"}, "learnings.used": {"ids": ["LEARNING"]}, "documents.add": {"id": "d"},
     "documents.delete": {"id": "d"}, "working.update": {"scratchpad": "y"}, "state.increment": {"key": "n"},

@@ -41,7 +41,7 @@ OWN: dict[str, dict[str, Any]] = {
     "documents.get_many": {"ids": ["d-ada"]}, "documents.get": {"id": "d-ada"}, "documents.delete": {"id": "d-ada"},
     "working.get": {"user": "ada"}, "working.set": {"user": "ada"}, "working.clear": {"user": "ada"},
     "working.update": {"user": "ada", "scratchpad": "stolen"}, "working.record_action": {"user": "ada"},
-    "profile.get": {"user": "ada"}, "threads.fork": {"at": 1},
+    "profile.get": {"user": "ada"}, "threads.fork": {"at": 1}, "threads.report": {"usage": {"prompt_tokens": 9}},
     "functions.keep": {"remember": {"namespace": "user:ada", "key": "secret"}, "thread": "t-ada"},
 }  # fmt: skip
 

@@ -84,6 +84,14 @@ export type Stashed = {
   stored: boolean;
 };
 
+/** One part of a request, in the order it is sent: a tool, a system message, or a message. */
+export type Piece = {
+  section: string;
+  name: string;
+  digest: string;
+  tokens: number;
+};
+
 /** What one request to a model cost. */
 export type RequestReport = {
   input_tokens: number;
@@ -1297,12 +1305,12 @@ export class ThreadsNoun {
    * Args:
    *     id: The thread.
    *     usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
-   *     request: The `pieces` of the context that was sent; they are compared with those of the request before.
+   *     pieces: The `pieces` of the context that was sent; they are compared with those of the request before.
    *     model: The model that was asked, by which prices are found.
    *
    * Role: `writer`.
    */
-  report(args: { id: string; usage: unknown; model?: string | null }, options: CallOptions = {}): Promise<RequestReport> {
+  report(args: { id: string; usage: unknown; pieces?: Piece[] | null; model?: string | null }, options: CallOptions = {}): Promise<RequestReport> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/requests", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<RequestReport>;
   }
 

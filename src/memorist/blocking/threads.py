@@ -235,25 +235,25 @@ class Threads:
         return run_blocking(self._engine.stash(id, text, over_tokens=over_tokens, key=key, create=create))
 
     def report(
-        self, id: str, usage: Any, *, request: Sequence[Piece] | None = None, model: str | None = None
+        self, id: str, usage: Any, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
         """Record what a request of this thread cost, and find what broke the provider's prompt cache.
 
         Args:
             id: The thread.
             usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
-            request: The `pieces` of the context that was sent; they are compared with those of the request before.
+            pieces: The `pieces` of the context that was sent; they are compared with those of the request before.
             model: The model that was asked, by which prices are found.
 
         Examples:
             >>> context = memory.context("Where do I live?", thread="talk")
             >>> usage = {"input_tokens": 1200, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 1100}}
-            >>> memory.threads.report("talk", usage, request=context.pieces, model="gpt-5").cached_tokens
+            >>> memory.threads.report("talk", usage, pieces=context.pieces, model="gpt-5").cached_tokens
             1100
         """
-        return run_blocking(self._engine.report(id, usage, request=request, model=model))
+        return run_blocking(self._engine.report(id, usage, pieces=pieces, model=model))
 
-    def requests(self, id: str) -> builtins.list[RequestReport]:
+    def requests(self, id: str) -> list[RequestReport]:
         """List what the last requests of a thread cost, oldest first, as `report` recorded them.
 
         Examples:

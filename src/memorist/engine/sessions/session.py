@@ -249,7 +249,7 @@ class AsyncSession:
             raise UsageError("no context was assembled in this session yet")
         if not await self._exists():
             raise UsageError("add a turn first: the thread of this session is not written yet")
-        return await self._core.part(Threads).report(self.thread, reported, request=self._sent.pieces, model=model)
+        return await self._core.part(Threads).report(self.thread, reported, pieces=self._sent.pieces, model=model)
 
     def _compared(self, context: Context) -> Context:
         """The context with what differs first from the session's request before it."""

@@ -409,31 +409,31 @@ class Threads:
         return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
 
     async def report(
-        self, id: str, usage: Any, *, request: Sequence[Piece] | None = None, model: str | None = None
+        self, id: str, usage: Any, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
         """Record what a request of this thread cost, and find what broke the provider's prompt cache.
 
         Args:
             id: The thread.
             usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
-            request: The `pieces` of the context that was sent; they are compared with those of the request before.
+            pieces: The `pieces` of the context that was sent; they are compared with those of the request before.
             model: The model that was asked, by which prices are found.
 
         Examples:
             >>> context = memory.context("Where do I live?", thread="talk")
             >>> usage = {"input_tokens": 1200, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 1100}}
-            >>> memory.threads.report("talk", usage, request=context.pieces, model="gpt-5").cached_tokens
+            >>> memory.threads.report("talk", usage, pieces=context.pieces, model="gpt-5").cached_tokens
             1100
         """
         from ...context.report import report_request
 
         thread = await self._existing_or_fail(id)
         self._core.scope.writable(thread.ns)
-        core, pieces = self._core, [msgspec.convert(piece, Piece, from_attributes=True) for piece in request or ()]
+        core, sent = self._core, _as_pieces(pieces or ())
 
         async def attempt() -> RequestReport:
             log = await core.get(RequestLog, id)
-            before = [] if log is None else msgspec.convert(log.pieces, builtins.list[Piece])
+            before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
             model_before = None if log is None else log.model
             report = report_request(
                 usage, before=before, after=sent, model=model, model_before=model_before, at=core.at()
@@ -449,7 +449,7 @@ class Threads:
         done: RequestReport = await core.retry(attempt)
         return done
 
-    async def requests(self, id: str) -> builtins.list[RequestReport]:
+    async def requests(self, id: str) -> list[RequestReport]:
         """List what the last requests of a thread cost, oldest first, as `report` recorded them.
 
         Examples:
@@ -458,7 +458,7 @@ class Threads:
         """
         await self._existing_or_fail(id)
         log = await self._core.get(RequestLog, id)
-        return [] if log is None else msgspec.convert(log.reports, builtins.list[RequestReport])
+        return [] if log is None else msgspec.convert(log.reports, list[RequestReport])
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Delete messages, by id or all before a place; returns how many.
@@ -678,6 +678,14 @@ class Threads:
             found = await self._core.listed(Thread, space, index="by_ns", where=wanted)
             return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
         return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
+
+
+def _as_pieces(request: Iterable[Any]) -> list[Piece]:
+    """The parts of a request; over HTTP they arrive as JSON."""
+    try:
+        return [piece if isinstance(piece, Piece) else msgspec.convert(piece, Piece) for piece in request]
+    except (msgspec.ValidationError, TypeError) as wrong:
+        raise UsageError(f"pieces are those of a context: {wrong}") from wrong
 
 
 def _elsewhere(id: str) -> Conflict:

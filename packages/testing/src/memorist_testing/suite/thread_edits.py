@@ -238,9 +238,9 @@ class ThreadEditTests:
         await memory.threads.append("t", "one", {"role": "assistant", "content": "two"}, create="global")
         usage = {"prompt_tokens": 90, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 60}}
         first = await memory.context("three", thread="t", system="Be brief.", recall=False)
-        await memory.threads.report("t", usage, request=first.pieces, model="gpt-5")
+        await memory.threads.report("t", usage, pieces=first.pieces, model="gpt-5")
         second = await memory.context("three", thread="t", system="Be kind.", recall=False)
-        report = await memory.threads.report("t", usage, request=second.pieces, model="gpt-5")
+        report = await memory.threads.report("t", usage, pieces=second.pieces, model="gpt-5")
         assert (report.broken.section, report.broken.change, report.cached_tokens) == ("system", "changed", 60)
         assert [one.broken is None for one in await memory.threads.requests("t")] == [True, False]
         await memory.threads.delete("t")
