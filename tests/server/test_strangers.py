@@ -49,7 +49,8 @@ OWN: dict[str, dict[str, Any]] = {
 APART = tuple(
     f'{{"table":"{table}"'
     for table in (
-        "audit", "jobs", "entries", "links", "receipts", "index_progress", "derivations", "pins", "namespace_stats",
+        "audit", "jobs", "entries", "links", "receipts", "index_progress", "derivations", "pins", "request_logs",
+        "namespace_stats",
         "epochs", "watermarks",
     )
 )  # fmt: skip
