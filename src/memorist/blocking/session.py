@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from ..engine.recalling import Spaces
 from ..engine.sessions.assembling import Recall
 from ..engine.sessions.session import AsyncSession, Ended, SessionState
 from ..engine.threads.receipts import MessageReceipt
 from ..messages.message import Given
-from ..messages.reports import RequestReport
+from ..messages.reports import Reported, RequestReport
 from ..runtime import run_blocking
 from ..values import Json
 
@@ -104,7 +104,7 @@ class Session:
             )
         )
 
-    def usage(self, reported: Any, *, model: str | None = None) -> RequestReport:
+    def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
         """Record what the last request of this session cost; returns the report, with what broke the prompt cache.
 
         Args:

@@ -6,7 +6,7 @@ Made by scripts/generate-blocking from engine/threads/threads.py; change that, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from ..engine.threads.threads import Place
 from ..engine.threads.threads import Threads as EngineThreads
 from ..filters import Where
 from ..messages.message import Given, Message
-from ..messages.reports import Piece, RequestReport
+from ..messages.reports import Piece, Reported, RequestReport
 from ..messages.stashed import Stashed
 from ..ports import Ttl
 from ..records import Summary, Thread
@@ -235,7 +235,7 @@ class Threads:
         return run_blocking(self._engine.stash(id, text, over_tokens=over_tokens, key=key, create=create))
 
     def report(
-        self, id: str, usage: Any, *, pieces: Sequence[Piece] | None = None, model: str | None = None
+        self, id: str, usage: Reported, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
         """Record what a request of this thread cost, and find what broke the provider's prompt cache.
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+
+Reported = Any
+"""Usage as a provider reports it: its answer or the `usage` in it, an object of its SDK or a dict."""
 
 
 class Piece(msgspec.Struct, frozen=True):

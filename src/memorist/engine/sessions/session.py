@@ -18,7 +18,7 @@ from ...backoff import pause
 from ...errors import UsageError
 from ...ids import new_id
 from ...messages.message import PASSING, Given, Message, as_message
-from ...messages.reports import RequestReport
+from ...messages.reports import Reported, RequestReport
 from ...records import Job, Summary
 from ...values import Json
 from ..core import Core
@@ -230,7 +230,7 @@ class AsyncSession:
         self._asked = (input if isinstance(input, str) else "", context)
         return context
 
-    async def usage(self, reported: Any, *, model: str | None = None) -> RequestReport:
+    async def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
         """Record what the last request of this session cost; returns the report, with what broke the prompt cache.
 
         Args:
@@ -249,7 +249,10 @@ class AsyncSession:
             raise UsageError("no context was assembled in this session yet")
         if not await self._exists():
             raise UsageError("add a turn first: the thread of this session is not written yet")
-        return await self._core.part(Threads).report(self.thread, reported, pieces=self._sent.pieces, model=model)
+        from ...context.usage import read_usage
+
+        counted = msgspec.structs.asdict(read_usage(reported))
+        return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
 
     def _compared(self, context: Context) -> Context:
         """The context with what differs first from the session's request before it."""

@@ -12,7 +12,7 @@ from ...filters import Test, Where, parse_filter
 from ...ids import new_id
 from ...kinds import owned_by, thread_ref
 from ...messages.message import Given, Message, message_id
-from ...messages.reports import Piece, RequestReport
+from ...messages.reports import Piece, Reported, RequestReport
 from ...messages.stashed import RESULTS, Stashed
 from ...ports import Ttl, to_datetime
 from ...records import Entry, Job, RequestLog, Summary, Thread
@@ -409,7 +409,7 @@ class Threads:
         return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
 
     async def report(
-        self, id: str, usage: Any, *, pieces: Sequence[Piece] | None = None, model: str | None = None
+        self, id: str, usage: Reported, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
         """Record what a request of this thread cost, and find what broke the provider's prompt cache.
 
