@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
 
@@ -33,6 +33,8 @@ class Field(msgspec.Struct, frozen=True):
     """Its JSON Schema."""
     required: bool
     description: str = ""
+    convert: Callable[[Any], Any] | None = None
+    """Converts a value to JSON that fits the field, where its type has a way of its own; raises ValueError."""
 
 
 class Schema(msgspec.Struct, frozen=True):
@@ -62,7 +64,7 @@ class Schema(msgspec.Struct, frozen=True):
         if isinstance(self.spec, Mapping):
             return dict(values)
         if hasattr(self.spec, "model_validate"):
-            return self.spec.model_validate(dict(values))
+            return self.spec.model_validate(dict(values), by_name=True)
         return msgspec.convert(dict(values), self.spec, strict=False)
 
     def shown(self) -> str:
@@ -80,8 +82,7 @@ def read_schema(spec: SchemaSpec) -> Schema:
         return _from_json_schema(spec)
     model: Any = spec
     if hasattr(model, "model_json_schema") and hasattr(model, "model_validate"):  # Pydantic's, without importing it
-        types = {name: field.annotation for name, field in model.model_fields.items()}
-        return _from_document(model.__name__, model.model_json_schema(), types, model)
+        return _from_pydantic(model)
     known = isinstance(spec, type) and (
         issubclass(spec, msgspec.Struct) or dataclasses.is_dataclass(spec) or typing.is_typeddict(spec)
     )
@@ -92,6 +93,25 @@ def read_schema(spec: SchemaSpec) -> Schema:
     (reference,), components = msgspec.json.schema_components([spec], ref_template="{name}")
     document: Mapping[str, Any] = components[reference["$ref"]] if "$ref" in reference else reference
     return _from_document(spec.__name__, document, typing.get_type_hints(spec), spec)
+
+
+def _from_pydantic(model: Any) -> Schema:
+    from pydantic import TypeAdapter  # installed, as somebody has a model of it
+
+    schema = _from_document(model.__name__, model.model_json_schema(by_alias=False), {}, model)
+    fields = []
+    for field in schema.fields:
+        declared = model.model_fields[field.name]
+        annotation: Any = declared.annotation
+        if declared.metadata:
+            annotation = Annotated[(annotation, *declared.metadata)]
+        adapter: Any = TypeAdapter(annotation)
+        fields.append(msgspec.structs.replace(field, convert=_pydantic_converter(adapter)))
+    return msgspec.structs.replace(schema, fields=tuple(fields))
+
+
+def _pydantic_converter(adapter: Any) -> Callable[[Any], Any]:
+    return lambda value: adapter.dump_python(adapter.validate_python(value), mode="json")
 
 
 def _from_json_schema(spec: Mapping[str, Any]) -> Schema:
@@ -113,7 +133,12 @@ def _from_document(name: str, document: Mapping[str, Any], types: Mapping[str, A
 
 def convert_value(field: Field, value: Any) -> Any:
     """A value as JSON that fits its field; raises InvalidValue if it does not."""
-    if field.type is not Any:
+    if field.convert is not None:
+        try:
+            value = field.convert(value)
+        except ValueError as cause:
+            raise InvalidValue(f"not a value of the field {field.name}") from cause
+    elif field.type is not Any:
         try:
             converted = msgspec.convert(value, field.type, strict=False)
         except (msgspec.ValidationError, TypeError) as cause:
