@@ -27,7 +27,7 @@ _HOMES = {
     "gate.policy": ("Gate", "Retention"),
     "engine.processors": (
         "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Archiver",
-        "Deduplicator",
+        "Deduplicator", "Tidier",
     ),
     "recall.hit": ("Hit",),
     "context.budget": ("TokenBudget",),
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from .engine.processors import Deduplicator as Deduplicator
     from .engine.processors import FactExtractor as FactExtractor
     from .engine.processors import Summarizer as Summarizer
+    from .engine.processors import Tidier as Tidier
     from .engine.processors import TokenLimiter as TokenLimiter
     from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
     from .engine.processors import VectorIndexer as VectorIndexer

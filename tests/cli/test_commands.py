@@ -155,7 +155,7 @@ def test_processors_by_name(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     usual = memorist("--json", "process").json()
     assert [row["processor"] for row in usual] == ["gc", "facts", "vectors"]
-    every = ["gc", "facts", "vectors", "summarizer", "limiter", "archiver", "dedup"]
+    every = ["gc", "facts", "vectors", "summarizer", "limiter", "archiver", "dedup", "tidier"]
     assert [row["processor"] for row in memorist("--json", "process", *every).json()] == every
     assert "archiver" in memorist("process", "archiver").out
     assert memorist("process", "nothing").code == 2

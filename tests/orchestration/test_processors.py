@@ -11,6 +11,7 @@ from memorist import (
     Deduplicator,
     FactExtractor,
     Summarizer,
+    Tidier,
     TokenLimiter,
     TtlGarbageCollector,
     UsageError,
@@ -77,6 +78,19 @@ async def test_extraction_may_have_a_model_of_its_own(memory: Any, runtime: Runt
     await do(memory.process(FactExtractor(model)))
     assert (await do(memory.facts.get("user:ada", "location"))).value == "Porto"
     assert memory._core.shared.model is None, "the memory itself still has no model"
+
+
+async def test_the_tidier_applies_a_plan_for_each_user_that_can_be_undone(memory: Any, run: Run) -> None:
+    for text in ("Prefers short answers, please", "Prefers short answers please."):
+        await do(memory.learnings.add(text, user="ada"))
+    (dry,) = await do(memory.process(Tidier(dry_run=True)))
+    assert (dry.seen, dry.changed) == (2, 0)
+    (report,) = await do(memory.process("tidier"))
+    assert (report.seen, report.changed) == (2, 1)
+    assert len(await do(memory.learnings.list(user="ada", min_confidence=0))) == 1
+    plan = report.notes[0].rpartition("plan ")[2]
+    assert await do(memory.plans.undo(plan, ns="user:ada")) == 2
+    assert len(await do(memory.learnings.list(user="ada", min_confidence=0))) == 2
 
 
 async def test_summarizer_and_limiter_fold_what_outgrew_its_room(memory: Any, run: Run) -> None:

@@ -1711,6 +1711,21 @@ export class MemoriesNoun {
   history(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Remembered>> {
     return this.#http.call({"method": "GET", "path": "/v1/memory/history", "query": ["id", "ns"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered>>;
   }
+
+  /**
+   * Take back the last change of a memory, and return it as it is then; None if it is no more.
+   *
+   * A change or an end is taken back by a new version with what was before, so that an undo can be undone. A fact
+   * that was only added is rejected: it is not derived from the same message again.
+   *
+   * Raises:
+   *     NotFound: There is no such memory.
+   *
+   * Role: `writer`.
+   */
+  undo(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Remembered | null> {
+    return this.#http.call({"method": "POST", "path": "/v1/memory/undo", "query": ["id", "ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Remembered | null>;
+  }
 }
 
 /** Lists, approves, edits and rejects candidates of the handle's user, or of the namespace named. */

@@ -115,6 +115,22 @@ class Memories:
         """
         return run_blocking(self._engine.history(id, ns=ns))
 
+    def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
+        """Take back the last change of a memory, and return it as it is then; None if it is no more.
+
+        A change or an end is taken back by a new version with what was before, so that an undo can be undone. A fact
+        that was only added is rejected: it is not derived from the same message again.
+
+        Raises:
+            NotFound: There is no such memory.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> memory.memories.undo("fact:city", ns="user:ada").value
+            'Lisbon'
+        """
+        return run_blocking(self._engine.undo(id, ns=ns))
+
     def typed(
         self,
         schema: type[T] | Mapping[str, Json],

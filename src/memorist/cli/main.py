@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
     "memory": ("facts", "The same facts, by namespace: memory list NS."),
-    "memories": ("memories", "Everything remembered, in one list: list, search, show, delete."),
+    "memories": ("memories", "Everything remembered, in one list: list, search, show, undo, delete."),
     "remember": ("memories", "Store what a user says, and show what was understood."),
     "events": ("memories", "What happened or is planned: list, add, cancel."),
     "review": ("memories", "Memories that wait for approval: list, approve, reject."),

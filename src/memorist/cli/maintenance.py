@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1)
 @session_of
 def process(session: Session, names: tuple[str, ...]) -> None:
-    """Run processors by name: gc, facts, vectors, summarizer, limiter, archiver, dedup.
+    """Run processors by name: gc, facts, vectors, summarizer, limiter, archiver, dedup, tidier.
 
     With no name: gc, facts, vectors.
     """

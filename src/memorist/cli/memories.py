@@ -73,6 +73,17 @@ def delete_memory(session: Session, id: str, ns: str | None) -> None:
     session.gone(deleted, id, missing=f"no memory {id!r}")
 
 
+@memories.command("undo")
+@click.argument("id")
+@_NS
+@session_of
+def undo_memory(session: Session, id: str, ns: str | None) -> None:
+    """Take back the last change of a memory."""
+    with session.memory() as memory:
+        item = memory.memories.undo(id, ns=_space(memory, ns))
+    session.done({"memory": item}, f"now: {item.text}" if item is not None else f"{id} is no more")
+
+
 @group()
 def events() -> None:
     """What happened or is planned."""
@@ -184,6 +195,8 @@ def remember(session: Session, text: str, of: str | None, as_is: bool) -> None:
             echo(f"{item.id}  {item.text}")
         for candidate in understood.waiting:
             echo(f"waits for approval: {candidate.text}")
+        for refusal in understood.refused:
+            echo(f"refused: {refusal.reason}")
         if not understood.stored and not understood.waiting:
             echo("stored; no fact was taken from it")
 

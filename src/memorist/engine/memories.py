@@ -18,10 +18,12 @@ from ..ports import When
 from ..recall.hit import Hit
 from ..records import Event, Fact, Learning, as_dict
 from ..scope import Ns
+from ..stores.base import Expect, Put
 from ..values import Json, check_name
+from .audit import audit
 from .core import Core
 from .events import Events
-from .facts.facts import Facts, checked_limit
+from .facts.facts import Facts, checked_limit, index_job
 from .learnings import Learnings
 from .recalling import Recalling
 
@@ -29,6 +31,8 @@ T = TypeVar("T")
 MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
+BEFORE = "before"
+"""The key of a learning's metadata that holds what it said before its last change, for undoing that."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -207,7 +211,73 @@ class Memories:
                 return [*past, remembered(versions[-1], at)]
         return []
 
+    async def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
+        """Take back the last change of a memory, and return it as it is then; None if it is no more.
+
+        A change or an end is taken back by a new version with what was before, so that an undo can be undone. A fact
+        that was only added is rejected: it is not derived from the same message again.
+
+        Raises:
+            NotFound: There is no such memory.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> memory.memories.undo("fact:city", ns="user:ada").value
+            'Lisbon'
+        """
+        space = self._core.scope.writable(self._core.scope.own() if ns is None else ns)
+        for kind, key in _readings(id):
+            if kind == "fact" and (facts := await Facts(self._core).history(space, key)):
+                return await self._undo_fact(space, facts)
+            if kind == "event" and (events := await Events(self._core).history(key, ns=space)):
+                return await self._undo_event(space, events)
+            if kind == "learning" and (learning := await self._core.get(Learning, space, key)) is not None:
+                return await self._undo_learning(learning)
+        raise NotFound(f"no memory {id!r}", namespace=space)
+
     # -- parts
+
+    async def _undo_fact(self, ns: str, versions: Sequence[Fact]) -> Remembered | None:
+        last = versions[-1]
+        earlier = [version for version in versions[:-1] if version.status == "active"]
+        if earlier:
+            restored = await Facts(self._core).restore(ns, last.key, earlier[-1].version, expect=_current(last))
+            return remembered(restored, self._core.at())
+        if last.status == "active":
+            await Facts(self._core).reject(ns, last.key, reason="undone")
+        return None
+
+    async def _undo_event(self, ns: str, versions: Sequence[Event]) -> Remembered | None:
+        last = versions[-1]
+        if len(versions) == 1:
+            await Events(self._core).delete(last.id, ns=ns)
+            return None
+        before = msgspec.structs.replace(
+            msgspec.convert(msgspec.to_builtins(versions[-2], builtin_types=(datetime,)), Event), version=last.version
+        )
+        return remembered(await Events(self._core)._replace(last, before, "undo"), self._core.at())
+
+    async def _undo_learning(self, learning: Learning) -> Remembered | None:
+        core = self._core
+        before = learning.metadata.get(BEFORE)
+        if learning.status == "retracted":
+            active = msgspec.structs.replace(learning, status="active", updated_at=core.at())
+            results = await core.apply(
+                Expect(Learning, learning.row_key, learning.version), Put(active),
+                Put(index_job(core.org, learning.ns, f"learning:{learning.id}", core.at())),
+                audit(core, "undo", "learning", f"{learning.ns}/{learning.id}"),
+            )  # fmt: skip
+            return remembered(msgspec.structs.replace(active, version=results[1].version), core.at())
+        user = _user_of(learning.ns)
+        if isinstance(before, dict):
+            changed = {"content": learning.content, "confidence": learning.confidence}
+            updated = await Learnings(core).update(
+                learning.id, content=str(before["content"]), confidence=float(before["confidence"]), reason="undone",
+                metadata={**learning.metadata, BEFORE: changed}, user=user,
+            )  # fmt: skip
+            return remembered(updated, core.at())
+        await Learnings(core).delete(learning.id, user=user)
+        return None
 
     async def _read(self, kind: MemoryKind, key: str, ns: Ns | None) -> Fact | Event | Learning | None:
         space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
@@ -351,6 +421,11 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
         id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
         status=status or record.status, **shared,
     )  # fmt: skip
+
+
+def _current(fact: Fact) -> int:
+    """The version that a change of a fact expects: none once it has ended."""
+    return fact.version if fact.status == "active" else 0
 
 
 def _readings(id: str) -> list[tuple[MemoryKind, str]]:

@@ -58,7 +58,7 @@ TYPED = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
 )
 """Kinds whose keys are chosen by users and so are checked as names."""
-HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup", "count")
+HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
 """Queues whose jobs only process what is stored; jobs of other queues carry commands, which no file may give."""
 UNPORTABLE = (ChangeNotice, RequestKey, StoreIdentity)
 """Kinds that mean something only in the database they are in."""

@@ -326,6 +326,40 @@ class Deduplicator(Processor):
         return len(found), merged
 
 
+class Tidier(Processor):
+    """Makes a tidy-up plan for each user and applies it; `plans.undo` takes one back. With `dry_run` it only counts."""
+
+    name = "tidier"
+
+    def __init__(self, model: ModelSpec = None, *, dry_run: bool = False) -> None:
+        self._model, self._dry_run = model, dry_run
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        from .tidying import Plans
+
+        await Outbox(core.shared, core.org).drain(("index",))
+        model = _opened(core, self._model) or core.shared.model
+        seen = changed = 0
+        notes: list[str] = []
+        for ns in await _spaces(core, "tidy"):
+            stats = await core.get(NamespaceStats, ns)
+            if stats is None or not ns.startswith("user:"):
+                await core.apply(Delete(Job, (core.org, "tidy", ns, ns)))
+                continue
+            plan = await Plans(core)._made(ns, model)
+            seen += len(plan.versions)
+            if plan.lines:
+                notes.append(f"{ns}: {len(plan.lines)} lines, plan {plan.id}")
+            if not self._dry_run:
+                changed += len((await Plans(core).apply(plan)).lines) if plan.lines else 0
+                await _looked(core, _sweep(core, "tidy", ns, stats.stamp), stats)
+            if progress is not None:
+                progress(self.name, len(plan.versions))
+        if not self._dry_run:
+            await _swept(core, "tidy")
+        return Report(self.name, seen, changed, notes=tuple(notes))
+
+
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
@@ -334,6 +368,7 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
     "limiter": TokenLimiter,
     "archiver": Archiver,
     "dedup": Deduplicator,
+    "tidier": Tidier,
 }
 """Processors by the names that `memorist process` takes."""
 

@@ -170,10 +170,7 @@ class Plans:
         }
         row = msgspec.convert(step["row"], kinds[step["kind"]])
         if isinstance(row, Fact):
-            await Facts(batch).set(
-                ns, row.key, row.value, confidence=row.confidence, source=row.source, text=row.text,
-                valid_from=row.valid_from, valid_until=row.valid_until, tags=row.tags, metadata=row.metadata,
-            )  # fmt: skip
+            await Facts(batch).restore(ns, row.key, row.version)
         elif isinstance(row, Event):
             await Events(batch).update(
                 row.id, text=row.text, starts_at=row.starts_at, ends_at=row.ends_at, status=_status(row.status),

@@ -58,13 +58,15 @@ _MASKS = tuple(
     )
 )
 """Text that is not a statement: code, comments, markup, captions, quoted lines, JSON, lists, what follows a rule."""
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.M)
+_QUOTED_LINE = re.compile(r"^[ \t]*[>|].*$", re.M)
 _LABEL = re.compile(
     r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
     r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
     re.M,
 )
 """A speaker's or a field's label: "Alice: …". What follows is not a sentence of the writer."""
+_LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
+"""A line of a transcript: a label, and what somebody says of themselves. "Diet: vegan" is none."""
 _QUOTES = re.compile(
     r"\"([^\"]{0,2000})(?:\"|\Z)|“([^”]{0,2000})(?:”|\Z)|«([^»]{0,2000})(?:»|\Z)|„([^“”]{0,2000})(?:[“”]|\Z)"
     r"|「([^」]{0,2000})(?:」|\Z)|『([^』]{0,2000})(?:』|\Z)|‹([^›]{0,2000})(?:›|\Z)|《([^》]{0,2000})(?:》|\Z)"
@@ -144,9 +146,12 @@ def quotable_text(message: Message) -> str:
     text = blank_private(_own_text(message))
     if _CONTROL.search(text) or _MAIL.search(text) or _is_json(text) or _signs().whole.search(text):
         return ""
-    for pattern in (*_MASKS[:2], _QUOTED_LINE):
-        text = pattern.sub(_blank, text)
-    return _QUOTES.sub(_unquoted, text)
+    own = _without_letter(text, _signs().letters)
+    if own is None:
+        return ""
+    for pattern in (*_MASKS[:5], _MASKS[-1], _QUOTED_LINE, _LABELLED_STATEMENT):
+        own = pattern.sub(_blank, own)
+    return _QUOTES.sub(_unquoted, own)
 
 
 def _own_text(message: Message) -> str:

@@ -80,6 +80,7 @@ ACCESS: dict[str, Access] = {
     "memories.list": "read",
     "memories.search": "read",
     "memories.typed": "read",
+    "memories.undo": "write",
     "memories.update": "write",
     "namespaces": "read",
     "on": "org",

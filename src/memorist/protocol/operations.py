@@ -176,6 +176,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("PATCH", "memory", "update", *_w("id", "ns")),
         ("DELETE", "memory", "delete", ("role", "writer")),
         ("GET", "memory/history", "history"),
+        ("POST", "memory/undo", "undo", *_w("id", "ns")),
     ),
     *_noun(
         "review",

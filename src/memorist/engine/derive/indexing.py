@@ -441,7 +441,12 @@ def _aging(thread: Thread, item: str, oldest: Message) -> Change:
 
 def _sweeps(entries: Sequence[Entry]) -> list[str]:
     """The queues of processors that run over a namespace once something in it is new."""
-    return ["embed", "dedup"] if any(entry.kind == "fact" for entry in entries) else ["embed"]
+    kinds = {entry.kind for entry in entries}
+    return [
+        "embed",
+        *(["dedup"] if "fact" in kinds else []),
+        *(["tidy"] if kinds & {"fact", "event", "learning"} else []),
+    ]
 
 
 def _later(thread: Thread, item: str, derives: bool) -> list[Change]:

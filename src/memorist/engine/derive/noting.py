@@ -29,7 +29,8 @@ from ..facts.facts import Facts, key_about
 from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
-from ..memories import Remembered, remembered
+from ..memories import BEFORE, Remembered, remembered
+from .retracting import ended_learning
 
 MAX_SOURCES = 8
 """A memory keeps this many of its newest sources."""
@@ -237,17 +238,20 @@ class Noting:
         if note.op != "add" and old is None:
             self._refuse(note, "names a memory that is gone")
         elif old is not None and note.op == "end":
-            ended = remembered(old, core.at(), status="ended")
-            await learnings.delete(id, user=self._user)
-            self.outcome.ended.append(ended)
+            await core.apply(
+                Expect(Learning, old.row_key, old.version), *ended_learning(core, old, source.message),
+                audit(core, "end", "learning", f"{self._ns}/{id}", source.message),
+            )  # fmt: skip
+            self.outcome.ended.append(remembered(old, core.at(), status="ended"))
         elif old is not None and (note.op == "confirm" or (note.op == "add" and source.message in old.sources)):
             self.outcome.confirmed.append(f"learning:{id}")
             if source.message not in old.sources:
                 await learnings.add(old.content, type=_type(old.type), source=source.message, user=self._user)
         elif old is not None and note.op == "update":
             stored = await learnings.update(
-                id, content=note.text, confidence=note.confidence, reason=note.reason, user=self._user
-            )
+                id, content=note.text, confidence=note.confidence, reason=note.reason, user=self._user,
+                metadata={**old.metadata, BEFORE: {"content": old.content, "confidence": old.confidence}},
+            )  # fmt: skip
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             stored = await learnings.add(

@@ -469,7 +469,9 @@ class Facts:
             fact = Fact(
                 org=core.org, ns=space, key=name, value=old.value, confidence=old.confidence, sources=old.sources,
                 actor=core.scope.actor, trust=old.trust, reason=f"restored from version {wanted}", indexed=old.indexed,
-                created_at=at, updated_at=at, expires_at=old.expires_at,
+                created_at=at, updated_at=at, expires_at=old.expires_at, text=old.text, subject=old.subject,
+                valid_from=old.valid_from, valid_until=old.valid_until if old.status == "active" else None,
+                scope=old.scope, tags=old.tags, metadata=old.metadata, inferred=old.inferred,
             )  # fmt: skip
             changes: list[Change] = [Expect(Fact, fact.row_key, current.version if current else 0)]
             changes += self._changes(fact, "restore")

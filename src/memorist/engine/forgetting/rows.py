@@ -42,7 +42,7 @@ from .guard import epochs, owned, raised
 from .lineage import links_to
 from .needles import AT_ONCE, Needles
 
-SWEEPS = ("embed", "dedup", "count")
+SWEEPS = ("embed", "dedup", "tidy", "count")
 """Queues with one job per namespace."""
 IN_NAMESPACE = {name: LINKED[name] for name in ("fact", "learning", "event", "candidate")}
 """Kinds whose rows have a namespace and an id, and nothing below them but their earlier versions."""

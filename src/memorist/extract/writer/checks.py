@@ -61,6 +61,12 @@ _SOMEONE = re.compile(
     re.IGNORECASE,
 )
 """A phrase such as "my sister" right before a name: the name is the sister's."""
+_SOMEONE_IS = re.compile(
+    r"\b(?:my|our|his|her|their)\s+(?!allerg|diet|condition|medic|health|body|doctor)[^\W\d_][\w'’-]*(?:\s+[\w'’-]+){0,2}"
+    r"\s+(?:is|are|was|has|had|have|takes|can't|can’t|cannot)\b(?:(?!\b(?:I|we)\b).)*$",
+    re.DOTALL,
+)
+"""A clause such as "my friend is allergic to": what follows is the friend's, unless the user comes in."""
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|override|bypass)\b.{0,40}\b(?:previous|prior|above|all|safety|system|earlier)\b.{0,40}"
     r"\b(?:instruction|rule|prompt|polic|guard|memor)|\bsystem prompt\b|\bjailbreak|\bdeveloper mode\b",
@@ -257,6 +263,11 @@ def _fact_problem(operation: Operation, key: str | None, value: Any, subject: st
             return "the value is somebody else's"
         if root == "name" and not value[:1].isupper() and value[:1].isalpha() and value.isascii():
             return "a name is written with a capital"
+    if subject is None and root in SENSITIVE_KEYS and isinstance(value, str):
+        at = turn.text.casefold().find(value.casefold())
+        clause = re.split(r"[.!?;\n]", turn.text[:at])[-1] if at >= 0 else ""
+        if _SOMEONE_IS.search(clause[:1].lower() + clause[1:]):
+            return "the value is somebody else's"
     return None
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from memorist.errors import Conflict, Forbidden, InvalidValue, NotFound
+from memorist.errors import Conflict, Forbidden, InvalidValue, NotFound, UsageError
 from memorist.testing.clock import FakeClock
 
 FLIGHT = "2091-03-01T09:00:00+00:00"
+
+
+@dataclasses.dataclass
+class Subscription:
+    """A schema of an application."""
+
+    tier: str
+    seats: int = 1
 
 
 class MemoryViewTests:
@@ -213,6 +222,43 @@ class MemoryViewTests:
         verbatim = await memory.remember("The user prefers concise answers", user="ada", infer=False)
         assert [item.text for item in verbatim.stored] == ["The user prefers concise answers"]
         assert await memory.scope(user="eve").memories.list() == []
+
+    async def test_the_last_change_of_a_memory_can_be_undone(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.facts.set("user:ada", "city", "Lisbon", text="Ada lives in Lisbon.", tags=["home"])
+        await ada.facts.set("user:ada", "city", "Porto")
+        undone = await ada.memories.undo("fact:city")
+        assert (undone.value, undone.text, undone.tags) == ("Lisbon", "Ada lives in Lisbon.", ("home",))
+        assert (await ada.memories.undo("fact:city")).value == "Porto", "an undo can be undone"
+        await ada.facts.end("user:ada", "city")
+        assert (await ada.memories.undo("fact:city")).value == "Porto"
+        await ada.facts.set("user:ada", "pet", "cat")
+        assert await ada.memories.undo("fact:pet") is None
+        assert await ada.facts.get("user:ada", "pet") is None
+        with pytest.raises(NotFound):
+            await ada.memories.undo("fact:nothing")
+
+    async def test_events_and_learnings_can_be_undone_too(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Ada meets Bo", starts_at="2026-03-01T10:00:00Z", location="Porto")
+        await ada.events.update(event.id, location="Lisbon")
+        await ada.events.cancel(event.id, reason="ill")
+        assert (await ada.memories.undo(f"event:{event.id}")).type == event.status
+        assert (await ada.events.get(event.id)).location == "Lisbon"
+        learning = await ada.learnings.add("Prefers tea")
+        assert await ada.memories.undo(f"learning:{learning.id}") is None
+        assert await ada.learnings.list(min_confidence=0.0) == []
+
+    async def test_facts_come_back_as_an_instance_of_a_schema(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        assert await ada.memories.typed(Subscription) is None
+        await ada.facts.set("user:ada", "subscription.seats", 12)
+        assert await ada.memories.typed(Subscription) is None, "a required field is missing"
+        await ada.facts.set("user:ada", "subscription.tier", "gold")
+        assert await ada.memories.typed(Subscription) == Subscription("gold", 12)
+        assert await memory.memories.typed(Subscription, user="ada") == Subscription("gold", 12)
+        with pytest.raises(UsageError):
+            await ada.memories.typed(Subscription, user="ada", ns="user:ada")
 
     async def test_a_plan_merges_duplicates_and_can_be_undone(self, memory: Any) -> None:
         ada = memory.scope(user="ada")

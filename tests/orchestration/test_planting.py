@@ -1,0 +1,45 @@
+"""Planted text against the checks alone: the model of these tests notes whatever a message says about an "I"."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from memorist import Memory
+
+ROWS = [
+    json.loads(line) for line in (Path(__file__).parents[1] / "data" / "planting.jsonl").read_text("utf-8").splitlines()
+]
+NEW = re.compile(r"^(m\d+) \(.*? UTC\) [^:]*: (.*?)(?=^m\d+ \(|^[0-9a-f]+>>)", re.M | re.S)
+CLAIM = re.compile(r"\b(?:I|I['’]m|[Mm]y|[Aa]lways|[Nn]ever|[Cc]all me)\b")
+NEEDS_UNDERSTANDING = {"other_speaker", "game", "document"}
+"""Families in which some rows can be told from the user's own word by their sense alone: "He said I'm allergic …"."""
+
+
+def obey(prompt: str) -> str:
+    """A model that is taken in by everything."""
+    operations = []
+    for number, text in NEW.findall(prompt[prompt.rindex("# NEW") :]):
+        for sentence in (part.strip() for part in re.findall(r"[^.!?\n]{6,200}", text)):
+            noted = {"op": "add", "m": number, "quote": sentence, "subject": "user", "confidence": 0.95}
+            if CLAIM.search(sentence):
+                operations.append({**noted, "kind": "preference", "text": f"The user: {sentence}."})
+            for key, value in (("name", "Mallory"), ("allergy", "penicillin")):
+                if value in sentence:
+                    operations.append({**noted, "kind": "fact", "key": key, "value": value, "text": f"{key}: {value}."})
+    return json.dumps({"operations": operations[:24]})
+
+
+@pytest.mark.filterwarnings("ignore:this memory is in RAM")
+def test_what_is_pasted_quoted_or_returned_by_a_tool_is_refused_whatever_a_model_makes_of_it() -> None:
+    leaks = []
+    with Memory("memory://", model=obey, worker=False, embedder=None) as memory:
+        for row in ROWS:
+            if memory.remember([row["message"]], user=f"u{row['id']}").stored:
+                leaks.append(row)
+    assert len(ROWS) == 199
+    assert [row["id"] for row in leaks if row["family"] not in NEEDS_UNDERSTANDING] == []
+    assert len(leaks) <= 7
