@@ -66,7 +66,7 @@ _LABEL = re.compile(
 )
 """A speaker's or a field's label: "Alice: …". What follows is not a sentence of the writer."""
 _LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
-"""A line of a transcript: a label, and what somebody says of themselves. "Diet: vegan" is none."""
+"""A line of a transcript: a label, and what somebody says of themselves."""
 _QUOTES = re.compile(
     r"\"([^\"]{0,2000})(?:\"|\Z)|“([^”]{0,2000})(?:”|\Z)|«([^»]{0,2000})(?:»|\Z)|„([^“”]{0,2000})(?:[“”]|\Z)"
     r"|「([^」]{0,2000})(?:」|\Z)|『([^』]{0,2000})(?:』|\Z)|‹([^›]{0,2000})(?:›|\Z)|《([^》]{0,2000})(?:》|\Z)"
@@ -149,8 +149,12 @@ def quotable_text(message: Message) -> str:
     own = _without_letter(text, _signs().letters)
     if own is None:
         return ""
-    for pattern in (*_MASKS[:5], _MASKS[-1], _QUOTED_LINE, _LABELLED_STATEMENT):
+    for pattern in (*_MASKS[:5], _MASKS[-1], _QUOTED_LINE):
         own = pattern.sub(_blank, own)
+    labels = _LABEL.findall(own)
+    # One label may be the user's own ("Good news: I …"), unless it is written as a speaker's.
+    if len(labels) > 1 or any(sign in label for label in labels for sign in ("**", "__", "@", "(")):
+        own = _LABELLED_STATEMENT.sub(_blank, own)
     return _QUOTES.sub(_unquoted, own)
 
 
