@@ -1310,7 +1310,7 @@ export class ThreadsNoun {
    *
    * Role: `writer`.
    */
-  report(args: { id: string; usage: unknown; pieces?: Piece[] | null; model?: string | null }, options: CallOptions = {}): Promise<RequestReport> {
+  report(args: { id: string; usage: Record<string, unknown>; pieces?: Piece[] | null; model?: string | null }, options: CallOptions = {}): Promise<RequestReport> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/requests", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<RequestReport>;
   }
 

@@ -372,6 +372,7 @@ _WIRE: dict[str, Any] = {
     "BudgetSpec": int | str | dict[str, Any], "Item": str | dict[str, Any], "ProcessorSpec": str,
     "Recall": dict[str, Any], "W": dict[str, Any], "Checkpoint": dict[str, Any], "Namespace": str, "timedelta": float,
     "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": dict[str, Any],
+    "Reported": dict[str, Any],
 }  # fmt: skip
 """The JSON types that stand for the type aliases in our signatures."""
 
