@@ -18,6 +18,7 @@ import pytest
 from memorist.blocking.memory import Memory
 from memorist.memory import AsyncMemory
 from memorist.runtime import Runtime
+from memorist.stores.base import Scan
 from memorist.testing.clock import FakeClock
 
 from .facades import awaited
@@ -103,3 +104,18 @@ class MemoryConformance(
     def memory(self, open_memory: OpenMemory) -> Any:
         """One handle on the whole org."""
         return open_memory()
+
+    @pytest.fixture
+    def store_below(self, memory: Any) -> Any:
+        """The store under the handle, for tests that count its reads or commits."""
+        return memory._core.store
+
+    @pytest.fixture
+    def scan_table(self, memory: Any) -> Any:
+        """Reads the rows of a table in this test's org, expired ones included."""
+        core = memory._core
+
+        async def scan(record_type: Any) -> Any:
+            return await core.store.scan(Scan(record_type, (core.org,)), now=0)
+
+        return scan

@@ -86,7 +86,9 @@ class Turns(ServerNoun, server_nouns.Turns):
         if not 0 <= persisted <= turns:
             raise InvalidValue("persisted must be from 0 to the number of turns")
         running._persisted = persisted
-        await self._exists(id)
+        if await self._memory.threads.get(id) is None:
+            # Forgotten while the session ran: as in a local session, there is nothing left to archive.
+            return Ended(id, turns, None, 0)
         return await running.end()
 
     async def again(self, call: str, **options: Any) -> Any:

@@ -112,12 +112,12 @@ class FactTests:
         assert (fixed.value, fixed.version, fixed.reason) == ("Oslo", 2, "moved")
         assert [fact.value for fact in await memory.facts.history(NS, "home")] == ["Rome", "Oslo"]
 
-    async def test_a_rejected_value_does_not_come_back_from_a_derivation(self, memory: Any) -> None:
+    async def test_a_rejected_value_does_not_come_back_from_a_derivation(self, memory: Any, open_memory: Any) -> None:
         await memory.facts.set(NS, "home", "Rome", source="t#1")
         rejected = await memory.facts.reject(NS, "home", reason="never said")
         assert rejected.status == "rejected"
         assert await memory.facts.get(NS, "home") is None
-        derived = memory.scope(actor="processor")
+        derived = open_memory(actor="processor")
         await derived.facts.set(NS, "home", "Rome", source="t#1")
         assert await memory.facts.get(NS, "home") is None
         await derived.facts.set(NS, "home", "Oslo", source="t#2")
@@ -138,10 +138,12 @@ class FactTests:
         assert await memory.facts.get(NS, "c") is None
         assert await memory.facts.set_many(NS, {}) == []
 
-    async def test_many_with_a_rejected_value_return_the_rejected_version_in_its_place(self, memory: Any) -> None:
+    async def test_many_with_a_rejected_value_return_the_rejected_version_in_its_place(
+        self, memory: Any, open_memory: Any
+    ) -> None:
         await memory.facts.set(NS, "home", "Rome")
         await memory.facts.reject(NS, "home")
-        derived = memory.scope(actor="processor")
+        derived = open_memory(actor="processor")
         facts = await derived.facts.set_many(NS, {"age": 9, "home": "Rome", "work": "Oslo"})
         assert [(fact.key, fact.status) for fact in facts] == [
             ("age", "active"), ("home", "rejected"), ("work", "active"),
@@ -304,8 +306,10 @@ class FactTests:
         with pytest.raises(NotFound):
             await memory.facts.restore(NS, "home", 9)
 
-    async def test_a_rejected_version_that_is_restored_may_be_derived_again(self, memory: Any) -> None:
-        derive = memory.scope(actor="processor").facts.set
+    async def test_a_rejected_version_that_is_restored_may_be_derived_again(
+        self, memory: Any, open_memory: Any
+    ) -> None:
+        derive = open_memory(actor="processor").facts.set
         await derive(NS, "home", "Rome", source="t#1")
         await memory.facts.reject(NS, "home")
         await memory.facts.restore(NS, "home", 1)

@@ -43,12 +43,12 @@ class SessionTests:
             assert await memory.working.get("ada") is None
 
     async def test_a_context_costs_the_same_however_many_users_there_are(
-        self, memory: Any, monkeypatch: pytest.MonkeyPatch
+        self, memory: Any, store_below: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await memory.facts.set("user:ada", "city", "Lisbon")
         async with memory.session(user="ada") as talk:
             await talk.add(SAID, "Noted.")
-            rows = _count_rows_read(memory, monkeypatch)
+            rows = _count_rows_read(store_below, monkeypatch)
             await talk.context("Which city?")
             rows.clear()
             await talk.context("Which city?")
@@ -62,9 +62,9 @@ class SessionTests:
             assert 0 < sum(rows) <= 1.2 * alone
 
 
-def _count_rows_read(memory: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def _count_rows_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The rows that each later read of the store returns."""
-    store, rows = memory._core.store, []
+    rows: list[int] = []
 
     def counting(name: str) -> Any:
         read = getattr(store, name)
