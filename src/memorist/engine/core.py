@@ -24,16 +24,18 @@ from ..stores.base import (
     Append,
     Appended,
     Change,
+    ChangeResult,
     Delete,
     DeleteRange,
     Expect,
     Increment,
     Load,
     Put,
+    RowId,
     Scan,
     Store,
     Stored,
-    refused_key,
+    refused_row,
     replica_reads,
 )
 from .hooks import Events, warn
@@ -297,14 +299,14 @@ class Scopes:
                 del self._kept[key]
 
 
-class Results(list[Any]):
-    """The results of a commit: in the order of its changes, and by change or record."""
+class Results:
+    """The results of a commit, by change or by the record that was put; never by position, which guards shift."""
 
     def __init__(
-        self, changes: Sequence[Change], results: Sequence[Any], passed: Sequence[Change] | None = None
+        self, changes: Sequence[Change], results: Sequence[ChangeResult], passed: Sequence[Change] | None = None
     ) -> None:
-        super().__init__(results)
         self._changes = changes
+        self._results = results
         self._passed = changes if passed is None else passed
         self._places: dict[int, int] | None = None
 
@@ -316,12 +318,13 @@ class Results(list[Any]):
             }
         return self._places[id(wanted)]
 
-    def _of(self, wanted: object) -> Any:
-        return self[self._place(wanted)]
+    def _of(self, wanted: object) -> ChangeResult:
+        return self._results[self._place(wanted)]
 
     def stored(self, record: Record) -> Stored:
         """What the Put of this very record gave."""
-        stored: Stored = self._of(record)
+        stored = self._of(record)
+        assert isinstance(stored, Stored)
         return stored
 
     def written(self, record: R) -> R:
@@ -333,18 +336,25 @@ class Results(list[Any]):
         )
         return written
 
+    def stored_if_absent(self, record: Record) -> Stored | None:
+        """What a Put with `absent` of this very record gave; None if the row was there."""
+        stored = self._of(record)
+        return stored if isinstance(stored, Stored) else None
+
     def appended(self, change: Append) -> Appended:
         """The numbers that an Append gave."""
-        appended: Appended = self._of(change)
+        appended = self._of(change)
+        assert isinstance(appended, Appended)
         return appended
 
     def existed(self, change: Delete) -> bool:
         """Whether the row of a Delete was there."""
         return bool(self._of(change))
 
-    def total(self, change: DeleteRange | Increment) -> int:
-        """How many rows a DeleteRange removed, or the total after an Increment."""
-        return int(self._of(change) or 0)
+    def total(self, change: Delete | DeleteRange | Increment) -> int:
+        """How many rows a deletion removed, or the total after an Increment."""
+        total = self._of(change)
+        return int(total) if isinstance(total, int) else 0
 
 
 _facades: dict[bool, Callable[[Any], Any]] = {}
@@ -451,7 +461,7 @@ class Core:
                     return True
         return False
 
-    def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[Any, Any, list[Any]]:
+    def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[Any, Any, list[ChangeResult]]:
         shared = self.shared
         if shared._opened and self.batch is None and not self.companions and not shared.events.listening:
             looked, watched = shared.watched.get(self.org, _UNKNOWN)
@@ -460,7 +470,7 @@ class Core:
                 return self.store.apply(changes, now=self.now())
         return self._apply(changes)
 
-    async def _apply(self, changes: Sequence[Change]) -> list[Any]:
+    async def _apply(self, changes: Sequence[Change]) -> list[ChangeResult]:
         if not self.shared._opened:
             await self.shared.open()
         if self.batch is not None:
@@ -468,15 +478,28 @@ class Core:
         notices, companions = await self._noticed(changes), self.companions
         together = [*changes, *companions, *notices] if companions or notices else changes
         if self._deletes_entries(changes):
-            from .statistics import recount_jobs
-
-            together = [*together, *recount_jobs(changes, self.at())]
-        done = (await self.store.apply(together, now=self.now()))[: len(changes)]
+            done = (await self._apply_counted(together))[: len(changes)]
+        else:
+            done = (await self.store.apply(together, now=self.now()))[: len(changes)]
         if companions:  # if the commit fails, they stay for the next attempt
             self.companions = []
         if self.shared.events.listening:
             self._tell(changes, done)
         return done
+
+    async def _apply_counted(self, changes: Sequence[Change]) -> list[ChangeResult]:
+        """Commit changes that delete entries, and subtract these from the statistics of their namespaces."""
+        from .statistics import counted_rows, recount_jobs, subtract_deleted
+
+        together = [*changes, *recount_jobs(changes, self.at())]
+
+        async def attempt() -> list[ChangeResult]:
+            # Statistics come first, as in a batch of the indexer: transactions that lock rows in two orders may wait
+            # for each other.
+            sums = await subtract_deleted(self, changes)
+            return (await self.store.apply([*sums, *together], now=self.now()))[len(sums) :]
+
+        return await self.retry(attempt, rows=counted_rows(changes))
 
     def _deletes_entries(self, changes: Sequence[Change]) -> bool:
         """Whether the statistics of a namespace must be counted again after these changes."""
@@ -500,10 +523,10 @@ class Core:
 
         return notices(self, changes)
 
-    def _tell(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
+    def _tell(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
         """Call hooks after the commit: for appended messages, and for whatever wrote an audit event."""
         for change, result in zip(changes, done, strict=True):
-            if isinstance(change, Append) and not result.replayed:
+            if isinstance(change, Append) and isinstance(result, Appended) and not result.replayed:
                 sizes = sum(len(message.text) for message in change.messages)
                 self.shared.emit(
                     "message", org=change.org, thread=change.thread, first=result.first, count=result.count,
@@ -519,30 +542,31 @@ class Core:
         elif event.kind in ("fact", "learning"):
             self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
 
-    async def commit(self, batch: Core) -> list[Any]:
+    async def commit(self, batch: Core) -> None:
         """Apply the changes that a batch collected."""
         changes = [] if batch.batch is None else batch.batch.changes
         batch.batch, batch.store = None, self.store
         _check_keys(changes)
         if not changes or not batch.watched:
-            return await self.apply(*changes) if changes else []
+            if changes:
+                await self.apply(*changes)
+            return
 
-        async def attempt() -> list[Any]:
-            return await self.apply(*await self.guarded(changes, batch.watched))
+        async def attempt() -> None:
+            await self.apply(*await self.guarded(changes, batch.watched))
 
-        done: list[Any] = await self.retry(attempt, rows=self.guards(changes, batch.watched))
-        return done
+        await self.retry(attempt, rows=self.guards(changes, batch.watched))
 
     def watch_thread(self, id: str, ns: str) -> None:
         """Make the open batch fail to commit if the thread is then in another namespace."""
         if self.batch is not None:
             self.watched.setdefault(id, ns)
 
-    def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[Key]:
+    def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[RowId]:
         """The threads on whose versions `guarded` alone relies; where the changes expect one, that is the caller's."""
-        expected = {change.key for change in changes if isinstance(change, Expect)}
+        expected = {change.key for change in changes if isinstance(change, Expect) and change.kind is Thread}
         threads: set[Key] = {(self.org, id) for id in watched}
-        return threads - expected
+        return {(Thread.table.name, key) for key in threads - expected}
 
     async def guarded(self, changes: Sequence[Change], watched: Mapping[str, str]) -> list[Change]:
         """The changes, preceded by guards on the versions of the threads they rely on; raises Conflict if one moved.
@@ -561,17 +585,17 @@ class Core:
         kept = [change for change in changes if _created(change) not in there]
         return [*expected, *kept]
 
-    async def retry(self, attempt: Callable[[], Any], *, rows: Collection[Key] | None = None) -> Any:
+    async def retry(self, attempt: Callable[[], Coroutine[Any, Any, T]], *, rows: Collection[RowId] | None = None) -> T:
         """Optimistic retry: run a read-then-write again, with back-off, while its Expect fails with Conflict.
 
-        With `rows`, only if the Expect was on one of these threads: any other would fail each time.
+        With `rows`, only if the Expect was on one of these: any other would fail each time.
         """
         until, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
             try:
                 return await attempt()
             except Conflict as conflict:
-                callers = rows is not None and refused_key(conflict, Thread) not in rows
+                callers = rows is not None and refused_row(conflict) not in rows
                 if callers or conflict.facts.get("final") or time.monotonic() > until:
                     raise
                 tries += 1

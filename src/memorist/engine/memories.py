@@ -267,7 +267,7 @@ class Memories:
                 Put(index_job(core.org, learning.ns, f"learning:{learning.id}", core.at())),
                 audit(core, "undo", "learning", f"{learning.ns}/{learning.id}"),
             )  # fmt: skip
-            return remembered(msgspec.structs.replace(active, version=results[1].version), core.at())
+            return remembered(msgspec.structs.replace(active, version=results.stored(active).version), core.at())
         user = _user_of(learning.ns)
         if isinstance(before, dict):
             changed = {"content": learning.content, "confidence": learning.confidence}

@@ -19,6 +19,7 @@ from ..stores.base import (
     Append,
     Appended,
     Change,
+    ChangeResult,
     Delete,
     DeleteRange,
     Expect,
@@ -83,14 +84,14 @@ class Overlay:
         merged = sorted([*seen, *own], key=lambda row: [getattr(row, name) for name in columns], reverse=scan.reverse)
         return merged[: scan.limit]
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Collect the changes; results are what a commit would give now, except versions and sequence numbers, which
         only the commit can give."""
         results = [await self._collect(change, now) for change in changes]
         self.changes.extend(changes)
         return results
 
-    async def _collect(self, change: Change, now: int) -> Any:
+    async def _collect(self, change: Change, now: int) -> ChangeResult:
         if isinstance(change, Expect):  # the commit checks it
             return None
         if isinstance(change, Put | Load):
@@ -98,7 +99,9 @@ class Overlay:
             return Stored(0, None) if isinstance(change, Put) else None
         await self._replay(_kind_of(change), now)
         result = await self._replay_change(change, now)
-        return Appended(0, result.count, result.replayed, result.expires_at) if isinstance(change, Append) else result
+        if isinstance(result, Appended):
+            return Appended(0, result.count, result.replayed, result.expires_at)
+        return result
 
     # -- replaying
 
@@ -111,7 +114,7 @@ class Overlay:
         for change in waiting:
             await self._replay_change(change, now)
 
-    async def _replay_change(self, change: Change, now: int) -> Any:
+    async def _replay_change(self, change: Change, now: int) -> ChangeResult:
         if isinstance(change, Append):
             await self._fetch(Thread, [(change.org, change.thread)])
             if change.key is not None:
@@ -122,8 +125,8 @@ class Overlay:
             await self._fetch(StateEntry, [change.record.row_key])
         elif isinstance(change, DeleteRange):
             return await self._clear(change, now)
-        (result,) = await self._above.apply([change], now=now)
-        return result
+        results: list[ChangeResult] = await self._above.apply([change], now=now)
+        return results[0]
 
     async def _fetch(self, kind: type[Record], keys: Sequence[Key]) -> None:
         """Copy rows from below, expired ones too, because a Put replaces those as well."""

@@ -214,10 +214,9 @@ class Records:
         """
         space, key = self._core.scope.resolve_writable(ns, key)
         row = (self._core.org, space, _whole_key(key))
-        changes: list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
-        if expect is not None:
-            changes.insert(0, Expect(StoredRecord, row, version_of(expect)))
-        return bool((await self._core.apply(*changes))[-2])
+        expected = [] if expect is None else [Expect(StoredRecord, row, version_of(expect))]
+        deletion = Delete(StoredRecord, row)
+        return (await self._core.apply(*expected, deletion, DeleteRange(RecordPiece, row))).existed(deletion)
 
     async def delete_range(
         self,
@@ -308,21 +307,19 @@ class Records:
         self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord], expected: Sequence[Change] = ()
     ) -> list[OpaqueRecord]:
         changes: list[Change] = [*expected]
-        places: list[int] = []
         for put, row in zip(puts, rows, strict=True):
             if put.expect is not None:
                 changes.append(Expect(StoredRecord, row.row_key, version_of(put.expect)))
             if row.upload is not None:
                 # The first piece exists unless another writer of this key has deleted them all.
                 changes += [Expect(RecordPiece, _piece_key(row, 0), 1), Delete(Job, _job_key(row))]
-            places.append(len(changes))
             changes.append(Put(row, absent=put.absent))
             if not put.absent:
                 changes += _without_older(row)
-        done = await self._core.apply(*changes)
+        results = await self._core.apply(*changes)
         out: list[OpaqueRecord] = []
-        for put, row, place in zip(puts, rows, places, strict=True):
-            stored = done[place]
+        for put, row in zip(puts, rows, strict=True):
+            stored = results.stored_if_absent(row)
             out.append(await self._existing(row) if stored is None else _put_answer(put, row, stored))
         return out
 

@@ -83,7 +83,7 @@ class Review:
             Put(edited),
             audit(self._core, "edit", "candidate", f"{candidate.ns}/{candidate.id}"),
         )
-        return msgspec.structs.replace(edited, version=results[1].version)
+        return msgspec.structs.replace(edited, version=results.stored(edited).version)
 
     async def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
         """Remove a candidate, so that the same value is not proposed again from the same message.

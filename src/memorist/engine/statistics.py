@@ -1,7 +1,8 @@
 """The statistics of a namespace that ranking needs: how many entries it has, of which kinds, and how long they are.
 
-The indexer adds what it writes and subtracts what that replaces. Other writers delete entries without reading them;
-`Core.apply` then adds a job of the `count` queue, and a worker counts the namespace again within a minute or so.
+The indexer adds what it writes and subtracts what that replaces; `Core.apply` subtracts what other writers delete, in
+the same transaction. Names of speakers cannot be subtracted, because others may have them too: a job of the `count`
+queue makes a worker count the namespace again within a minute or so.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..ports import to_micros
-from ..records import Entry, Job, NamespaceStats, Sweep, view_of
-from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..records import Entry, Job, Key, NamespaceStats, Sweep, view_of
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put, RowId, Scan
 from .core import Core
 
 COUNT = "count"
@@ -73,25 +74,55 @@ async def replaced_entries(core: Core, ns: str, entries: Sequence[Entry], change
     return [row for row in rows if row is not None]
 
 
+def _entry_deletions(changes: Sequence[Change]) -> list[Delete | DeleteRange]:
+    return [change for change in changes if isinstance(change, Delete | DeleteRange) and change.kind is Entry]
+
+
+def counted_rows(changes: Sequence[Change]) -> set[RowId]:
+    """The statistics that deletions of entries change, unless the changes write them anyway."""
+    keys = [change.prefix if isinstance(change, DeleteRange) else change.key for change in _entry_deletions(changes)]
+    written = {
+        change.record.row_key
+        for change in changes
+        if isinstance(change, Put) and isinstance(change.record, NamespaceStats)
+    }
+    return {(NamespaceStats.table.name, key[:2]) for key in keys if len(key) > 1 and key[:2] not in written}
+
+
+async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change]:
+    """Changes that subtract the entries which `changes` delete; they fail if their namespace is indexed meanwhile."""
+    removed: dict[Key, dict[Key, Entry]] = {key: {} for _, key in sorted(counted_rows(changes))}
+    for change in _entry_deletions(changes):
+        stats_key = (change.prefix if isinstance(change, DeleteRange) else change.key)[:2]
+        if stats_key not in removed:
+            continue
+        if isinstance(change, Delete):
+            row = await core.store.get(COUNTED, change.key, now=0)
+            rows = [] if row is None else [row]
+        else:
+            rows = await core.store.scan(Scan(COUNTED, change.prefix, after=change.after, before=change.before), now=0)
+        removed[stats_key].update({row.row_key: row for row in rows})
+    out: list[Change] = []
+    for key, entries in removed.items():
+        stats = await core.store.get(NamespaceStats, key, now=core.now()) if entries else None
+        if stats is not None:
+            counted = count_entries(stats, (), list(entries.values()))
+            out += [Expect(NamespaceStats, key, stats.version), Put(counted)]
+    return out
+
+
 def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
     """Jobs that count again the namespaces whose entries these changes delete; none where they write the statistics."""
-    keys = [
-        change.prefix if isinstance(change, DeleteRange) else change.key
-        for change in changes
-        if isinstance(change, Delete | DeleteRange) and change.kind is Entry
-    ]
-    if not keys:
-        return []
-    puts = [change.record for change in changes if isinstance(change, Put)]
-    counted = {record.ns for record in puts if isinstance(record, NamespaceStats)}
-    spaces = dict.fromkeys((str(key[0]), str(key[1])) for key in keys if len(key) > 1 and key[1] not in counted)
     return [
         Put(
-            Job(org=org, queue=COUNT, ns=ns, item=ns, run_at=at + RECOUNT_DELAY, created_at=at, updated_at=at),
+            Job(
+                org=str(org), queue=COUNT, ns=str(ns), item=str(ns), run_at=at + RECOUNT_DELAY, created_at=at,
+                updated_at=at,
+            ),
             absent=True,
         )
-        for org, ns in spaces
-    ]
+        for _, (org, ns) in sorted(counted_rows(changes))
+    ]  # fmt: skip
 
 
 async def recount(core: Core, ns: str, also: Sequence[Change] = ()) -> None:

@@ -91,10 +91,13 @@ class Expect(msgspec.Struct, frozen=True):
     version: int
 
 
-def refused_key(conflict: Conflict, kind: type[Record]) -> Key | None:
-    """The key of the row of this kind whose Expect failed; None if the conflict was about another kind."""
-    key: Key | None = conflict.facts.get("key") if conflict.facts.get("table") == kind.table.name else None
-    return key
+RowId = tuple[str, Key]
+"""A row of any kind: the name of its table and its key."""
+
+
+def refused_row(conflict: Conflict) -> tuple[object, object]:
+    """The table and key of the row whose Expect failed: a `RowId`, unless the conflict was about something else."""
+    return conflict.facts.get("table"), conflict.facts.get("key")
 
 
 class Scan(msgspec.Struct, Generic[R], frozen=True):
@@ -160,6 +163,11 @@ class Appended(msgspec.Struct, frozen=True):
     expires_at: datetime | None = None
 
 
+ChangeResult = Stored | Appended | int | None
+"""What a change gave: Put: Stored; Append: Appended; Delete: whether the row was there; DeleteRange: how many rows;
+Increment: the total; Load and Expect: None."""
+
+
 class Store(Protocol):
     """Keeps records in a database. Coroutines of stores made for a blocking runtime never suspend."""
 
@@ -186,8 +194,7 @@ class Store(Protocol):
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        """Do all of the changes or none; one result per change (Put: Stored; Append: Appended; Delete: bool;
-        DeleteRange and Increment: int; Load and Expect: None)."""
+        """Do all of the changes or none; returns one result per change, in their order."""
         ...
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:

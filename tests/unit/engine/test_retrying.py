@@ -15,12 +15,15 @@ class Busy(MemoryStore):
 
     losses = 0
     applied = 0
+    table = "threads"
 
     async def apply(self, changes: Any, *, now: int) -> Any:
         self.applied += 1
         if self.losses:
             self.losses -= 1
-            raise Conflict("a row of threads has version 2, expected 1; read it again", key=("default", "t"))
+            raise Conflict(
+                "a row of threads has version 2, expected 1; read it again", table=self.table, key=("default", "t")
+            )
         return await super().apply(changes, now=now)
 
 
@@ -72,3 +75,10 @@ def test_a_batch_that_edits_a_thread_which_moved_is_refused_at_once(memory: Memo
         memory.threads.append("t", "of somebody else")
         before = store(memory).applied
     assert store(memory).applied == before + 1
+
+
+@pytest.mark.parametrize("table", ["threads", "pins"])
+def test_an_append_of_a_pinned_message_is_tried_again(memory: Memory, table: str) -> None:
+    store(memory).losses, store(memory).table = 3, table
+    memory.threads.append("t", {"role": "user", "content": "never mind the cost", "pinned": True})
+    assert [message.text for message in memory.threads.messages("t")][-1] == "never mind the cost"

@@ -28,7 +28,7 @@ from ...messages.privacy import is_private, open_text
 from ...ports import to_datetime
 from ...records import Derivation, Fact, FactVersion, Job, Learning, Thread, Tombstone
 from ...scope import Scope
-from ...stores.base import Change, Delete, Expect, Put, refused_key
+from ...stores.base import Change, Delete, Expect, Put, refused_row
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, Facts
@@ -212,7 +212,7 @@ class Deriver:
         try:
             await self._core.apply(*changes, *ends)
         except Conflict as conflict:
-            if refused_key(conflict, Thread) != thread.row_key:
+            if refused_row(conflict) != (Thread.table.name, thread.row_key):
                 raise
             return False
         return True

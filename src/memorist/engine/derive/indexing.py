@@ -37,7 +37,7 @@ from ...records import (
     Summary,
     Thread,
 )
-from ...stores.base import Change, Delete, Expect, Load, Put, refused_key
+from ...stores.base import Change, Delete, Expect, Load, Put, refused_row
 from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, index_job
@@ -326,11 +326,11 @@ class Indexer:
 
     async def _apply(self, changes: Sequence[Change], ends: Sequence[Change]) -> None:
         """Commit a batch, and end its jobs unless one of the threads has grown: then the jobs stay for the rest."""
-        threads = {change.key for change in ends if isinstance(change, Expect)}
+        threads = {(change.kind.table.name, change.key) for change in ends if isinstance(change, Expect)}
         try:
             await self._core.apply(*changes, *ends)
         except Conflict as conflict:
-            if refused_key(conflict, Thread) not in threads:
+            if refused_row(conflict) not in threads:
                 raise
             await self._core.apply(*changes)
 

@@ -152,7 +152,7 @@ class Noting:
         results = await core.apply(
             Expect(Fact, fact.row_key, 0 if current is None else current.version), *facts._changes(fact, "derive")
         )
-        stored = msgspec.structs.replace(fact, version=results[1].version)
+        stored = msgspec.structs.replace(fact, version=results.stored(fact).version)
         self.outcome.stored.append(remembered(stored, core.at()))
 
     async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:

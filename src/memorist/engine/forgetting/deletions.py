@@ -59,12 +59,14 @@ class Deletions:
                 await self._count(change)
             return
         changes = _once(changes)
-        results = await self._core.apply(*locks, *changes) if changes else []
-        for change, result in zip(changes, results[len(locks) :], strict=not locks):
+        if not changes:
+            return
+        results = await self._core.apply(*locks, *changes)
+        for change in changes:
             if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
                 self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
-            if isinstance(change, Delete | DeleteRange) and result:
-                self.counts[change.kind.table.name] += int(result)
+            if isinstance(change, Delete | DeleteRange) and (rows := results.total(change)):
+                self.counts[change.kind.table.name] += rows
 
     async def _count(self, change: Change) -> None:
         """Count the rows that a change would delete, each row once."""

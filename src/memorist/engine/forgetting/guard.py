@@ -19,7 +19,7 @@ import msgspec
 from ...errors import Conflict
 from ...kinds import LINKED, parse_refs, thread_ref
 from ...records import Document, Epoch, Link, Ref, Thread, Tombstone
-from ...stores.base import Change, Expect, Put, refused_key
+from ...stores.base import Change, Expect, Put, refused_row
 from ..core import Core
 from .fingerprints import ref_fingerprint
 
@@ -34,8 +34,8 @@ class Guard(msgspec.Struct, frozen=True):
 
     def caused(self, conflict: Conflict) -> bool:
         """Whether a conflict came from an epoch (a source was forgotten meanwhile) and not from another row."""
-        key = refused_key(conflict, Epoch)
-        return any(isinstance(change, Expect) and change.key == key for change in self.changes)
+        rows = {(change.kind.table.name, change.key) for change in self.changes if isinstance(change, Expect)}
+        return refused_row(conflict) in rows
 
 
 async def epochs(core: Core, *refs: Ref) -> list[Change]:

@@ -231,8 +231,9 @@ class Appending:
     ) -> Sequence[Appended]:
         if expect is None and not any(message.pinned for change in appends for message in change.messages):
             _, creation = await self._creation(create)
-            return (await self._core.apply(*creation, *appends, *others))[len(creation) :]
-        read = {(self._core.org, id), (self._core.org, "pinned", id)}
+            results = await self._core.apply(*creation, *appends, *others)
+            return [results.appended(change) for change in appends]
+        read = {(kind.table.name, (self._core.org, id)) for kind in (Thread, Pins)}
         done: Sequence[Appended] = await self._core.retry(
             lambda: self._expecting(id, appends, others, expect, create), rows=read
         )

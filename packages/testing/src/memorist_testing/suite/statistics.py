@@ -44,6 +44,17 @@ class StatisticsTests:
         await memory.facts.reject(NS, "pet")
         assert await indexed(memory, clock) == 0
 
+    async def test_deleted_entries_are_subtracted_in_the_same_commit(self, memory: Any, clock: FakeClock) -> None:
+        await memory.documents.add(NS, "The lease ends in May.", id="lease")
+        await memory.threads.append("talk", "We met in Porto.", "And in Faro.", "The sun shone.", create=NS)
+        await memory.threads.append("other", "We met in Rome.", create=NS)
+        assert await indexed(memory, clock) == 5
+        await memory.documents.delete(NS, "lease")
+        assert (await memory.stats()).indexed == 4
+        await memory.threads.delete("talk")
+        assert (await memory.stats()).indexed == 1
+        assert await indexed(memory, clock) == 1
+
     async def test_what_is_forgotten_counts_no_more(self, memory: Any, clock: FakeClock) -> None:
         await memory.facts.set(NS, "city", "Lisbon")
         await memory.threads.append("talk", "We met in Porto.", "And in Faro.", create=NS)
