@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from ..agents.errors_log import clear_errors, last_errors
 from ..errors import Unsupported
 from ..scope import KINDS, Kind
 from .display import cell, echo
@@ -64,9 +65,12 @@ def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...],
 @click.command()
 @click.option("--deep", is_flag=True, help="Read every page.")
 @click.option("--retry-dead", is_flag=True, help="Retry dead letters first.")
+@click.option("--clear-hooks", is_flag=True, help="Forget the recorded errors of coding agents' hooks first.")
 @session_of
-def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
+def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) -> int:
     """Check the store and print its details and problems; exit status 1 if there are problems."""
+    if clear_hooks:
+        clear_errors()
     with session.memory() as memory:
         revived = memory.jobs.retry_dead() if retry_dead else 0
         diagnosis = memory.doctor(deep=deep)
@@ -74,7 +78,7 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
     del found["details"]
     if retry_dead:
         found["revived"] = revived
-    problems = found.pop("problems")
+    problems = [*found.pop("problems"), *_hook_problems()]
     if session.as_json:
         session.print_json({**found, "problems": problems})
     else:
@@ -83,6 +87,11 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
         for problem in problems:
             echo(f"- {cell(problem)}")
     return 1 if problems else 0
+
+
+def _hook_problems() -> list[str]:
+    """What went wrong in hooks of coding agents, which show nothing themselves."""
+    return [f"hook {one['event']} of {one['agent']} at {one['at']}: {one['error']}" for one in last_errors()[-5:]]
 
 
 def _queue(queue: dict[str, Any]) -> str:

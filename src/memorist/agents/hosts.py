@@ -1,0 +1,290 @@
+"""The configuration of each coding agent: which files, and what goes into them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from .payloads import Agent
+
+Where = Literal["project", "user"]
+NAME = "memorist"
+HOOK_MODULE = "memorist.agents.hook"
+HOOK_SECONDS = 10
+
+
+class Commands(msgspec.Struct, frozen=True):
+    """The commands that a host runs; absolute, because hosts have their own PATH."""
+
+    python: str
+    url: str
+    agent: Agent
+    user: str
+
+    def mcp(self) -> tuple[str, list[str]]:
+        """The program and its arguments that serve MCP."""
+        return self.python, ["-m", "memorist", "--url", self.url, "--user", self.user, "mcp", "--quiet"]
+
+    def hook(self, event: str) -> str:
+        """The command line of a hook."""
+        options = ["--agent", self.agent, "--url", self.url, "--user", self.user]
+        return shlex.join([self.python, "-m", HOOK_MODULE, event, *options])
+
+
+class ConfigFile(msgspec.Struct, frozen=True):
+    """One file of a host: how its text with our entries is made from its text without them."""
+
+    path: Path
+    add: Callable[[str], str]
+    remove: Callable[[str], str]
+    """Takes our entries out of a text that was changed by others after the installation."""
+
+
+class NotJson(ValueError):
+    """A configuration file that is not plain JSON, so that it cannot be changed safely."""
+
+
+def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[ConfigFile]:
+    """The files that an agent's installation changes or creates."""
+    return _HOSTS[commands.agent](commands, root if where == "project" else home, where)
+
+
+# JSON
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise NotJson(f"it is not plain JSON ({error})") from None
+    if not isinstance(data, dict):
+        raise NotJson("it does not hold a JSON object")
+    return data
+
+
+def _dumped(data: Mapping[str, Any], like: str) -> str:
+    """JSON with the indentation of the text before."""
+    second = next((line for line in like.splitlines()[1:] if line.strip()), "  ")
+    indent: int | str = "\t" if second.startswith("\t") else (len(second) - len(second.lstrip(" "))) or 2
+    return json.dumps(data, indent=indent, ensure_ascii=False) + "\n"
+
+
+def _json_file(path: Path, entries: Mapping[str, Any]) -> ConfigFile:
+    """A JSON file with entries of ours: objects are merged, lists extended, other values set where there are none."""
+    return ConfigFile(
+        path,
+        lambda text: _dumped(_merged(_without(_loaded(text), entries), entries), text),
+        lambda text: _dumped(_without(_loaded(text), entries), text),
+    )
+
+
+def _merged(data: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(data)
+    for name, entry in entries.items():
+        if isinstance(entry, Mapping) and isinstance(merged.get(name), dict) and name != NAME:
+            merged[name] = _merged(merged[name], entry)
+        elif isinstance(entry, list):
+            merged[name] = [*(merged.get(name) or []), *entry]
+        elif name == NAME or name not in merged:
+            merged[name] = entry
+    return merged
+
+
+def _without(data: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The data without our entries, and without objects and lists that held nothing else."""
+    left = dict(data)
+    for name, entry in entries.items():
+        if name not in left:
+            continue
+        if name == NAME:
+            del left[name]
+        elif isinstance(entry, Mapping) and isinstance(left[name], dict):
+            left[name] = _without(left[name], entry)
+            if not left[name]:
+                del left[name]
+        elif isinstance(entry, list) and isinstance(left[name], list):
+            left[name] = [item for item in left[name] if not _is_ours(item)]
+            if not left[name]:
+                del left[name]
+    return left
+
+
+def _is_ours(item: Any) -> bool:
+    return f"-m {HOOK_MODULE} " in json.dumps(item)
+
+
+# TOML: a block between marks, so that the rest of the file stays as it is
+
+
+BEGIN, END = "# >>> memorist >>>", "# <<< memorist <<<"
+
+
+def _toml_file(path: Path, block: str) -> ConfigFile:
+    def remove(text: str) -> str:
+        before, mark, rest = text.partition(f"{BEGIN}\n")
+        return (
+            text if not mark else before.rstrip("\n") + ("\n" if before.strip() else "") + rest.partition(f"{END}\n")[2]
+        )
+
+    def add(text: str) -> str:
+        own = remove(text)
+        gap = "" if not own.strip() else ("\n" if own.endswith("\n") else "\n\n")
+        return f"{own}{gap}{BEGIN}\n{block}{END}\n"
+
+    return ConfigFile(path, add, remove)
+
+
+def _whole_file(path: Path, content: str) -> ConfigFile:
+    """A file that is ours alone."""
+    return ConfigFile(path, lambda text: content, lambda text: "")
+
+
+# The hosts
+
+
+def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int = HOOK_SECONDS) -> dict[str, Any]:
+    """Hooks in the shape of Claude Code, which Codex and Gemini share; a matcher limits tool events to the shell."""
+    return {
+        event: [
+            {
+                **({} if matcher is None else {"matcher": matcher}),
+                "hooks": [{"type": "command", "command": commands.hook(event), "timeout": seconds}],
+            }
+        ]
+        for event, matcher in events.items()
+    }
+
+
+def _server(commands: Commands, **more: Any) -> dict[str, Any]:
+    program, arguments = commands.mcp()
+    return {NAME: {**more, "command": program, "args": arguments}}
+
+
+def _claude_code(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    events = {
+        "SessionStart": None, "UserPromptSubmit": None, "PreToolUse": "Bash", "PostToolUse": "Bash",
+        "PreCompact": None, "PostCompact": None, "Stop": None,
+    }  # fmt: skip
+    mcp = base / (".mcp.json" if where == "project" else ".claude.json")
+    return [
+        _json_file(mcp, {"mcpServers": _server(commands, type="stdio")}),
+        _json_file(base / ".claude" / "settings.json", {"hooks": _grouped(commands, events)}),
+    ]
+
+
+def _codex(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    program, arguments = commands.mcp()
+    events = {
+        "SessionStart": None, "UserPromptSubmit": None, "PreToolUse": "Bash", "PostToolUse": "Bash",
+        "PreCompact": None, "PostCompact": None, "Stop": None,
+    }  # fmt: skip
+    block = f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+    return [
+        _toml_file(base / ".codex" / "config.toml", block),
+        _json_file(base / ".codex" / "hooks.json", {"hooks": _grouped(commands, events)}),
+    ]
+
+
+def _cursor(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    events = ("sessionStart", "beforeSubmitPrompt", "postToolUse", "preCompact", "afterAgentResponse")
+    hooks = {event: [{"command": commands.hook(event), "timeout": HOOK_SECONDS}] for event in events}
+    return [
+        _json_file(base / ".cursor" / "mcp.json", {"mcpServers": _server(commands)}),
+        _json_file(base / ".cursor" / "hooks.json", {"version": 1, "hooks": hooks}),
+    ]
+
+
+def _gemini(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    # Matchers of lifecycle events are compared as a whole there, so there are none; timeouts are in milliseconds.
+    events = {
+        "SessionStart": None, "BeforeAgent": None, "AfterTool": "run_shell_command", "PreCompress": None,
+        "AfterAgent": None,
+    }  # fmt: skip
+    entries = {"mcpServers": _server(commands), "hooks": _grouped(commands, events, HOOK_SECONDS * 1000)}
+    return [_json_file(base / ".gemini" / "settings.json", entries)]
+
+
+def _opencode(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    program, arguments = commands.mcp()
+    server = {NAME: {"type": "local", "command": [program, *arguments], "enabled": True}}
+    folder = base / ".opencode" if where == "project" else base / ".config" / "opencode"
+    config = base / "opencode.json" if where == "project" else folder / "opencode.json"
+    plugin = _PLUGIN.replace("COMMAND", json.dumps(shlex.split(commands.hook("EVENT"))))
+    return [_json_file(config, {"mcp": server}), _whole_file(folder / "plugins" / "memorist.js", plugin)]
+
+
+def _copilot(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    events = ("sessionStart", "userPromptSubmitted", "postToolUse", "preCompact", "agentStop")
+    hooks = {event: [{"type": "command", "bash": commands.hook(event), "timeoutSec": HOOK_SECONDS}] for event in events}
+    own = base / (".github" if where == "project" else ".copilot")
+    mcp = own / ("mcp.json" if where == "project" else "mcp-config.json")
+    content = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+    return [
+        _json_file(mcp, {"mcpServers": _server(commands, type="local", tools=["*"])}),
+        _whole_file(own / "hooks" / "memorist.json", content),
+    ]
+
+
+_PLUGIN = """\
+// Written by `memorist install opencode`; `memorist uninstall opencode` removes it.
+const command = COMMAND
+const ask = async (event, payload) => {
+  try {
+    const words = command.map((word) => (word === "EVENT" ? event : word))
+    const process = Bun.spawn(words, { stdin: new Blob([JSON.stringify(payload)]), stdout: "pipe", stderr: "ignore" })
+    const text = await new Response(process.stdout).text()
+    return text.trim() ? (JSON.parse(text).context ?? "") : ""
+  } catch {
+    return ""
+  }
+}
+const textOf = (parts) => (parts ?? []).filter((part) => part.type === "text").map((part) => part.text).join("\\n")
+export const Memorist = async ({ client, directory }) => {
+  const briefs = new Map()
+  return {
+    "chat.message": async (input, output) => {
+      const session = { session_id: input.sessionID, cwd: directory }
+      const brief = briefs.has(input.sessionID) ? "" : await ask("SessionStart", session)
+      briefs.set(input.sessionID, true)
+      const found = await ask("UserPromptSubmit", { ...session, prompt: textOf(output.parts) })
+      const text = [brief, found].filter(Boolean).join("\\n")
+      const first = output.parts.find((part) => part.type === "text")
+      if (text && first) first.text = text + "\\n\\n" + first.text
+    },
+    "experimental.session.compacting": async (input, output) => {
+      await ask("PreCompact", { session_id: input.sessionID, cwd: directory })
+      const state = await ask("SessionStart", { session_id: input.sessionID, cwd: directory, source: "compact" })
+      if (state) output.context.push(state)
+    },
+    event: async ({ event }) => {
+      if (event.type !== "session.idle") return
+      const id = event.properties.sessionID
+      const answer = await client.session.messages({ path: { id } })
+      const last = (answer.data ?? []).filter((message) => message.info.role === "assistant").pop()
+      await ask("Stop", { session_id: id, cwd: directory, last_assistant_message: textOf(last?.parts) })
+    },
+  }
+}
+"""
+_HOSTS: Mapping[Agent, Callable[[Commands, Path, Where], list[ConfigFile]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "cursor": _cursor,
+    "gemini-cli": _gemini,
+    "opencode": _opencode,
+    "copilot": _copilot,
+}
+AFTERWARDS: Mapping[Agent, str] = {
+    "claude-code": "Claude Code asks once whether to use the MCP server of the project.",
+    "codex": "Codex asks once to trust the hooks: start it here and accept them.",
+    "cursor": "Restart Cursor to load the hooks.",
+    "gemini-cli": "Gemini runs hooks of a project only in a trusted folder.",
+    "opencode": "opencode loads the plugin at its next start.",
+    "copilot": "Copilot runs hooks of a repository only in a trusted folder.",
+}
+"""What the user has to do after an installation."""

@@ -1,0 +1,201 @@
+"""Installs memory into a coding agent's configuration, and takes it out again, byte for byte.
+
+Before a file is changed, its bytes are kept in a backup, with a digest of what was written. An uninstallation puts the
+bytes back if the file still is as it was written; if others changed it since, only our entries are taken out.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ..errors import UsageError
+from .hosts import Commands, ConfigFile, NotJson, Where, files_of
+from .payloads import AGENTS
+
+State = Literal["installed", "changed", "outdated", "missing"]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What happens to one file; `None` stands for a file that does not exist."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the file changes at all."""
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        old = (self.before or b"").decode("utf-8", "replace").splitlines(keepends=True)
+        new = (self.after or b"").decode("utf-8", "replace").splitlines(keepends=True)
+        before, after = ("/dev/null" if content is None else str(self.path) for content in (self.before, self.after))
+        lines = difflib.unified_diff(old, new, before, after)
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """What a file held before the installation (base64), and the digest of what was written."""
+
+    path: str
+    original: str | None
+    digest: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The backups of one installation."""
+
+    agent: str
+    where: str
+    files: list[Backup]
+    folders: list[str] = []
+    """Folders that the installation created."""
+
+
+class Installer:
+    """Plans and carries out installations of one agent, in a project or for the user."""
+
+    def __init__(self, commands: Commands, where: Where, root: Path, *, home: Path, state: Path) -> None:
+        if commands.agent not in AGENTS:
+            raise UsageError(f"there is no agent {commands.agent!r}; there are {', '.join(AGENTS)}")
+        self._commands, self._where, self._state = commands, where, state
+        self._files = files_of(commands, where, root, home)
+        place = str(root if where == "project" else home)
+        digest = hashlib.sha256(place.encode()).hexdigest()[:12]
+        self._manifest_path = state / "installed" / f"{commands.agent}-{where}-{digest}.json"
+
+    def plan(self) -> list[Change]:
+        """What an installation would change."""
+        return [Change(file.path, _read(file.path), self._with_entries(file)) for file in self._files]
+
+    def install(self) -> list[Change]:
+        """Write the configuration; files that are as they should be are left alone."""
+        changes = self.plan()
+        earlier = {backup.path: backup for backup in self._manifest().files}
+        folders = list(self._manifest().folders)
+        backups = []
+        for change in changes:
+            known = earlier.get(str(change.path))
+            # Installing again keeps the first backup: what is there now holds our own entries.
+            original = known.original if known is not None else _encoded(change.before)
+            backups.append(Backup(str(change.path), original, _digest(change.after or b"")))
+            folders += [folder for folder in _missing_folders(change.path.parent) if folder not in folders]
+        # The backup is written first, so that a kill between the two loses nothing.
+        self._write_manifest(Manifest(self._commands.agent, self._where, backups, folders))
+        for change in changes:
+            if change.is_needed and change.after is not None:
+                change.path.parent.mkdir(parents=True, exist_ok=True)
+                _replace(change.path, change.after)
+        return changes
+
+    def plan_removal(self) -> list[Change]:
+        """What an uninstallation would change."""
+        backups = {backup.path: backup for backup in self._manifest().files}
+        return [self._removal(file, backups.get(str(file.path))) for file in self._files]
+
+    def uninstall(self) -> list[Change]:
+        """Take our entries out of every file, and delete files and folders that were created for them."""
+        changes = self.plan_removal()
+        for change in changes:
+            if not change.is_needed:
+                continue
+            if change.after is None:
+                change.path.unlink(missing_ok=True)
+            else:
+                _replace(change.path, change.after)
+        for folder in sorted(self._manifest().folders, key=len, reverse=True):
+            if Path(folder).is_dir() and not any(Path(folder).iterdir()):
+                Path(folder).rmdir()
+        self._manifest_path.unlink(missing_ok=True)
+        return changes
+
+    def state(self) -> State:
+        """Whether the agent has a memory: installed, changed by others since, of another version, or missing."""
+        manifest = self._manifest()
+        if not manifest.files:
+            return "missing"
+        contents = {backup.path: _read(Path(backup.path)) for backup in manifest.files}
+        if any(content is None for content in contents.values()):
+            return "changed"
+        if any(change.is_needed for change in self.plan()):
+            return "outdated"
+        intact = all(_digest(contents[backup.path] or b"") == backup.digest for backup in manifest.files)
+        return "installed" if intact else "changed"
+
+    def _with_entries(self, file: ConfigFile) -> bytes:
+        before = _read(file.path)
+        text = (before or b"").decode("utf-8")
+        try:
+            after = file.add(text)
+        except NotJson as error:
+            raise UsageError(f"{file.path} cannot be changed: {error}; add the entries by hand") from None
+        if before is not None and _same(text, after):
+            return before
+        return after.encode()
+
+    def _removal(self, file: ConfigFile, backup: Backup | None) -> Change:
+        before = _read(file.path)
+        if before is None:
+            return Change(file.path, None, None)
+        if backup is not None and _digest(before) == backup.digest:
+            original = None if backup.original is None else base64.b64decode(backup.original)
+            return Change(file.path, before, original)
+        after = file.remove(before.decode("utf-8"))
+        created = backup is not None and backup.original is None
+        is_empty = after.strip() in ("", "{}")
+        return Change(file.path, before, None if created and is_empty else after.encode())
+
+    def _manifest(self) -> Manifest:
+        if not self._manifest_path.is_file():
+            return Manifest(self._commands.agent, self._where, [])
+        return msgspec.json.decode(self._manifest_path.read_bytes(), type=Manifest)
+
+    def _write_manifest(self, manifest: Manifest) -> None:
+        self._manifest_path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(self._manifest_path, msgspec.json.encode(manifest))
+
+
+def _same(before: str, after: str) -> bool:
+    """Whether two texts hold the same configuration, however they are laid out."""
+    if before == after:
+        return True
+    try:
+        return bool(msgspec.json.decode(before) == msgspec.json.decode(after))
+    except msgspec.DecodeError:
+        return False
+
+
+def _missing_folders(folder: Path) -> list[str]:
+    return [str(path) for path in (folder, *folder.parents) if not path.exists()]
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _encoded(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, with the mode it had."""
+    own = path.resolve()
+    mode = own.stat().st_mode & 0o777 if own.exists() else None
+    temporary = own.with_name(f".{own.name}.memorist")
+    temporary.write_bytes(content)
+    if mode is not None:
+        temporary.chmod(mode)
+    os.replace(temporary, own)

@@ -1,0 +1,115 @@
+"""The payloads of the hosts' hooks, read into one shape, and the answers in the shape that each host understands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "opencode", "copilot"]
+AGENTS: tuple[Agent, ...] = ("claude-code", "codex", "cursor", "gemini-cli", "opencode", "copilot")
+Moment = Literal["start", "prompt", "before-tool", "after-tool", "before-compaction", "after-compaction", "stop", "end"]
+MOMENTS: Mapping[str, Moment] = {
+    "sessionstart": "start", "userpromptsubmit": "prompt", "pretooluse": "before-tool", "posttooluse": "after-tool",
+    "posttoolusefailure": "after-tool", "precompact": "before-compaction", "postcompact": "after-compaction",
+    "stop": "stop", "sessionend": "end",
+    "beforeagent": "prompt", "afteragent": "stop", "beforetool": "before-tool", "aftertool": "after-tool",
+    "precompress": "before-compaction",
+    "beforesubmitprompt": "prompt", "afteragentresponse": "stop",
+    "userpromptsubmitted": "prompt", "agentstop": "stop",
+}  # fmt: skip
+"""The moments by the hosts' names for them, in small letters and without underscores."""
+_EVENT_NAMES: Mapping[str, str] = {
+    "sessionstart": "SessionStart", "userpromptsubmit": "UserPromptSubmit", "pretooluse": "PreToolUse",
+    "posttooluse": "PostToolUse", "beforeagent": "BeforeAgent", "aftertool": "AfterTool",
+}  # fmt: skip
+
+
+class Hook(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a hook, whatever the host."""
+
+    agent: str
+    event: str
+    moment: Moment
+    session: str
+    folder: str
+    prompt: str = ""
+    answer: str = ""
+    """The agent's last message, at the end of a turn."""
+    resumed: bool = False
+    """Whether the session begins after a compaction, so that the saved state belongs into it."""
+    tool: str = ""
+    command: str = ""
+    path: str = ""
+    failure: str = ""
+    """What a tool reported, if it failed."""
+    summary: str = ""
+    transcript: str = ""
+    is_repeated: bool = False
+    """Whether the host stops again because of a stop hook."""
+
+
+def read_hook(agent: str, event: str, payload: Mapping[str, Any]) -> Hook | None:
+    """A host's payload in our shape; None for events that mean nothing here."""
+    name = str(payload.get("hook_event_name") or event)
+    moment = MOMENTS.get(name.lower().replace("_", "").replace("-", "").replace(".", ""))
+    if moment is None:
+        return None
+
+    def text(*names: str) -> str:
+        return next((str(payload[name]) for name in names if isinstance(payload.get(name), str)), "")
+
+    roots = payload.get("workspace_roots")
+    folder = text("cwd") or (str(roots[0]) if isinstance(roots, list) and roots else "") or os.getcwd()
+    tool_input = payload.get("tool_input") or payload.get("toolArgs") or payload.get("tool_args") or {}
+    arguments = tool_input if isinstance(tool_input, Mapping) else {}
+    return Hook(
+        agent=agent, event=name, moment=moment, folder=folder,
+        session=text("session_id", "sessionId", "conversation_id") or "none",
+        prompt=text("prompt", "initialPrompt", "initial_prompt"),
+        answer=text("last_assistant_message", "prompt_response", "response", "text"),
+        resumed=text("source") == "compact", tool=text("tool_name", "toolName"),
+        command=str(arguments.get("command") or ""),
+        path=str(arguments.get("file_path") or arguments.get("path") or ""),
+        failure=_failure_of(payload), summary=text("compact_summary"),
+        transcript=text("transcript_path", "transcriptPath"),
+        is_repeated=bool(payload.get("stop_hook_active") or payload.get("loop_count")),
+    )  # fmt: skip
+
+
+def _failure_of(payload: Mapping[str, Any]) -> str:
+    """What a failed tool reported: an error field, an exit code other than 0, or a result that says it failed."""
+    if isinstance(payload.get("error"), str):
+        return str(payload["error"])
+    for name in ("tool_response", "toolResult", "tool_result", "tool_output"):
+        result = payload.get(name)
+        if not isinstance(result, Mapping):
+            continue
+        code = next((result[key] for key in ("exit_code", "exitCode", "code") if key in result), None)
+        failed = (
+            result.get("success") is False or result.get("resultType") == "failure" or result.get("is_error") is True
+        )
+        if failed or code not in (None, 0) or result.get("error"):
+            parts = (
+                result.get(key) for key in ("error", "stderr", "textResultForLlm", "stdout", "output", "llmContent")
+            )
+            return next((str(part) for part in parts if part), f"exit code {code}")
+    return ""
+
+
+def answer_of(hook: Hook, context: str) -> dict[str, Any]:
+    """What the host expects on stdout; empty if there is nothing to say or nowhere to say it."""
+    if not context:
+        return {}
+    if hook.agent == "cursor":
+        return {"additional_context": context} if hook.moment in ("start", "prompt") else {}
+    if hook.agent == "copilot":
+        return {"additionalContext": context} if hook.moment in ("start", "prompt") else {}
+    if hook.agent == "opencode":
+        return {"context": context}
+    name = _EVENT_NAMES.get(hook.event.lower().replace("_", ""))
+    if name is None:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}

@@ -1,0 +1,88 @@
+"""What a hook belongs to: the repository, which separates the memory of projects, and the user.
+
+The repository is known by its git remote, so that clones and worktrees share their memory, or else by its path. Only
+files are read; starting `git` would cost more than the whole hook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import msgspec
+
+ALWAYS_IGNORED = (
+    ".env", ".env.*", "*.pem", "*.key", "*.p12", "id_rsa*", "id_ed25519*", "*credentials*", "*secrets*", ".netrc"
+)  # fmt: skip
+IGNORE_FILE = ".memoristignore"
+_REMOTE = re.compile(r'\[remote "(?P<name>[^"]+)"\](?P<body>[^\[]*)')
+_PATH = re.compile(r"[\w./~-]*[./][\w./-]+")
+
+
+class Project(msgspec.Struct, frozen=True):
+    """A repository or folder, and what of it must not be stored."""
+
+    root: Path
+    name: str
+    namespace: str
+    ignored: tuple[str, ...] = ()
+
+    def mentions_ignored(self, text: str) -> bool:
+        """Whether a text names a path that must not be stored."""
+        return any(self._is_ignored(path) for path in _PATH.findall(text))
+
+    def _is_ignored(self, path: str) -> bool:
+        plain = path.removeprefix(f"{self.root}/").removeprefix("./").strip("/")
+        parts = [plain, plain.rpartition("/")[2], *plain.split("/")]
+        return any(
+            fnmatch(part, pattern) or plain.startswith(f"{pattern}/") for pattern in self.ignored for part in parts
+        )
+
+
+def project_of(folder: str | Path) -> Project:
+    """The project that a folder belongs to."""
+    start = Path(folder).absolute()
+    root = next((path for path in (start, *start.parents) if (path / ".git").exists()), start)
+    remote = _remote_of(root)
+    identity = _plain_remote(remote) if remote else str(root)
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:10]
+    name = re.sub(r"[^\w.-]+", "-", identity.rstrip("/").rpartition("/")[2]) or "project"
+    return Project(root, name, f"workflow:{name}-{digest}", (*ALWAYS_IGNORED, *_ignore_patterns(root)))
+
+
+def _remote_of(root: Path) -> str | None:
+    config = _git_folder(root) / "config"
+    if not config.is_file():
+        return None
+    remotes = {match["name"]: match["body"] for match in _REMOTE.finditer(config.read_text("utf-8", "replace"))}
+    body = remotes.get("origin") or next(iter(remotes.values()), "")
+    url = re.search(r"^\s*url\s*=\s*(\S+)", body, re.MULTILINE)
+    return url[1] if url else None
+
+
+def _git_folder(root: Path) -> Path:
+    """The folder with the configuration; a worktree has a file that names it."""
+    git = root / ".git"
+    if not git.is_file():
+        return git
+    own = Path(git.read_text("utf-8", "replace").partition("gitdir:")[2].strip())
+    own = own if own.is_absolute() else root / own
+    common = own / "commondir"
+    return (own / common.read_text("utf-8").strip()).resolve() if common.is_file() else own
+
+
+def _plain_remote(url: str) -> str:
+    """The remote without protocol, login and ending, so that https and ssh name the same repository."""
+    plain = re.sub(r"^\w+://", "", url)
+    plain = plain.rpartition("@")[2].removesuffix("/").removesuffix(".git")
+    return re.sub(r"^([^/:]+):(?!\d+/)", r"\1/", plain).lower()
+
+
+def _ignore_patterns(root: Path) -> tuple[str, ...]:
+    path = root / IGNORE_FILE
+    if not path.is_file():
+        return ()
+    lines = (line.strip().strip("/") for line in path.read_text("utf-8", "replace").splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))

@@ -1,0 +1,129 @@
+"""`memorist install`, `uninstall`, `status` and `hook`: memory for coding agents."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..agents.errors_log import state_folder
+from ..agents.hook import DEFAULT_USER, run_hook
+from ..agents.installing import Change, Installer
+from ..agents.payloads import AGENTS, Agent
+from ..errors import NotFound
+from .display import echo
+from .session import Session, confirm, session_of
+
+WHERE = click.option("--where", type=click.Choice(["project", "user"]), default="project", show_default=True,
+                     help="Only this repository, or all of the user's.")  # fmt: skip
+AGENT = click.argument("agent", type=click.Choice(AGENTS))
+ROOT = click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".",
+                    help="The repository.  [default: the current folder]")  # fmt: skip
+
+
+def _agents_url(session: Session) -> str:
+    """The memory of the agents: one file for all repositories, apart from other memories."""
+    if session._url is not None:
+        return session._url if "://" in session._url else str(Path(session._url).absolute())
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return str(Path(base) / "memorist" / "agents.db")
+
+
+def _installer(session: Session, agent: Agent, where: Any, root: Path) -> Installer:
+    from ..agents.hosts import Commands
+
+    commands = Commands(sys.executable, _agents_url(session), agent, session.user or DEFAULT_USER)
+    return Installer(commands, where, root.absolute(), home=Path.home(), state=state_folder())
+
+
+@click.command()
+@AGENT
+@WHERE
+@ROOT
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show the changes.")
+@session_of
+def install(session: Session, agent: Agent, where: str, root: Path, yes: bool, dry_run: bool) -> None:
+    """Give a coding agent a memory: the MCP server and hooks, in its own configuration.
+
+    Shows the changes first. A backup of every file is kept, and `memorist uninstall` puts it back.
+    """
+    from ..agents.hosts import AFTERWARDS
+
+    installer = _installer(session, agent, where, root)
+    changes = [change for change in installer.plan() if change.is_needed]
+    _show(session, changes)
+    if dry_run:
+        return
+    if changes and not yes:
+        confirm(f"Write {len(changes)} files?")
+    url = _agents_url(session)
+    if "://" not in url:
+        Path(url).parent.mkdir(parents=True, exist_ok=True)
+    installer.install()
+    done = {"agent": agent, "where": where, "files": [str(change.path) for change in changes], "memory": url}
+    session.done(done, f"{agent} has a memory at {url}. {AFTERWARDS[agent]}" if changes else f"{agent} had it already")
+
+
+@click.command()
+@AGENT
+@WHERE
+@ROOT
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show the changes.")
+@session_of
+def uninstall(session: Session, agent: Agent, where: str, root: Path, yes: bool, dry_run: bool) -> None:
+    """Take the memory out of a coding agent's configuration again; what is remembered stays."""
+    installer = _installer(session, agent, where, root)
+    changes = [change for change in installer.plan_removal() if change.is_needed]
+    _show(session, changes)
+    if dry_run:
+        return
+    if not changes and installer.state() == "missing":
+        raise NotFound(f"{agent} has no memory here; `memorist status` lists what is installed")
+    if changes and not yes:
+        confirm(f"Change {len(changes)} files?")
+    installer.uninstall()
+    done = {"agent": agent, "where": where, "files": [str(change.path) for change in changes]}
+    session.done(done, f"{agent} no longer has a memory here")
+
+
+@click.command()
+@click.argument("agent", type=click.Choice(AGENTS), required=False)
+@ROOT
+@session_of
+def status(session: Session, agent: Agent | None, root: Path) -> None:
+    """Show which coding agents have a memory, in this repository and for the user."""
+    names: tuple[Agent, ...] = AGENTS if agent is None else (agent,)
+    rows = [
+        {"agent": name, "where": where, "state": _installer(session, name, where, root).state()}
+        for name in names
+        for where in ("project", "user")
+    ]
+    session.show(rows, ["agent", "where", "state"])
+
+
+def _show(session: Session, changes: list[Change]) -> None:
+    if not session.as_json:
+        for change in changes:
+            echo(change.diff())
+
+
+@click.command()
+@click.argument("event")
+@click.option("--agent", type=click.Choice(AGENTS), default="claude-code", show_default=True, help="Who calls.")
+@session_of
+def hook(session: Session, event: str, agent: Agent) -> None:
+    """Answer a hook of a coding agent: its JSON on stdin, ours on stdout.
+
+    Never fails its host: on an error it prints nothing and exits with 0, and `memorist doctor` shows what happened.
+    """
+    text = run_hook(
+        event, sys.stdin.read(), agent=agent, url=_agents_url(session), user=session.user or DEFAULT_USER,
+        org=session.org,
+    )  # fmt: skip
+    if text:
+        echo(text)

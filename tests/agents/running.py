@@ -1,0 +1,95 @@
+"""Runs hooks as agents do: the installed command, with a payload of the host on stdin."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from memorist.agents.hook import run_hook
+from memorist.cli.main import cli
+
+PAYLOADS: dict[str, dict[str, tuple[str, dict[str, Any]]]] = json.loads(
+    (Path(__file__).parent / "payloads.json").read_text("utf-8")
+)
+
+
+class Desk:
+    """A home folder, a repository and a memory, for the hooks of one test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.url = str(folder / "agents.db")
+        self.repository = self.new_repository(folder / "shop", "git@example.com:acme/shop.git")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "XDG_"))},
+            "HOME": str(self.home),
+        }
+
+    def new_repository(self, folder: Path, remote: str | None = None) -> Path:
+        (folder / ".git").mkdir(parents=True)
+        config = "" if remote is None else f'[remote "origin"]\n\turl = {remote}\n'
+        (folder / ".git" / "config").write_text(f"[core]\n\tbare = false\n{config}", "utf-8")
+        return folder
+
+    def command(self, *arguments: str) -> str:
+        """What `memorist` prints, run in this process for the repository; it must succeed."""
+        words = [word for name in ("install", "uninstall", "status") if name in arguments for word in ("--root",)]
+        more = [*words, str(self.repository)] if words else []
+        result = CliRunner().invoke(
+            cli, ["--url", self.url, *arguments, *more], env=self._only(), catch_exceptions=False
+        )
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def _only(self) -> dict[str, str | None]:
+        """The environment of this desk, for CliRunner: what it does not have is removed."""
+        return {**dict.fromkeys(os.environ), **self.environment}
+
+    def started(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`memorist` as a process, in the repository."""
+        command = [sys.executable, "-m", "memorist", "--url", self.url, *arguments]
+        return subprocess.run(
+            command, cwd=self.repository, env=self.environment, capture_output=True, text=True, timeout=120
+        )
+
+    def shell(self, command: str, payload: str) -> subprocess.CompletedProcess[str]:
+        """A hook's command line, as a host runs it."""
+        return subprocess.run(
+            command, shell=True, cwd=self.repository, env=self.environment, input=payload, capture_output=True,
+            text=True, timeout=120,
+        )  # fmt: skip
+
+    def fire(self, agent: str, moment: str, *, session: str = "s1", cwd: Path | None = None, **words: str) -> str:
+        """Fire a hook with the host's documented payload; returns the context it answered."""
+        event, payload = PAYLOADS[agent][moment]
+        text = json.dumps(payload).replace("SESSION", session).replace("CWD", str(cwd or self.repository))
+        for name in ("PROMPT", "ANSWER", "COMMAND", "FAILURE"):
+            text = text.replace(name, json.dumps(words.get(name.lower(), ""))[1:-1])
+        output = run_hook(event, text, agent=agent, url=self.url, user="ada")
+        return context_of(agent, moment, event, output)
+
+
+def context_of(agent: str, moment: str, event: str, output: str) -> str:
+    """The context in an answer, whose shape must be exactly the host's."""
+    if not output:
+        return ""
+    answer = json.loads(output)
+    if agent == "cursor":
+        assert set(answer) == {"additional_context"}
+        return str(answer["additional_context"])
+    if agent == "copilot":
+        assert set(answer) == {"additionalContext"}
+        return str(answer["additionalContext"])
+    if agent == "opencode":
+        return str(answer["context"])
+    assert set(answer) == {"hookSpecificOutput"}
+    assert set(answer["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert answer["hookSpecificOutput"]["hookEventName"] == event
+    return str(answer["hookSpecificOutput"]["additionalContext"])

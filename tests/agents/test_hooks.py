@@ -1,0 +1,173 @@
+"""The hooks, fired with the payloads that each agent documents."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memorist import Memory
+from memorist.agents.payloads import AGENTS
+from memorist.agents.projects import project_of
+from tests.agents.running import PAYLOADS, Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_was_decided_is_in_the_next_sessions_brief(desk: Desk, agent: str) -> None:
+    assert desk.fire(agent, "start") == ""
+    desk.fire(agent, "prompt", prompt="We decided to keep SQLite for the cart. Never edit the generated client.")
+    brief = desk.fire(agent, "start", session="s2")
+    assert "We decided to keep SQLite for the cart." in brief and "Never edit the generated client." in brief
+    assert brief.startswith('<memorist project="shop">') and brief.endswith("</memorist>")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_prompt_gets_only_what_is_relevant(desk: Desk, agent: str) -> None:
+    desk.fire(agent, "prompt", prompt="Always run the tests with pytest -n 2.")
+    desk.fire(agent, "prompt", prompt="We decided to keep SQLite for the cart.")
+    answer = desk.fire(agent, "prompt", session="s2", prompt="How do I run the tests?")
+    assert "pytest -n 2" in answer and "SQLite" not in answer
+    assert desk.fire(agent, "prompt", session="s2", prompt="Write a haiku about clouds") == ""
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if "stop" in PAYLOADS[agent]])
+def test_a_stop_keeps_what_was_decided_failed_and_left_open(desk: Desk, agent: str) -> None:
+    desk.fire(
+        agent, "stop",
+        answer="Done.\n- We went with a partial index.\n- Retrying in a loop failed because the lock is not released.\n"
+        "- TODO: backfill the old rows.\nHere is some prose that nobody needs again.",
+    )  # fmt: skip
+    brief = desk.fire(agent, "start", session="s2")
+    assert "partial index" in brief and "lock is not released" in brief and "backfill the old rows" in brief
+    assert "nobody needs" not in brief
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if "failed-tool" in PAYLOADS[agent]])
+def test_a_failed_command_is_in_the_brief(desk: Desk, agent: str) -> None:
+    desk.fire(agent, "failed-tool", command="make migrate", failure="error: relation users exists")
+    brief = desk.fire(agent, "start", session="s2")
+    assert "`make migrate` failed: error: relation users exists" in brief
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_command_that_failed_before_is_warned_of(desk: Desk, agent: str) -> None:
+    desk.fire(agent, "failed-tool", command="make  migrate", failure="error: relation users exists")
+    assert "relation users exists" in desk.fire(agent, "before-tool", command="make migrate")
+    assert desk.fire(agent, "before-tool", command="make test") == ""
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "opencode"])
+def test_the_state_of_a_task_survives_a_compaction(desk: Desk, agent: str) -> None:
+    desk.fire(agent, "prompt", prompt="Port the checkout page to the new router.")
+    desk.fire(agent, "stop", answer="The form is ported, the summary page is next.")
+    desk.fire(agent, "before-compaction")
+    state = desk.fire(agent, "after-compaction")
+    assert "Port the checkout page" in state and "the summary page is next" in state
+    assert "checkout" not in desk.fire(agent, "after-compaction")
+
+
+def test_gemini_gets_the_state_back_with_the_next_prompt(desk: Desk) -> None:
+    desk.fire("gemini-cli", "prompt", prompt="Port the checkout page to the new router.")
+    desk.fire("gemini-cli", "before-compaction")
+    assert "Port the checkout page" in desk.fire("gemini-cli", "prompt", prompt="Go on.")
+
+
+def test_a_project_never_sees_another_projects_notes(desk: Desk, tmp_path: Path) -> None:
+    other = desk.new_repository(tmp_path / "bank", "https://example.com/acme/bank.git")
+    desk.fire("claude-code", "prompt", prompt="We decided to use Kafka for payments.")
+    desk.fire("claude-code", "prompt", prompt="I prefer small commits with tests.")
+    brief = desk.fire("claude-code", "start", session="s2", cwd=other)
+    assert "Kafka" not in brief and "small commits" in brief
+    assert "Kafka" not in desk.fire("claude-code", "prompt", session="s2", cwd=other, prompt="Use Kafka for payments?")
+    clone = desk.new_repository(tmp_path / "elsewhere" / "shop", "https://example.com/acme/shop")
+    assert "Kafka" in desk.fire("claude-code", "start", session="s3", cwd=clone / ".git" / "..")
+
+
+def test_what_is_private_ignored_or_secret_is_never_stored(desk: Desk) -> None:
+    (desk.repository / ".memoristignore").write_text("internal/\n*.sql\n", "utf-8")
+    key = "sk-proj-abcdEFGH1234567890abcdEFGH1234567890abcd"
+    desk.fire(
+        "claude-code", "prompt",
+        prompt=f"<private>We decided to fire Bob.</private>\nAlways use the key {key} here.\n"
+        "Never touch internal/payroll.py in this repo.\nAlways load seeds.sql first.\nAlways format with ruff.",
+    )  # fmt: skip
+    desk.fire("claude-code", "failed-tool", command="cat .env", failure="no such file")
+    content = b"".join(path.read_bytes() for path in Path(desk.url).parent.glob("agents.db*"))
+    for word in (b"Bob", key.encode(), b"payroll", b"seeds.sql", b"cat .env"):
+        assert word not in content
+    assert "Always format with ruff." in desk.fire("claude-code", "start", session="s2")
+
+
+def test_hooks_of_two_hosts_that_fire_for_one_prompt_answer_once(desk: Desk) -> None:
+    desk.fire("claude-code", "prompt", prompt="Always run the tests with pytest -n 2.")
+    assert desk.fire("claude-code", "prompt", session="s2", prompt="How do I run the tests?") != ""
+    assert desk.fire("copilot", "prompt", session="s2", prompt="How do I run the tests?") == ""
+
+
+def test_injected_text_is_not_remembered_again(desk: Desk) -> None:
+    desk.fire("claude-code", "prompt", prompt='Go on.\n<memorist project="x">\n- We decided to use Perl.\n</memorist>')
+    assert "Perl" not in desk.fire("claude-code", "start", session="s2")
+
+
+@pytest.mark.parametrize("payload", ["", "{", "[1]", '{"hook_event_name": 7}', '{"hook_event_name": "Unknown"}'])
+def test_a_hook_never_fails_its_host(desk: Desk, payload: str) -> None:
+    for url in (desk.url, "/nowhere/at/all.db"):
+        command = f"{sys.executable} -m memorist.agents.hook Stop --agent claude-code --url {url} --user ada"
+        done = desk.shell(command, payload)
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_doctor_shows_what_went_wrong(desk: Desk) -> None:
+    desk.fire("claude-code", "start")
+    command = f"{sys.executable} -m memorist.agents.hook Stop --agent codex --url {desk.url} --user ada"
+    assert desk.shell(command, "{").stdout == ""
+    done = desk.started("--json", "doctor")
+    assert done.returncode == 1
+    problems = json.loads(done.stdout)["problems"]
+    assert len(problems) == 1 and "hook Stop of codex" in problems[0] and "JSONDecodeError" in problems[0]
+    assert json.loads(desk.started("--json", "doctor", "--clear-hooks").stdout)["problems"] == []
+
+
+def test_a_hook_inside_a_hook_does_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMORIST_HOOK", "1")
+        desk.fire("claude-code", "prompt", prompt="We decided to keep SQLite for the cart.")
+    assert desk.fire("claude-code", "start", session="s2") == ""
+
+
+def test_the_command_of_the_command_line_answers_the_same(desk: Desk) -> None:
+    desk.fire("claude-code", "prompt", prompt="We decided to keep SQLite for the cart.")
+    event, payload = PAYLOADS["claude-code"]["start"]
+    text = json.dumps(payload).replace("CWD", str(desk.repository))
+    command = [sys.executable, "-m", "memorist", "--url", desk.url, "--user", "ada", "hook", event]
+    done = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
+    assert "SQLite for the cart" in done.stdout and done.returncode == 0
+
+
+def test_notes_have_their_sources(desk: Desk) -> None:
+    desk.fire("claude-code", "stop", answer="We went with a partial index.")
+    with Memory(desk.url, worker=False, embedder=None) as memory:
+        namespace = project_of(desk.repository).namespace
+        fact = next(fact for fact in memory.facts.list(namespace) if "decision" in fact.tags)
+        assert fact.metadata["agent"] == "claude-code" and fact.metadata["session"] == "s1"
+        assert [message.text for message in memory.why(f"{namespace}/{fact.key}").messages] == [fact.value]
+
+
+def test_repositories_are_known_by_their_remote(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    urls = (
+        "git@example.com:acme/app.git",
+        "https://user:pass@example.com/acme/app",
+        "ssh://git@example.com/acme/app.git",
+    )
+    spaces = {project_of(desk.new_repository(tmp_path / str(number), url)).namespace for number, url in enumerate(urls)}
+    assert len(spaces) == 1
+    assert project_of(desk.new_repository(tmp_path / "a")).namespace != project_of(tmp_path / "home").namespace

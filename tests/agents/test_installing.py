@@ -1,0 +1,158 @@
+"""Installing, installing again and uninstalling, for every agent, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from memorist.agents.payloads import AGENTS
+from tests.agents.running import PAYLOADS, Desk
+
+THEIRS: dict[str, str] = {
+    ".mcp.json": '{\n    "mcpServers": {"other": {"command": "x"}}\n}',
+    ".claude/settings.json": '{"permissions": {"allow": ["Bash(ls)"]}, "hooks": {"Stop": [{"hooks": [{"type": '
+    '"command", "command": "say done"}]}]}}\n',
+    ".codex/config.toml": 'model = "gpt-5"   # mine\n\n[mcp_servers.other]\ncommand = "x"',
+    ".codex/hooks.json": '{"hooks": {}}\n',
+    ".cursor/mcp.json": '{\n\t"mcpServers": {}\n}\n',
+    ".cursor/hooks.json": '{"version": 1, "hooks": {"stop": [{"command": "./mine.sh"}]}}',
+    ".gemini/settings.json": '{"ui": {"theme": "dark"}}\r\n',
+    "opencode.json": '{"$schema": "https://opencode.ai/config.json", "mcp": {}}\n',
+    ".github/mcp.json": '{"mcpServers": {"other": {"type": "local", "command": "x", "args": [], "tools": ["*"]}}}\n',
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def snapshot(root: Path) -> dict[str, bytes | None]:
+    paths = (path for path in root.rglob("*") if ".git" not in path.relative_to(root).parts)
+    return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in paths}
+
+
+def write_theirs(root: Path) -> None:
+    for name, content in THEIRS.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content.encode())
+
+
+@pytest.mark.parametrize("filled", [False, True])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_uninstallation_leaves_every_byte_as_it_was(desk: Desk, agent: str, filled: bool) -> None:
+    if filled:
+        write_theirs(desk.repository)
+    before = snapshot(desk.repository)
+    desk.command("install", agent, "--yes")
+    installed = snapshot(desk.repository)
+    assert installed != before
+    again = desk.command("install", agent, "--yes")
+    assert "had it already" in again and snapshot(desk.repository) == installed
+    assert _state(desk, agent) == "installed"
+    desk.command("uninstall", agent, "--yes")
+    assert snapshot(desk.repository) == before and _state(desk, agent) == "missing"
+    desk.command("install", agent, "--yes")
+    assert snapshot(desk.repository) == installed
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_for_the_user_it_goes_into_the_home_folder(desk: Desk, agent: str) -> None:
+    before, project = snapshot(desk.home), snapshot(desk.repository)
+    desk.command("install", agent, "--where", "user", "--yes")
+    assert snapshot(desk.repository) == project
+    desk.command("uninstall", agent, "--where", "user", "--yes")
+    own = (".local", ".local/state", ".local/state/memorist", ".local/state/memorist/installed")
+    assert {name: content for name, content in snapshot(desk.home).items() if name not in own} == before
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "cursor", "gemini-cli", "codex", "copilot"])
+def test_what_others_add_afterwards_stays(desk: Desk, agent: str) -> None:
+    desk.command("install", agent, "--yes")
+    for name, content in snapshot(desk.repository).items():
+        if content is not None and name.endswith(".json") and "memorist.json" not in name:
+            data = json.loads(content)
+            data["theirs"] = {"kept": True}
+            (desk.repository / name).write_text(json.dumps(data), "utf-8")
+    assert _state(desk, agent) == "changed"
+    desk.command("uninstall", agent, "--yes")
+    left = {name: content for name, content in snapshot(desk.repository).items() if content is not None}
+    assert left and all(json.loads(content).get("theirs") == {"kept": True} for content in left.values())
+    assert not any(b"memorist" in content for content in left.values())
+
+
+def test_the_changes_are_shown_first_and_can_be_declined(desk: Desk) -> None:
+    before = snapshot(desk.repository)
+    shown = desk.command("install", "claude-code", "--dry-run")
+    assert "+++" in shown and ".mcp.json" in shown and snapshot(desk.repository) == before
+    declined = desk.started("install", "claude-code")
+    assert declined.returncode == 2 and "--yes" in declined.stderr and snapshot(desk.repository) == before
+
+
+def test_a_file_that_is_not_json_is_left_alone(desk: Desk) -> None:
+    (desk.repository / ".mcp.json").write_text("{ // comments\n}\n", "utf-8")
+    refused = desk.started("install", "claude-code", "--yes")
+    assert refused.returncode == 2 and "by hand" in refused.stderr
+    assert (desk.repository / ".mcp.json").read_text("utf-8") == "{ // comments\n}\n"
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])
+def test_the_installed_commands_answer_the_hosts_payloads(desk: Desk, agent: str) -> None:
+    desk.command("--user", "ada", "install", agent, "--yes")
+    commands = _hook_commands(desk.repository)
+    assert commands
+    for event, payload in PAYLOADS[agent].values():
+        if event not in commands:
+            continue
+        text = json.dumps(payload).replace("CWD", str(desk.repository)).replace("PROMPT", "We decided to use tabs.")
+        done = desk.shell(commands[event], text)
+        assert (done.returncode, done.stderr) == (0, "")
+    event, payload = PAYLOADS[agent]["start"]
+    answer = desk.shell(commands[event], json.dumps(payload).replace("CWD", str(desk.repository))).stdout
+    assert "We decided to use tabs." in answer
+
+
+def test_codex_configuration_is_toml_with_the_users_own_part(desk: Desk) -> None:
+    write_theirs(desk.repository)
+    desk.command("install", "codex", "--yes")
+    text = (desk.repository / ".codex" / "config.toml").read_text("utf-8")
+    assert text.startswith(THEIRS[".codex/config.toml"])
+    servers = tomllib.loads(text)["mcp_servers"]
+    assert servers["other"] == {"command": "x"} and servers["memorist"]["args"][-2:] == ["mcp", "--quiet"]
+
+
+def test_gemini_timeouts_are_milliseconds(desk: Desk) -> None:
+    desk.command("install", "gemini-cli", "--yes")
+    settings = json.loads((desk.repository / ".gemini" / "settings.json").read_text("utf-8"))
+    timeouts = {hook["timeout"] for groups in settings["hooks"].values() for group in groups for hook in group["hooks"]}
+    assert timeouts == {10_000}
+
+
+def _state(desk: Desk, agent: str) -> str:
+    rows = json.loads(desk.command("--json", "status", agent))
+    return str(next(row["state"] for row in rows if row["where"] == "project"))
+
+
+def _hook_commands(root: Path) -> dict[str, str]:
+    """The command of each event, in any host's configuration."""
+    commands: dict[str, str] = {}
+
+    def collect(value: object) -> None:
+        if isinstance(value, dict):
+            for name in ("command", "bash"):
+                text = value.get(name)
+                if isinstance(text, str) and "memorist.agents.hook" in text:
+                    commands[shlex.split(text)[3]] = text
+            for inner in value.values():
+                collect(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                collect(inner)
+
+    for path in root.rglob("*.json"):
+        collect(json.loads(path.read_text("utf-8")))
+    return commands
