@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
+from memorist.agents.errors_log import last_errors
 from memorist.agents.hook import run_hook
 from memorist.cli.main import cli
 
@@ -26,6 +28,7 @@ class Desk:
         self.home = folder / "home"
         self.home.mkdir()
         self.url = str(folder / "agents.db")
+        self.clock: Any = None
         self.repository = self.new_repository(folder / "shop", "git@example.com:acme/shop.git")
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "XDG_"))},
@@ -72,7 +75,11 @@ class Desk:
         text = json.dumps(payload).replace("SESSION", session).replace("CWD", str(cwd or self.repository))
         for name in ("PROMPT", "ANSWER", "COMMAND", "FAILURE"):
             text = text.replace(name, json.dumps(words.get(name.lower(), ""))[1:-1])
-        output = run_hook(event, text, agent=agent, url=self.url, user="ada")
+        # A hook hides its errors from the host; here they fail the test.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MEMORIST_STATE", str(self.home / "state"))
+            output = run_hook(event, text, agent=agent, url=self.url, user="ada", clock=self.clock)
+            assert last_errors() == []
         return context_of(agent, moment, event, output)
 
 

@@ -10,21 +10,27 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .errors_log import record_error
+
+if TYPE_CHECKING:
+    from ..ports import Clock
 
 GUARD = "MEMORIST_HOOK"
 """Set while a hook runs, so that an agent started by a hook does not run hooks of its own."""
 DEFAULT_USER = "me"
 
 
-def run_hook(event: str, payload: str, *, agent: str, url: str, user: str, org: str = "default") -> str:
+def run_hook(
+    event: str, payload: str, *, agent: str, url: str, user: str, org: str = "default", clock: Clock | None = None
+) -> str:
     """What a hook prints; on any error nothing, and the error is recorded for `memorist doctor`."""
     if os.environ.get(GUARD):
         return ""
     os.environ[GUARD] = "1"
     try:
-        return _answer(event, payload, agent=agent, url=url, user=user, org=org)
+        return _answer(event, payload, agent=agent, url=url, user=user, org=org, clock=clock)
     except Exception as error:
         _record(agent, event, error)
         return ""
@@ -32,7 +38,7 @@ def run_hook(event: str, payload: str, *, agent: str, url: str, user: str, org: 
         del os.environ[GUARD]
 
 
-def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: str) -> str:
+def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: str, clock: Clock | None) -> str:
     from .payloads import answer_of, read_hook
 
     data = json.loads(payload) if payload.strip() else {}
@@ -43,7 +49,7 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
     from .answering import answer_hook
 
     # Hooks have no time for vectors or extraction; whoever opens the memory next with a worker does both.
-    with Memory(url, org=org, embedder=None, extract=None, worker=False) as memory:
+    with Memory(url, org=org, embedder=None, extract=None, worker=False, clock=clock) as memory:
         result = answer_hook(memory, call, user)
     answer = answer_of(call, result.context)
     return json.dumps(answer, ensure_ascii=False) if answer else ""

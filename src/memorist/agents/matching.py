@@ -23,6 +23,7 @@ MIN_BEST_SHARE = 0.5
 """Notes that score less than this part of the best one are left out."""
 MAX_PROMPT_WORDS = 60
 _WORD = re.compile(r"[^\W_]{2,}")
+_NUMBERS = frozenset("one two three four five six seven eight nine ten first second third".split())
 _ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly")
 
 
@@ -47,7 +48,7 @@ def rank_notes(prompt: str, notes: Sequence[str], limit: int) -> list[int]:
 
 def words_of(text: str) -> list[str]:
     """The words of a text that mean something, without their endings."""
-    stop = stop_words("en")
+    stop = stop_words("en") | _NUMBERS
     return [_stem(word) for word in map(str.casefold, _WORD.findall(text)) if word not in stop and not word.isdecimal()]
 
 
