@@ -38,6 +38,8 @@ FIT = {
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
 NO_STRANGERS = {"memorycode.json", "factconsolidation.json"}
 """Sets whose questions have answers in the other conversations too."""
+UNANSWERABLE = ("stranger", "foreign", "chatter")
+"""Questions of other conversations, questions of other sets, and small talk: nothing should be found for them."""
 FIXED = {"confidence": 1.0}
 """Weights set by hand: no set has doubtful or superseded records."""
 HELD_OUT = 3
@@ -166,13 +168,15 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     for row in rows:
         case, raw = row.case, scores(row, weights)
         assert case.pool is not None
-        stranger = case.category == "stranger"
-        if (stranger and row.name in NO_STRANGERS) or (not stranger and not case.gold & set(case.units)):
+        stranger = case.category in UNANSWERABLE
+        if (case.category == "stranger" and row.name in NO_STRANGERS) or (
+            not stranger and not case.gold & set(case.units)
+        ):
             continue
         values = dict(zip(FEATURES, row.x.T, strict=True))
         evidence.append(evidence_of(case.pool, values, raw))
         answers.append(0.0 if stranger else 1.0)
-        same = sum(r.name == row.name and (r.case.category == "stranger") == stranger for r in rows)
+        same = sum(r.name == row.name and (r.case.category in UNANSWERABLE) == stranger for r in rows)
         weight.append(FIT[row.name] / same * (1.0 if stranger else 0.7))
         if not stranger:
             for place in judged(row, raw):
@@ -206,7 +210,7 @@ def figures(
     out: dict[str, list[float]] = {}
     for row in rows:
         case = row.case
-        if case.category in ("stranger", "adversarial") or not only(row):
+        if case.category in (*UNANSWERABLE, "adversarial") or not only(row):
             continue
         order = np.argsort(-scores(row, weights), kind="stable").tolist()
         units = list(dict.fromkeys(case.units[place] for place in order))
@@ -235,9 +239,9 @@ def calibration_figures(rows: Sequence[Row], table: Weights, floor: float) -> di
     """Expected calibration error over the ten best of each question, and how often a stranger gets a hit."""
     p, y, false, kept, held = [], [], [], [], []
     for row in rows:
-        case, stranger = row.case, row.case.category == "stranger"
+        case, stranger = row.case, row.case.category in UNANSWERABLE
         if (
-            (stranger and row.name in NO_STRANGERS)
+            (case.category == "stranger" and row.name in NO_STRANGERS)
             or case.category == "adversarial"
             or (not stranger and not case.gold)
         ):

@@ -21,6 +21,7 @@ from stored import Hands, aware, message_of
 import memorist
 from memorist import Memory
 from memorist.engine.recalling import Recalling
+from memorist.recall.analyze import tokens
 from memorist.recall.pool import Pool
 from memorist.runtime import run_blocking
 from memorist.stores.base import EntryFilter
@@ -31,6 +32,10 @@ MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/moments.py", "recall/
 DEPTH = 50
 STRANGERS = 120
 """How many questions of other conversations are asked of the conversations of a set: they have no answer there."""
+FOREIGN = 60
+"""How many questions of other sets, and how many turns of small talk, are asked of the conversations of a set."""
+OTHERS = ("lme500.json", "realmem.json", "vehicle.json", "memorycode.json")
+CHATTER_WORDS, CHATTER_TERMS = 8, 2
 BATCH = 200
 
 
@@ -49,7 +54,8 @@ class Case:
     answers: tuple[str, ...] = ()
     texts: list[str] = field(default_factory=list)
     category: str = ""
-    """`stranger` for a question of another conversation."""
+    """`stranger` for a question of another conversation, `foreign` for one of another set, `chatter` for small talk of
+    another conversation: none of them has an answer here."""
 
 
 class Talk:
@@ -74,7 +80,7 @@ class Talk:
                 receipts = self.memory.threads.append(self._threads[session], *map(message_of, part))
                 self.turn_of.update((r.message.id, turn.id) for r, turn in zip(receipts, part, strict=True))
 
-    def ask(self, question: Question, *, stranger: bool = False) -> Case:
+    def ask(self, question: Question, *, category: str = "") -> Case:
         """The pool of a question, without the vectors of its candidates."""
         recalling = Recalling(self.memory._core)
         only = EntryFilter(("message",))
@@ -85,8 +91,8 @@ class Talk:
             turns = [self.turn_of[entry.id] for entry in pool.entries]
         units = turns if self.level == "turn" else [self._session[turn] for turn in turns]
         case = Case(self.name, self.talk.id, pool, units, frozenset(), texts=[self._text[turn] for turn in turns])
-        if stranger:
-            return replace(case, category="stranger")
+        if category:
+            return replace(case, category=category)
         return replace(
             case, gold=question.gold, stale=question.stale, any_of=list(question.any_of), answers=question.answers,
             category=question.category,
@@ -97,6 +103,7 @@ def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
     """Every question of a set, and questions of its other conversations, as cases."""
     data = named(load(path)) if path.suffix == ".named" else load(path)
     every = [(talk, question) for talk in data.conversations for question in talk.questions]
+    foreign, chatter = unanswerable(path)
     for talk in data.conversations:
         clock = Hands()
         org = f"bench-{talk.id}"
@@ -119,7 +126,36 @@ def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
             others = [question for other, question in every if other.id != talk.id]
             number = max(2, STRANGERS // len(data.conversations))
             for question in others[:: max(1, len(others) // number)][:number]:
-                yield told.ask(question, stranger=True)
+                yield told.ask(question, category="stranger")
+            number = max(2, FOREIGN // len(data.conversations))
+            at = data.conversations.index(talk)
+            for question in _spread(foreign, number, at):
+                yield told.ask(question, category="foreign")
+            for question in _spread(chatter, number, at):
+                yield told.ask(question, category="chatter")
+
+
+def unanswerable(path: Path) -> tuple[list[Question], list[Question]]:
+    """Questions of the other sets, and short turns of their chats that tell nothing ("Anytime, Nicole.")."""
+    foreign: list[Question] = []
+    chatter: dict[str, None] = {}
+    for name in OTHERS:
+        if name.split(".")[0] == path.name.split(".")[0] or not (path.parent / name).exists():
+            continue
+        for talk in load(path.parent / name).conversations:
+            foreign += talk.questions[:20]
+            chatter.update((turn.text, None) for turn in talk.turns if _is_chatter(turn.text))
+    return foreign, [Question(f"chatter-{number}", text, "chatter", frozenset()) for number, text in enumerate(chatter)]
+
+
+def _is_chatter(text: str) -> bool:
+    return "?" not in text and len(text.split()) <= CHATTER_WORDS and len(tokens(text)) <= CHATTER_TERMS
+
+
+def _spread(items: Sequence[Question], number: int, at: int) -> list[Question]:
+    """So many items, evenly spread; other ones for each conversation."""
+    step = max(1, len(items) // number)
+    return [items[(place + at) % len(items)] for place in range(0, len(items), step)][:number] if items else []
 
 
 def cached(path: Path, embedder: str | None = "default") -> list[Case]:

@@ -562,6 +562,8 @@ class NamespaceStats(Record, frozen=True, kw_only=True):
     """Entries with standing instructions, newest first: the time (microseconds), kind, parent and id of each."""
     languages: dict[str, int] = {}
     """How many texts are in each language, by its Snowball name."""
+    analysis: str = ""
+    """The analysis that made the oldest entries."""
     updated_at: datetime
     version: int = 0
 
@@ -573,8 +575,8 @@ class Sweep(Record, frozen=True, kw_only=True):
     ns: str
     processor: str
     position: int = 0
-    embedder: str | None = None
-    """The embedder that the work was done with; with another one it begins anew."""
+    maker: str | None = None
+    """The analysis and embedder that the work was done with; with others it begins anew."""
     updated_at: datetime
     version: int = 0
 
@@ -761,6 +763,8 @@ class Entry(Record, frozen=True, kw_only=True):
     terms: str
     context_terms: str = ""
     signals: bytes = b""
+    analysis: str = ""
+    """The version of the analysis that made the terms and signals; see `recall.analyze.analysis_version`."""
     role: str | None = None
     speaker: str | None = None
     trust: str = "user"

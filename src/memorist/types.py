@@ -34,7 +34,7 @@ _HOMES = {
     "blocking.watch": ("Watch",),
     "importing.report": ("ImportReport", "Sample"),
     "importing.items": ("Problem",),
-    "engine.processors": ("Processor", "Report"),
+    "engine.processors": ("Processor", "Reindexer", "Report"),
     "recall.hit": ("Reason",),
     "context.manifest": ("Manifest",),
     "context.items": ("MemoryItem",),
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from .engine.portable import AsyncExport as AsyncExport
     from .engine.portable import Transfer as Transfer
     from .engine.processors import Processor as Processor
+    from .engine.processors import Reindexer as Reindexer
     from .engine.processors import Report as Report
     from .engine.profile import UserProfile as UserProfile
     from .engine.records import OpaqueRecord as OpaqueRecord

@@ -346,3 +346,9 @@ def test_looking_back_shows_what_was_known_then(memorist: Memorist) -> None:
     assert memorist("--json", "profile", "show", "ada", "--as-of", then).json()["facts"] == {"city": "Lisbon"}
     wrong = memorist("recall", "city", "--as-of", "yesterday")
     assert wrong.code == 2 and "ISO" in wrong.err
+
+
+def test_reindexing_makes_nothing_again_that_is_up_to_date(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    memorist("recall", "city")
+    assert memorist("--json", "reindex").json()["changed"] == 0

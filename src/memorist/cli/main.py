@@ -39,6 +39,7 @@ _COMMANDS = {
     "extract": ("extracting", "Show the facts that would be extracted from a text."),
     "context": ("finding", "Assemble the request for an input, and show where its tokens go."),
     "process": ("maintenance", "Run maintenance processors."),
+    "reindex": ("maintenance", "Make outdated index entries again, while the memory is in use."),
     "worker": ("maintenance", "Index messages, extract facts from them and clean up, until stopped."),
     "forget": ("maintenance", "Remove one thing and all that was derived from it."),
     "why": ("maintenance", "Show where something came from, back to the messages."),

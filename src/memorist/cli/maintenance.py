@@ -1,4 +1,4 @@
-"""Maintenance, forgetting and provenance: `process`, `worker`, `forget`, `scrub`, `why`, `audit`."""
+"""Maintenance, forgetting and provenance: `process`, `reindex`, `worker`, `forget`, `scrub`, `why`, `audit`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1)
 @session_of
 def process(session: Session, names: tuple[str, ...]) -> None:
-    """Run processors by name: gc, facts, vectors, summarizer, limiter, archiver, dedup, tidier.
+    """Run processors by name: gc, facts, reindex, vectors, summarizer, limiter, archiver, dedup, tidier.
 
     With no name: gc, facts, vectors.
     """
@@ -30,6 +30,18 @@ def process(session: Session, names: tuple[str, ...]) -> None:
     session.show(
         [msgspec.to_builtins(report) for report in reports], ("processor", "seen", "changed", "counts", "notes")
     )
+
+
+@click.command()
+@session_of
+def reindex(session: Session) -> None:
+    """Make index entries again that another version, stemmer or embedder made.
+
+    The memory stays in use meanwhile. A run that was stopped continues where it stopped.
+    """
+    with session.memory() as memory, progress("reindexing") as tick:
+        [report] = memory.process("reindex", progress=tick)
+    session.done(msgspec.to_builtins(report), f"{report.changed} entries made again")
 
 
 @click.command()

@@ -189,6 +189,18 @@ class Health:
         retention: list[RetentionState] = await _sound(retention_states(core), [], problems)
         return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, retention, problems)
 
+    async def _analysis(self, problems: list[str]) -> None:
+        """Add a problem if the terms of a namespace were made by another version of the analysis or stemmer."""
+        from ..recall.analyze import analysis_version
+
+        rows = await self._core.scan(NamespaceStats, limit=PAGE)
+        outdated = [stats.ns for stats in rows if stats.analysis != analysis_version()]
+        if outdated:
+            problems.append(
+                f"{len(outdated)} namespaces (such as {outdated[0]}) were indexed by another version or "
+                "stemmer; run `memorist reindex`"
+            )
+
     async def _embedder(self, problems: list[str]) -> str | None:
         """The name of the embedder; adds a problem if stored vectors were made by another one."""
         core = self._core
@@ -197,6 +209,7 @@ class Health:
         except MemoristError as problem:
             problems.append(f"embedder: {problem}")
             return None
+        await self._analysis(problems)
         if embedder is None:
             return None
         for stats in await core.scan(NamespaceStats, limit=PAGE):

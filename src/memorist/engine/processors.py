@@ -21,15 +21,17 @@ from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
 from .derive.deriving import REREAD
 from .derive.folding import Folding
-from .derive.indexing import texts_of
+from .derive.indexing import Draft, analyse_drafts, drafts_of, texts_of
 from .derive.outbox import Jobs, Outbox
 from .forgetting.guard import epochs
 from .idempotency import collect_keys
 from .records import collect_uploads
 from .retaining import apply_retention
+from .statistics import count_entries
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
+    from ..embed.opening import Vectors
     from ..memory import AsyncMemory
 
 PAGE = 500
@@ -129,89 +131,111 @@ class FactExtractor(Processor):
         return Report(self.name, done, done, notes=tuple(notes))
 
 
-class VectorIndexer(Processor):
-    """Does waiting index jobs, then embeds entries that have no vector or one of another embedder; resumable."""
+class Reindexer(Processor):
+    """Does waiting index jobs, then makes every entry again that another analysis or embedder made; resumable.
 
-    name = "vectors"
+    It works page by page while the memory is in use. An entry that is written gets a new stamp, so that what is left is
+    always at the beginning.
+    """
+
+    name = "reindex"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         outbox, done = Outbox(core.shared, core.org), 0
         while claimed := await outbox.step(("index",)):
             done += claimed
-        embedder = core.shared.embedder
-        if embedder is None:
-            return Report(self.name, done, 0, notes=("no embedder: recall is lexical",))
-        changed = 0
-        for ns in await _spaces(core, "embed", embedder.name):
-            changed += await self._namespace(core, ns, embedder, progress)
-        await _swept(core, "embed", embedder.name)
-        return Report(self.name, done, changed)
+        maker, changed = index_version(core).maker, 0
+        for ns in await _spaces(core, "embed", maker):
+            changed += await self.reindex(core, ns, progress)
+        await _swept(core, "embed", maker)
+        notes = ("no embedder: recall is lexical",) if core.shared.embedder is None else ()
+        return Report(self.name, done, changed, notes=notes)
 
-    async def _namespace(self, core: Core, ns: str, embedder: Any, progress: Progress | None) -> int:
-        """Embed entries of a namespace, from the watermark of the last run on."""
+    async def reindex(self, core: Core, ns: str, progress: Progress | None = None) -> int:
+        """Make the outdated entries of a namespace again, from the watermark of the last run on; returns how many."""
         stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "embed")
+        version = index_version(core)
         if stats is None:
             await core.apply(Delete(Job, (core.org, "embed", ns, ns)))
             return 0
-        start = sweep.position if sweep is not None and sweep.embedder == embedder.name else 0
+        start = sweep.position if sweep is not None and sweep.maker == version.maker else 0
         target, changed, pages = stats.stamp, 0, 0
         after: tuple[Any, ...] = (start,)
         while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE)):
             page = [entry for entry in page if entry.stamp <= target]
             if not page:
                 break
-            written = await self._page(core, ns, page, embedder)
+            written = await self._page(core, ns, page)
             changed, pages = changed + written, pages + (written > 0)
             last = page[-1]
             after = (last.stamp, last.kind, last.parent, last.id)
-            await core.apply(Put(_sweep(core, "embed", ns, last.stamp - 1, embedder.name)))
+            await core.apply(Put(_sweep(core, "embed", ns, last.stamp - 1, version.maker)))
             if progress is not None:
                 progress(self.name, len(page))
         fresh = await core.get(NamespaceStats, ns)
         # If only we wrote, the newer stamps are our own and need no look; otherwise the next run looks at them.
         ours = fresh if fresh is not None and fresh.stamp == target + pages else None
-        await _looked(core, _sweep(core, "embed", ns, ours.stamp if ours else target, embedder.name), ours)
+        if ours is not None and ours.analysis != version.analysis:
+            ours = await self._analysed(core, ours, version.analysis)
+        await _looked(core, _sweep(core, "embed", ns, ours.stamp if ours else target, version.maker), ours)
         return changed
 
-    async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
-        """Embed the entries of a page that have no vector of this embedder; returns how many."""
-        from ..recall.vectors import encode_many
+    async def _analysed(self, core: Core, stats: NamespaceStats, version: str) -> NamespaceStats | None:
+        """Record that all entries of a namespace are of this analysis; None if it was written to meanwhile."""
+        fresh = msgspec.structs.replace(stats, analysis=version)
+        try:
+            results = await core.apply(Expect(NamespaceStats, stats.row_key, stats.version), Put(fresh))
+        except Conflict:
+            return None
+        return msgspec.structs.replace(fresh, version=results.stored(fresh).version)
 
-        keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
+    async def _page(self, core: Core, ns: str, page: Sequence[Entry]) -> int:
+        """Make the outdated entries of a page again; returns how many."""
+        version, embedder = index_version(core), core.shared.embedder
+        keys = [entry.row_key[1:] for entry in page if not version.made(entry)]
         while keys:
             guards = await epochs(core, Ref("namespace", ns))
             stats = await core.get(NamespaceStats, ns)
             held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
-            texts = await texts_of(core, held)
-            found = [(entry, texts[entry.row_key]) for entry in held if texts.get(entry.row_key)]
-            if stats is None or not found:
+            drafts = await drafts_of(core, held)
+            if stats is None or not drafts:
                 return 0
-            vectors = encode_many(await embedder.embed([text for _, text in found]))
-            if await self._written(core, stats, [entry for entry, _ in found], vectors, embedder.name, guards):
-                return len(found)
+            vectors = None if embedder is None else await embedder.embed([draft.text for draft in drafts])
+            if await self._written(core, stats, held, drafts, vectors, guards):
+                return len(drafts)
         return 0
 
     async def _written(
         self,
         core: Core,
         stats: NamespaceStats,
-        entries: Sequence[Entry],
-        vectors: Any,
-        name: str,
+        held: Sequence[Entry],
+        drafts: Sequence[Draft],
+        vectors: Vectors | None,
         guards: Sequence[Change],
     ) -> bool:
-        """Write vectors; False if something of the namespace was forgotten since the entries were read.
+        """Write entries; False if something of the namespace was forgotten since they were read.
 
         Entries whose record was deleted meanwhile are deleted again."""
-        stamp = stats.stamp + 1
+        from ..recall.vectors import encode_many
+
+        stamp, old = stats.stamp + 1, {entry.row_key: entry for entry in held}
+        encoded = None if vectors is None else encode_many(vectors)
+        name = index_version(core).embedder
+        entries, _ = await core.runtime.call(analyse_drafts, drafts, encoded, name, stamp, stats.languages)
+        if encoded is None:  # without an embedder, the vectors of an earlier one stay
+            entries = [
+                msgspec.structs.replace(entry, embedder=before.embedder, vector=before.vector)
+                for entry in entries
+                if (before := old[entry.row_key])
+            ]
+        replaced = [old[entry.row_key] for entry in entries]
+        counted = count_entries(stats, entries, replaced)
         changes: list[Change] = [
             Expect(NamespaceStats, stats.row_key, stats.version),
             *guards,
-            Put(msgspec.structs.replace(stats, stamp=stamp, updated_at=core.at())),
-        ]
-        changes += [
-            Put(msgspec.structs.replace(entry, stamp=stamp, embedder=name, vector=vector))
-            for entry, vector in zip(entries, vectors, strict=True)
+            Put(msgspec.structs.replace(counted, stamp=stamp, updated_at=core.at())),
+            *(Put(entry) for entry in entries),
         ]
         try:
             await core.apply(*changes)
@@ -222,6 +246,36 @@ class VectorIndexer(Processor):
         if gone:
             await core.apply(*gone)
         return True
+
+
+class VectorIndexer(Reindexer):
+    """The same as `Reindexer`, under the name that `memorist process` runs by default."""
+
+    name = "vectors"
+
+
+class IndexVersion(msgspec.Struct, frozen=True):
+    """What entries are made by now: the analysis, and the embedder if there is one."""
+
+    analysis: str
+    embedder: str | None
+
+    @property
+    def maker(self) -> str:
+        """Both in one text, as a `Sweep` keeps them."""
+        return f"{self.analysis} {self.embedder or ''}".strip()
+
+    def made(self, entry: Entry) -> bool:
+        """Whether an entry was made by this analysis and embedder."""
+        return entry.analysis == self.analysis and self.embedder in (None, entry.embedder)
+
+
+def index_version(core: Core) -> IndexVersion:
+    """What this memory makes entries by."""
+    from ..recall.analyze import analysis_version
+
+    embedder = core.shared.embedder
+    return IndexVersion(analysis_version(), None if embedder is None else embedder.name)
 
 
 class Summarizer(Processor):
@@ -363,6 +417,7 @@ class Tidier(Processor):
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
+    "reindex": Reindexer,
     "vectors": VectorIndexer,
     "summarizer": Summarizer,
     "limiter": TokenLimiter,
@@ -448,19 +503,19 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
         return
 
 
-async def _spaces(core: Core, queue: str, embedder: str | None = None) -> list[str]:
+async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]:
     """Namespaces to process: those for which the indexer left a job; all of them until a first full run has ended."""
     whole = await core.get(Sweep, "", queue)
-    if whole is None or whole.embedder != embedder:
+    if whole is None or whole.maker != maker:
         return [stats.ns for stats in await core.scan(view_of(NamespaceStats))]
     return [job.ns for job in await core.scan(Job, queue)]
 
 
-async def _swept(core: Core, queue: str, embedder: str | None = None) -> None:
+async def _swept(core: Core, queue: str, maker: str | None = None) -> None:
     """Record that a full run over all namespaces has ended; later runs follow the jobs."""
     whole = await core.get(Sweep, "", queue)
-    if whole is None or whole.embedder != embedder:
-        await core.apply(Put(_sweep(core, queue, "", 0, embedder)))
+    if whole is None or whole.maker != maker:
+        await core.apply(Put(_sweep(core, queue, "", 0, maker)))
 
 
 async def _looked(core: Core, sweep: Sweep, stats: NamespaceStats | None) -> None:
@@ -476,8 +531,8 @@ async def _looked(core: Core, sweep: Sweep, stats: NamespaceStats | None) -> Non
     await core.apply(Put(sweep))
 
 
-def _sweep(core: Core, queue: str, ns: str, position: int, embedder: str | None = None) -> Sweep:
-    return Sweep(org=core.org, ns=ns, processor=queue, position=position, embedder=embedder, updated_at=core.at())
+def _sweep(core: Core, queue: str, ns: str, position: int, maker: str | None = None) -> Sweep:
+    return Sweep(org=core.org, ns=ns, processor=queue, position=position, maker=maker, updated_at=core.at())
 
 
 def _age(given: str | float | timedelta) -> timedelta:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..errors import ModelError, UsageError
+from ..errors import ModelError, StoreError, UsageError
 from ..filters import Where, parse_filter
 from ..kinds import FINDABLE
 from ..ports import When, as_datetime, as_micros, to_micros
@@ -19,7 +19,7 @@ from ..stores.base import EntryFilter, replica_reads
 from ..values import as_list
 from .core import Core
 from .derive.catching_up import catch_up
-from .derive.indexing import analyse_drafts, usual_language
+from .derive.indexing import INDEX, analyse_drafts, usual_language
 from .past import changed_drafts, core_at, mark_as_then
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ SHOWN = 8
 """How many hits the model reads before it says what to search next."""
 MAX_PAST_ENTRIES = 200
 """How many facts and events that have changed since a moment are candidates of a question about it."""
+MAX_REINDEXED_ENTRIES = 5_000
+"""A recall makes the outdated entries of a namespace again if there are no more than this; it takes about a second."""
 FEW = 60
 """For up to so many hits, three candidates are taken per hit; for more, two."""
 
@@ -195,7 +197,11 @@ class Recalling:
         spaces = await self._namespaces(namespaces)
         if fresh:
             await catch_up(self._core, spaces)
-        scopes = [(ns, stats) for ns, stats in zip(spaces, await self._stats(spaces), strict=True) if stats is not None]
+        rows = await self._stats(spaces)
+        if fresh and any(_is_outdated(stats) for stats in rows):
+            await self._reindex(rows)
+            rows = await self._stats(spaces)
+        scopes = [(ns, stats) for ns, stats in zip(spaces, rows, strict=True) if stats is not None]
         if not (scopes or self._past) or not query.strip() or is_small_talk(query) or top_k == 0:
             return None
         speakers = [name for _, stats in scopes for name in stats.speakers]
@@ -267,6 +273,23 @@ class Recalling:
 
     async def _stats(self, spaces: Sequence[str]) -> list[NamespaceStats | None]:
         return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])
+
+    async def _reindex(self, rows: Sequence[NamespaceStats | None]) -> None:
+        """Make the entries of outdated namespaces again, if they are few; the others wait for `memorist reindex`."""
+        from .processors import Reindexer
+
+        for stats in rows:
+            if stats is None or not _is_outdated(stats):
+                continue
+            if stats.entries > MAX_REINDEXED_ENTRIES:
+                problem = f"{stats.ns} was indexed by another version; run `memorist reindex`"
+                self._core.shared.note(INDEX, StoreError(problem))
+                continue
+            try:
+                with self._core.shared.reading_on(INDEX):
+                    await Reindexer().reindex(self._core, stats.ns)
+            except ModelError as failure:
+                self._core.shared.note("embedder", failure)
 
     async def _embedded(self, query: Query) -> Vectors | None:
         embedder = self._core.shared.embedder
@@ -344,6 +367,13 @@ class Recalling:
         asked, stats = found.asked(name, vectors), stats_of([stats for _, stats in scopes])
         static = embedder is None or embedder.static
         return await self._core.runtime.call(lambda: Pool(query, allowed, stats, found.counts, asked, static=static))
+
+
+def _is_outdated(stats: NamespaceStats | None) -> bool:
+    """Whether terms of a namespace were made by another analysis, so that those of a question would miss them."""
+    from ..recall.analyze import analysis_version
+
+    return stats is not None and stats.analysis != analysis_version()
 
 
 def _is_prefix(ns: str | Namespace) -> bool:

@@ -138,8 +138,9 @@ async def recount_changes(core: Core, ns: str) -> list[Change]:
     if stats is None:
         return []
     counted = NamespaceStats(
-        org=core.org, ns=ns, stamp=stats.stamp + 1, languages=stats.languages, updated_at=core.at()
-    )
+        org=core.org, ns=ns, stamp=stats.stamp + 1, languages=stats.languages, analysis=stats.analysis,
+        updated_at=core.at(),
+    )  # fmt: skip
     after = None
     while page := await core.scan(COUNTED, ns, after=after, limit=PAGE):
         counted, after = count_entries(counted, page), page[-1].row_key[2:]

@@ -61,6 +61,18 @@ class Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...
 
 
+ANALYSIS = 1
+"""Raise this when the terms or signals of a text change, so that stored entries are made again."""
+
+
+@lru_cache(maxsize=1)
+def analysis_version() -> str:
+    """What an entry's terms and signals are made by: this analysis and the stemmer's release."""
+    from importlib.metadata import version
+
+    return f"{ANALYSIS}/{version('snowballstemmer')}"
+
+
 def normalise(text: str) -> str:
     """NFKC, case folded, with one kind of apostrophe."""
     if text.isascii():

@@ -36,6 +36,7 @@ from .suite.memories import MemoryViewTests
 from .suite.nouns import NounTests
 from .suite.past import PastTests
 from .suite.records import RecordTests
+from .suite.reindexing import ReindexingTests
 from .suite.scopes import ScopeTests
 from .suite.sessions import SessionTests
 from .suite.state import StateTests
@@ -60,6 +61,7 @@ class MemoryConformance(
     FindingTests,
     BusyTests,
     PastTests,
+    ReindexingTests,
     SessionTests,
     ForgettingTests,
     GateTests,

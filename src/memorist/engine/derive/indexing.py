@@ -7,7 +7,7 @@ compare-and-set on its version makes two indexers of one namespace take turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -310,7 +310,10 @@ class Indexer:
         if entries or replaced:
             at = core.at()
             counted = count_entries(stats, entries, replaced)
-            changes.append(Put(msgspec.structs.replace(counted, stamp=stamp, languages=languages, updated_at=at)))
+            counted = msgspec.structs.replace(
+                counted, stamp=stamp, languages=languages, analysis=_version_of(stats), updated_at=at
+            )
+            changes.append(Put(counted))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
         # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
         changes += [Load(entry) for entry in entries]
@@ -360,6 +363,13 @@ class Indexer:
             return None, None
 
 
+def _version_of(stats: NamespaceStats) -> str:
+    """The analysis that made the oldest entries of a namespace; the present one for a namespace without entries."""
+    from ...recall.analyze import analysis_version
+
+    return stats.analysis if stats.entries else analysis_version()
+
+
 def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
     """The most frequent language of some namespaces, by its Snowball name."""
     counts: dict[str, int] = {}
@@ -382,10 +392,10 @@ def analyse_drafts(
     drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, seen: dict[str, int]
 ) -> tuple[list[Entry], dict[str, int]]:
     """Entries with their terms, signals and vectors, and the number of texts per language."""
-    from ...recall.analyze import stemmer_of, token_string
+    from ...recall.analyze import analysis_version, stemmer_of, token_string
     from ...recall.signals import signals
 
-    out = []
+    out, version = [], analysis_version()
     languages = dict(seen)
     for draft in drafts:
         if (language := stemmer_of(draft.text[:HEAD])) is not None:
@@ -400,6 +410,7 @@ def analyse_drafts(
                 terms=token_string(draft.text, usual=usual),
                 context_terms=" ".join(around[:MAX_CONTEXT_TERMS]),
                 signals=signals(draft.text),
+                analysis=version,
                 embedder=name,
                 vector=None if vectors is None else vectors[i],
             )
@@ -480,31 +491,53 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
     """The texts that entries were made from, by the entries' keys; those of deleted records are left out."""
+    return {draft.entry.row_key: draft.text for draft in await drafts_of(core, entries)}
+
+
+async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
+    """Stored entries with the texts to make them again from; those of deleted records are left out."""
+    drafts: list[Draft] = []
     gate = await policy_of(core)
-    out: dict[Key, str] = {}
     for kind in {entry.kind for entry in entries}:
-        mine = [entry for entry in entries if entry.kind == kind]
-        for entry, text in zip(mine, await _texts(core, kind, mine), strict=True):
-            if text:
-                out[entry.row_key] = mask_text(gate, text)
-    return out
+        found = FINDABLE[kind].found
+        assert found is not None
+        own = [entry for entry in entries if entry.kind == kind]
+        keys = [found.key(entry.ns, entry.parent, entry.seq, entry.id) for entry in own]
+        records = await core.get_many(FINDABLE[kind].record, keys)
+        around = await _around(core, kind, own)
+        for entry, record in zip(own, records, strict=True):
+            draft = None if record is None else _draft_again(FINDABLE[kind], entry, record, around)
+            if draft is not None:
+                drafts.append(_masked(gate, draft))
+    return drafts
 
 
-async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | None]:
-    known = FINDABLE[kind]
-    assert known.found is not None
-    place, text = known.found.key, known.found.sought or known.found.text
-    records = await core.get_many(known.record, [place(e.ns, e.parent, e.seq, e.id) for e in entries])
-    if known.record is not Chunk:
-        return [None if record is None else text(record) for record in records]
-    keys = list(dict.fromkeys((entry.ns, entry.parent) for entry in entries))
-    documents = dict(zip(keys, await core.get_many(Document, keys), strict=True))
-    return [
-        chunk_text(document, record)
-        if isinstance(record, Chunk) and (document := documents[entry.ns, entry.parent]) is not None
-        else None
-        for entry, record in zip(entries, records, strict=True)
-    ]
+async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, Record | None]:
+    """What belongs to the index of entries besides their records: the message before, or the document of a chunk."""
+    if kind == "message":
+        before = [(entry.parent, entry.seq - 1) for entry in entries if entry.seq > 1]
+        return dict(zip(before, await core.get_many(Message, before), strict=True))
+    if kind == "document":
+        keys = list(dict.fromkeys((entry.ns, entry.parent) for entry in entries))
+        return dict(zip(keys, await core.get_many(Document, keys), strict=True))
+    return {}
+
+
+def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, Record | None]) -> Draft | None:
+    found = kind.found
+    assert found is not None
+    if found.made is not None:
+        fresh = draft_of(kind, record)
+        context = "" if fresh is None else fresh.entry.context_terms
+        return None if fresh is None else Draft(msgspec.structs.replace(entry, context_terms=context), fresh.text)
+    text, context = found.text(record), ""
+    if isinstance(record, Message):
+        before = around.get((entry.parent, entry.seq - 1))
+        context = before.text if isinstance(before, Message) else ""
+    elif isinstance(record, Chunk):
+        document = around.get((entry.ns, entry.parent))
+        text = chunk_text(document, record) if isinstance(document, Document) else ""
+    return Draft(msgspec.structs.replace(entry, context_terms=context), text) if text.strip() else None
 
 
 def spoken(fact: Fact) -> tuple[str, str]:

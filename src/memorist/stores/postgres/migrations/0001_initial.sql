@@ -499,6 +499,7 @@ CREATE TABLE memorist.namespace_stats (
   speakers text,
   standing text,
   languages text,
+  analysis text NOT NULL,
   updated_at bigint NOT NULL,
   version bigint NOT NULL,
   PRIMARY KEY (org, ns)
@@ -538,7 +539,7 @@ CREATE TABLE memorist.sweeps (
   ns text COLLATE "C" NOT NULL,
   processor text COLLATE "C" NOT NULL,
   position bigint NOT NULL,
-  embedder text,
+  maker text,
   updated_at bigint NOT NULL,
   version bigint NOT NULL,
   PRIMARY KEY (org, ns, processor)
@@ -608,6 +609,7 @@ CREATE TABLE memorist.entries (
   terms text NOT NULL,
   context_terms text NOT NULL,
   signals bytea NOT NULL,
+  analysis text NOT NULL,
   role text,
   speaker text,
   trust text NOT NULL,

@@ -106,6 +106,7 @@ CREATE TABLE entries (
   terms TEXT NOT NULL,
   context_terms TEXT NOT NULL,
   signals BLOB NOT NULL,
+  analysis TEXT NOT NULL,
   role TEXT,
   speaker TEXT,
   trust TEXT NOT NULL,
@@ -313,6 +314,7 @@ CREATE TABLE namespace_stats (
   speakers TEXT,
   standing TEXT,
   languages TEXT,
+  analysis TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
   version INTEGER NOT NULL,
   PRIMARY KEY (org, ns)
@@ -352,7 +354,7 @@ CREATE TABLE sweeps (
   ns TEXT NOT NULL,
   processor TEXT NOT NULL,
   position INTEGER NOT NULL,
-  embedder TEXT,
+  maker TEXT,
   updated_at INTEGER NOT NULL,
   version INTEGER NOT NULL,
   PRIMARY KEY (org, ns, processor)
