@@ -205,8 +205,8 @@ def sought_text(fact: Fact) -> str:
     """The text of a fact that is indexed: all of it, or the fields of its value named in `indexed`."""
     if fact.indexed is None:
         return fact_text(fact)
-    found = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
-    return "\n".join(found)
+    texts = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
+    return "\n".join(texts)
 
 
 def _field_texts(value: Any, path: list[str]) -> Iterator[str]:

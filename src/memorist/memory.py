@@ -163,8 +163,8 @@ class AsyncMemory(Listens):
     @property
     def blocking(self) -> Memory:
         """This handle for callers that block, over the same store; usable from any thread."""
-        made: Memory = self._core.beside(blocking=True).facade()
-        return made
+        memory: Memory = self._core.beside(blocking=True).facade()
+        return memory
 
     def scope(
         self,

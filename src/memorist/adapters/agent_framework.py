@@ -127,10 +127,10 @@ class MemoristCheckpointStorage:
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """One checkpoint."""
-        found = await self._memory.records.get(self._space, _key(checkpoint_id))
-        if found is None:
+        record = await self._memory.records.get(self._space, _key(checkpoint_id))
+        if record is None:
             raise WorkflowCheckpointException(f"No checkpoint found with ID {checkpoint_id}")
-        return self._decoded(found.data)
+        return self._decoded(record.data)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """The checkpoints of a workflow, oldest first."""
@@ -151,10 +151,10 @@ class MemoristCheckpointStorage:
         return await self._memory.records.delete(self._space, _key(checkpoint_id))
 
     async def _rows(self, workflow: str, *, keys_only: bool = False) -> list[OpaqueRecord]:
-        found = await self._memory.records.scan(
+        records = await self._memory.records.scan(
             self._space, (ROOT, "checkpoint"), where={"workflow": workflow}, keys_only=keys_only
         )
-        return sorted(found, key=lambda record: record.created_at)
+        return sorted(records, key=lambda record: record.created_at)
 
     def _decoded(self, data: Any) -> WorkflowCheckpoint:
         value = decode_checkpoint_value(json.loads(data), allowed_types=self._allowed)

@@ -49,7 +49,7 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Add memories recalled for the last message to a model context, fenced as data."""
         messages = await model_context.get_messages()
-        asked = next((str(one.content) for one in reversed(messages) if one.type == "UserMessage"), "")
+        asked = next((str(message.content) for message in reversed(messages) if message.type == "UserMessage"), "")
         found = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
         if not found:
             return UpdateContextResult(memories=MemoryQueryResult(results=[]))

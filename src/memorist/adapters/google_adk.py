@@ -87,12 +87,12 @@ class MemoristSessionService(BaseSessionService):
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """Sessions without their events, the most recently used last."""
         users = [user_id] if user_id is not None else await self._users()
-        found: list[Session] = []
+        sessions: list[Session] = []
         for user in users:
             for record in await self._memory.records.scan(f"user:{user}", (ROOT, "session", app_name)):
-                found.append(await self._merged(_session(app_name, user, str(record.key[-1]), record)))
-        found.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
-        return ListSessionsResponse(sessions=found)
+                sessions.append(await self._merged(_session(app_name, user, str(record.key[-1]), record)))
+        sessions.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
+        return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Delete a session with its events."""

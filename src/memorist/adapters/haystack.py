@@ -64,14 +64,18 @@ def message_of(message: ChatMessage) -> Message:
     role = message.role.value
     if role == "tool":
         results = [
-            {"type": "tool_result", "tool_use_id": one.origin.id or one.origin.tool_name, "content": str(one.result)}
-            for one in message.tool_call_results
+            {
+                "type": "tool_result",
+                "tool_use_id": result.origin.id or result.origin.tool_name,
+                "content": str(result.result),
+            }
+            for result in message.tool_call_results
         ]
         return Message(role="user", content=results, shape="anthropic")
     text = "\n".join(message.texts)
     calls = [
-        {"id": one.id or one.tool_name, "type": "function",
-         "function": {"name": one.tool_name, "arguments": json.dumps(one.arguments)}}
-        for one in message.tool_calls
+        {"id": call.id or call.tool_name, "type": "function",
+         "function": {"name": call.tool_name, "arguments": json.dumps(call.arguments)}}
+        for call in message.tool_calls
     ]  # fmt: skip
     return Message(role=role, content=text, extra={"tool_calls": calls} if calls else {})

@@ -71,7 +71,7 @@ class MemoristMiddleware(AgentMiddleware):
             kept = fitting(said, self._budget, counter=self._counter)
             changes["messages"] = [request.messages[place] for place in kept]
         if self._recall:
-            asked = next((str(one.text) for one in reversed(request.messages) if one.type == "human"), "")
+            asked = next((str(message.text) for message in reversed(request.messages) if message.type == "human"), "")
             found = await recalled(memory, asked, **self._options)
             before = request.system_message.text if request.system_message is not None else ""
             if found:

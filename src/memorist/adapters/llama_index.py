@@ -79,7 +79,7 @@ class MemoristChatStore(AsyncDBChatStore):
     ) -> None:
         """Replace all messages in one transaction."""
         await self._memory.threads.create(self._space, id=self.thread_of(key))
-        await self._memory.threads.replace(self.thread_of(key), [message_of(one, status) for one in messages])
+        await self._memory.threads.replace(self.thread_of(key), [message_of(message, status) for message in messages])
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Delete the message at an index and return it."""
@@ -168,7 +168,7 @@ class MemoristMemoryBlock(BaseMemoryBlock[str]):
         self._thread = f"{self._space}/{thread}"
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        asked = next((one.content or "" for one in reversed(messages or []) if one.role == "user"), "")
+        asked = next((message.content or "" for message in reversed(messages or []) if message.role == "user"), "")
         return await recalled(self._handles.awaited, asked, **self._options)
 
     async def _aput(self, messages: list[ChatMessage]) -> None:

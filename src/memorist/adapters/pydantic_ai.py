@@ -65,8 +65,8 @@ class MemoristConversationStore(ConversationStore):
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         """The record of a conversation."""
-        found = await self._memory.records.get(self._space, _record_key(conversation_id))
-        return None if found is None else _records.validate_json(_bytes(found))
+        record = await self._memory.records.get(self._space, _record_key(conversation_id))
+        return None if record is None else _records.validate_json(_bytes(record))
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
         """All records, or those of a scope, newest first."""
@@ -124,8 +124,8 @@ class MemoristConversationStore(ConversationStore):
         for entry in entries:
             parent = entry.parent_id
             if parent is not None and parent not in above:
-                found = await self._memory.records.get(self._space, _entry_key(parent))
-                above[parent] = [] if found is None else list(found.meta.get("above", ()))
+                record = await self._memory.records.get(self._space, _entry_key(parent))
+                above[parent] = [] if record is None else list(record.meta.get("above", ()))
             mine = [] if parent is None else [parent, *above[parent]][:ABOVE]
             above[entry.id] = mine
             puts.append(RecordPut(key=_entry_key(entry.id), data=_entries.dump_json(entry), meta={"above": mine}))
@@ -164,7 +164,7 @@ class MemoristConversationStore(ConversationStore):
     async def _delete(self, stored: OpaqueRecord, head: int) -> None:
         records = await self._memory.records.scan(self._space, (ROOT, "record"))
         entries = await self._memory.records.scan(self._space, (ROOT, "entry"))
-        parents = {str(one.key[-1]): (one.meta.get("above") or [None])[0] for one in entries}
+        parents = {str(entry.key[-1]): (entry.meta.get("above") or [None])[0] for entry in entries}
         reached: set[str] = set()
         for one in records:
             if one.key == stored.key:
@@ -182,21 +182,21 @@ class MemoristConversationStore(ConversationStore):
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
         """One entry; raises `KeyError` if there is none."""
-        found = await self._memory.records.get(self._space, _entry_key(entry_id))
-        if found is None:
+        record = await self._memory.records.get(self._space, _entry_key(entry_id))
+        if record is None:
             raise KeyError(entry_id)
-        return _entries.validate_json(_bytes(found))
+        return _entries.validate_json(_bytes(record))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
         """The entries up to and including one, oldest first; `ABOVE` of them per read."""
         history: list[ConversationEntry] = []
         wanted = [] if head_id is None else [head_id]
         while wanted and (limit is None or len(history) < limit):
-            found = await self._memory.records.get_many(self._space, [_entry_key(id) for id in wanted])
-            if found[0] is None:
+            records = await self._memory.records.get_many(self._space, [_entry_key(id) for id in wanted])
+            if records[0] is None:
                 raise KeyError(wanted[0])
-            rows = [one for one in found if one is not None]
-            history += [_entries.validate_json(_bytes(one)) for one in rows]
+            rows = [record for record in records if record is not None]
+            history += [_entries.validate_json(_bytes(row)) for row in rows]
             above = list(rows[-1].meta.get("above", ()))
             wanted = above if len(rows) == len(wanted) else above[:1]
         return history[:limit][::-1]

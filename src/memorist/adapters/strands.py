@@ -131,8 +131,8 @@ class MemoristSessionRepository(SessionRepository):
         self._memory.records.put(self._space, key, _json(data))
 
     def _read(self, key: RecordKey) -> Any:
-        found = self._memory.records.get(self._space, key)
-        return None if found is None else found.data
+        record = self._memory.records.get(self._space, key)
+        return None if record is None else record.data
 
     def _need_session(self, session_id: str) -> None:
         if self.read_session(session_id) is None:

@@ -111,8 +111,8 @@ class Talk:
 
         assert self._model is not None and self._request is not None
         messages = self._request.messages()
-        system = "\n\n".join(str(one["content"]) for one in messages if one["role"] == "system") or None
-        rest = [one for one in messages if one["role"] != "system"]
+        system = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "system") or None
+        rest = [message for message in messages if message["role"] != "system"]
         return iterate(self._model.stream(rest, system=system, max_tokens=ANSWER_TOKENS))
 
     def _echo(self, said: str) -> str:

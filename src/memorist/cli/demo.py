@@ -102,7 +102,8 @@ def _first(path: str) -> None:
         known = memory.profile.get("ada")
         rows = [{"what": "fact", "name": f.key, "value": human(f.value), "said in": f.source} for f in known.facts]
         rows += [
-            {"what": one.type, "name": "", "value": one.content, "said in": one.sources[-1]} for one in known.learnings
+            {"what": learning.type, "name": "", "value": learning.content, "said in": learning.sources[-1]}
+            for learning in known.learnings
         ]
         table(rows, ("what", "name", "value", "said in"))
 

@@ -40,10 +40,10 @@ def list_(
 ) -> None:
     """Facts of a namespace, such as user:ada, agent:reviewer or global."""
     with session.memory(settle=True) as opened:
-        found = opened.facts.list(
+        facts = opened.facts.list(
             namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after, as_of=as_of
         )
-        session.show(found, COLUMNS, empty=f"no facts in {namespace}")
+        session.show(facts, COLUMNS, empty=f"no facts in {namespace}")
 
 
 facts.add_command(list_)

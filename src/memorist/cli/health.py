@@ -91,7 +91,9 @@ def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) ->
 
 def _hook_problems() -> list[str]:
     """What went wrong in hooks of coding agents, which show nothing themselves."""
-    return [f"hook {one['event']} of {one['agent']} at {one['at']}: {one['error']}" for one in last_errors()[-5:]]
+    return [
+        f"hook {error['event']} of {error['agent']} at {error['at']}: {error['error']}" for error in last_errors()[-5:]
+    ]
 
 
 def _queue(queue: dict[str, Any]) -> str:

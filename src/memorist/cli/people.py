@@ -47,8 +47,10 @@ def list_(session: Session, of: str | None, min_confidence: float, type_: Learni
 def add(session: Session, content: str, of: str | None, type_: LearningType, confidence: float) -> None:
     """Add a learning; adding the same content again reinforces it."""
     with session.memory(create=True) as memory:
-        made = memory.learnings.add(content, type=type_, confidence=confidence, user=of)
-        session.done({"id": made.id, "confidence": made.confidence}, f"{made.id} confidence {made.confidence:g}")
+        learning = memory.learnings.add(content, type=type_, confidence=confidence, user=of)
+        session.done(
+            {"id": learning.id, "confidence": learning.confidence}, f"{learning.id} confidence {learning.confidence:g}"
+        )
 
 
 @learnings.command()
@@ -82,7 +84,7 @@ def show(session: Session, user: str, as_of: str | None) -> None:
                 "user": user,
                 "facts": {fact.key: fact.value for fact in found.facts},
                 "preferences": found.preferences,
-                "learnings": [one.content for one in found.learnings],
+                "learnings": [learning.content for learning in found.learnings],
             }
         )
         return
@@ -92,5 +94,8 @@ def show(session: Session, user: str, as_of: str | None) -> None:
     ]
     for name, value in found.preferences.items():
         rows.append({"what": "preference", "name": name, "value": human(value)})
-    rows += [{"what": one.type, "value": one.content, "confidence": one.confidence} for one in found.learnings]
+    rows += [
+        {"what": learning.type, "value": learning.content, "confidence": learning.confidence}
+        for learning in found.learnings
+    ]
     session.show(rows, ("what", "name", "value", "confidence"), empty=f"nothing known of {user}")

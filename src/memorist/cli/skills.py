@@ -31,7 +31,9 @@ def skills() -> None:
 @session_of
 def list_(session: Session) -> None:
     """List the skills."""
-    session.show([{"skill": one.name, "files": len(_files(one))} for one in skill_folders()], ["skill", "files"])
+    session.show(
+        [{"skill": folder.name, "files": len(_files(folder))} for folder in skill_folders()], ["skill", "files"]
+    )
 
 
 @skills.command()
@@ -41,7 +43,7 @@ def list_(session: Session) -> None:
 def install(session: Session, directory: Path, force: bool) -> None:
     """Copy the skills into DIRECTORY, such as ~/.claude/skills or .github/skills."""
     folders = skill_folders()
-    there = [one.name for one in folders if (directory / one.name).exists()]
+    there = [folder.name for folder in folders if (directory / folder.name).exists()]
     if there and not force:
         raise UsageError(f"{', '.join(there)} is already in {directory}; --force replaces it")
     for folder in folders:
@@ -49,7 +51,7 @@ def install(session: Session, directory: Path, force: bool) -> None:
         if target.exists():
             shutil.rmtree(target)
         shutil.copytree(folder, target)
-    names = [one.name for one in folders]
+    names = [folder.name for folder in folders]
     session.done({"installed": names, "directory": str(directory)}, f"installed {', '.join(names)} in {directory}")
 
 

@@ -56,8 +56,8 @@ def _calls(message: object) -> str:
 def create(session: Session, namespace: str, title: str | None, id: str | None, ttl: float | None) -> None:
     """Create a thread and print its id."""
     with session.memory(create=True) as memory:
-        made = memory.threads.create(namespace, title, id=id, ttl=ttl)
-        session.done(plain(made), made.id)
+        thread = memory.threads.create(namespace, title, id=id, ttl=ttl)
+        session.done(plain(thread), thread.id)
 
 
 @threads.command()

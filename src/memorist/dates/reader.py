@@ -321,7 +321,7 @@ def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str 
     if not _SIGN.search(text):
         return []
     taken = bytearray(len(text))
-    found: list[DateRange] = []
+    date_ranges: list[DateRange] = []
     for pattern, resolve in _RULES:
         for match in pattern.finditer(text):
             if any(taken[match.start() : match.end()]) or _just_a_word(match):
@@ -329,8 +329,8 @@ def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str 
             reading = _resolve(resolve, match, now, prefer)
             if reading is not None:
                 taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
-                found.append(_with_clock(text, match, reading))
-    return _joined(text, sorted(found, key=lambda item: item.span))
+                date_ranges.append(_with_clock(text, match, reading))
+    return _joined(text, sorted(date_ranges, key=lambda item: item.span))
 
 
 def _resolve(resolve: Resolve, match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:

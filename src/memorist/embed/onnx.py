@@ -68,13 +68,13 @@ def source(text: str, known: Sequence[str]) -> Source:
             raise UsageError(f"the option {name} of an ONNX model must be a whole number")
     if any(find_spec(name) is None for name in ("onnxruntime", "tokenizers")):
         raise UsageError(f"an ONNX model needs packages that are not installed; run: {INSTALL}")
-    made = Source(place, options)
-    folder = made.folder
+    source = Source(place, options)
+    folder = source.folder
     if folder is None and (place.startswith((".", "/", "~")) or not _HUB.fullmatch(place)):
         raise UsageError("an ONNX model is a folder that exists or a name on the hub, such as intfloat/e5-small-v2")
     if folder is not None and not (folder / "tokenizer.json").is_file():
         raise UsageError("the folder of an ONNX model must hold tokenizer.json beside model.onnx or onnx/model.onnx")
-    return made
+    return source
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -174,10 +174,10 @@ class Entities:
     # -- loading
 
     def _source(self, type: str, load: Loader | None, ttl: Ttl | None, stale: Ttl | None) -> _Source:
-        known = self._state.sources.get((self._core.org, type))
-        if load is None and known is None:
+        source = self._state.sources.get((self._core.org, type))
+        if load is None and source is None:
             raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
-        made = known if load is None else _source(load, ENTITY_TTL, None)
+        made = source if load is None else _source(load, ENTITY_TTL, None)
         assert made is not None
         return _Source(
             ttl=made.ttl if ttl is None else ttl_micros(ttl) or 0,

@@ -124,8 +124,8 @@ class Health:
             turns=await self._turns(),
             reading=await self._reading({thread.id for thread in held["threads"]}),
             indexed=sum(stats.entries for stats in namespaces),
-            waiting={one.queue: one.waiting for one in queues},
-            dead_letters=sum(one.dead for one in queues),
+            waiting={queue.queue: queue.waiting for queue in queues},
+            dead_letters=sum(queue.dead for queue in queues),
             namespaces=sorted(named | {stats.ns for stats in namespaces}),
         )
 
@@ -135,7 +135,7 @@ class Health:
         entries = await self._visible(StateEntry, Test(("key",), "$in", (PERSISTED, PASSED)))
         return Turns(
             *(
-                sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
+                sum(entry.value for entry in entries if entry.key == key and isinstance(entry.value, int))
                 for key in (PERSISTED, PASSED)
             )
         )

@@ -194,15 +194,15 @@ class Learnings:
         wanted = [check_name(id, "learning id") for id in dict.fromkeys(ids)]
 
         async def attempt() -> int:
-            found = [row for row in await self._core.get_many(Learning, [(ns, id) for id in wanted]) if row]
+            rows = [row for row in await self._core.get_many(Learning, [(ns, id) for id in wanted]) if row]
             at = self._core.at()
-            changes: list[Change] = [Expect(Learning, row.row_key, row.version) for row in found]
+            changes: list[Change] = [Expect(Learning, row.row_key, row.version) for row in rows]
             changes += [
-                Put(msgspec.structs.replace(row, usage_count=row.usage_count + 1, last_used=at)) for row in found
+                Put(msgspec.structs.replace(row, usage_count=row.usage_count + 1, last_used=at)) for row in rows
             ]
             if changes:
                 await self._core.apply(*changes)
-            return len(found)
+            return len(rows)
 
         counted: int = await self._core.retry(attempt)
         return counted

@@ -442,7 +442,7 @@ class Processing:
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
     """Run processors in order: names, classes or objects, our own or any with `process(memory)`."""
     core.scope.whole_org("maintenance")
-    made = [_made(one) for one in processors or ("gc", "facts", "vectors")]
+    made = [_made(processor) for processor in processors or ("gc", "facts", "vectors")]
     folding = [one for one in made if isinstance(one, Summarizer)]
     for one in folding:
         one.last = one is folding[-1]

@@ -173,7 +173,7 @@ class Recalling:
         self, questions: Sequence[str], namespaces: Spaces, asked: EntryFilter, wanted: Wanted
     ) -> list[Pool]:
         count = wanted.top_k + wanted.offset
-        made = [await self.pool(one, namespaces=namespaces, asked=asked, top_k=count) for one in questions]
+        made = [await self.pool(question, namespaces=namespaces, asked=asked, top_k=count) for question in questions]
         return [pool for pool in made if pool is not None]
 
     async def pool(

@@ -327,8 +327,8 @@ class Records:
         """The record that a put with `absent` found."""
         if row.upload is not None:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
-        found = await self._core.get(StoredRecord, row.ns, row.key)
-        there = None if found is None else await self._opened(found)
+        stored_record = await self._core.get(StoredRecord, row.ns, row.key)
+        there = None if stored_record is None else await self._opened(stored_record)
         # It existed at the time of the put, even if it was deleted since.
         return _replace(there if there is not None else _record(row, None), existed=True)
 

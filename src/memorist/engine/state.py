@@ -42,8 +42,8 @@ class State:
         """
         own = self._core.scope.own()
         wanted = [(own, check_name(key, "state key")) for key in as_list(keys, "keys")]
-        found = await self._core.get_many(StateEntry, wanted)
-        return [default if entry is None else entry.value for entry in found]
+        state_entries = await self._core.get_many(StateEntry, wanted)
+        return [default if entry is None else entry.value for entry in state_entries]
 
     async def entry(self, key: str) -> StateEntry | None:
         """Read a value with its version and times; `set(expect=)` takes the version.

@@ -114,7 +114,7 @@ class AsyncWatch:
         # A missing row was deleted by forgetting its namespace, which is a change too.
         new = [item for item in {**before, **self._seen} if before.get(item) != self._seen.get(item)]
         notices = [Notice(*item.split(" ", 1)) for item in new]
-        return [one for one in notices if self._wanted(one)]
+        return [notice for notice in notices if self._wanted(notice)]
 
     async def _versions(self) -> Seen:
         return {f"{row.kind} {row.ns}": row.version for row in await self._core.scan(ChangeNotice)}

@@ -100,8 +100,8 @@ class WorkingMemory(Generic[W]):
             True
         """
         key = self._key(user, session)
-        found = await self._core.get(WorkingDocument, *key[1:])
-        return None if found is None else self._typed(found.doc)
+        working_document = await self._core.get(WorkingDocument, *key[1:])
+        return None if working_document is None else self._typed(working_document.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
         """Read the documents of several sessions, in order (None: the one without a session); None if there is none.

@@ -76,7 +76,7 @@ def _object(message: Message) -> msgspec.msgpack.Ext:
         "id": str(message.metadata.get("id") or message.id),
     }
     if kind == "ai":
-        calls = [{"name": one.name, "args": _args(one.arguments), "id": one.id} for one in message.tool_calls]
+        calls = [{"name": call.name, "args": _args(call.arguments), "id": call.id} for call in message.tool_calls]
         fields |= {"tool_calls": [{**call, "type": "tool_call"} for call in calls], "invalid_tool_calls": []}
     if kind == "tool":
         results = message.tool_results

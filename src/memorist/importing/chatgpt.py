@@ -130,7 +130,7 @@ def _content(content: Any) -> Any:
             return content[name]
     if isinstance(content.get("thoughts"), list):
         thoughts = [one for one in content["thoughts"] if isinstance(one, Mapping)]
-        return "\n".join(str(one.get("content") or one.get("summary") or "") for one in thoughts)
+        return "\n".join(str(thought.get("content") or thought.get("summary") or "") for thought in thoughts)
     texts = [value for name, value in content.items() if name != "content_type" and isinstance(value, str) and value]
     return "\n".join(texts)
 

@@ -49,7 +49,11 @@ def _conversation(found: Any, place: str) -> Iterator[Item]:
 
 def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
     """The messages of the current branch: from the root to `leaf`, where the export names one, else all."""
-    known = {one["uuid"]: one for one in messages if isinstance(one, Mapping) and isinstance(one.get("uuid"), str)}
+    known = {
+        message["uuid"]: message
+        for message in messages
+        if isinstance(message, Mapping) and isinstance(message.get("uuid"), str)
+    }
     if not isinstance(leaf, str) or leaf not in known:
         return messages
     found: list[Any] = []
@@ -86,7 +90,7 @@ def _content(found: Mapping[str, Any]) -> str:
     """The text of a message; newer exports have it in blocks, beside tool calls and thoughts."""
     blocks = found.get("content")
     if isinstance(blocks, list):
-        texts = [one["text"] for one in blocks if isinstance(one, Mapping) and isinstance(one.get("text"), str)]
+        texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
         if any(texts):
             return "\n\n".join(text for text in texts if text)
     text = found.get("text")

@@ -101,7 +101,7 @@ class Given:
         if self.url is not None:
             return []
         if self._archive is not None:
-            return [_member(self._archive, one) for one in self._members(self._archive, pattern)]
+            return [_member(self._archive, member) for member in self._members(self._archive, pattern)]
         if self.is_folder:
             return [_file(path, str(path.relative_to(self.path))) for path in self._walk(pattern)]
         return [_file(self.path, self.path.name)]

@@ -117,7 +117,7 @@ def chat(fields: Mapping[str, Any]) -> dict[str, Any]:
         made["name"] = fields["name"]
     calls = fields.get("tool_calls")
     if role == "assistant" and isinstance(calls, list) and calls:
-        made["tool_calls"] = [_call(one) for one in calls if isinstance(one, Mapping)]
+        made["tool_calls"] = [_call(call) for call in calls if isinstance(call, Mapping)]
     if role == "tool":
         made["tool_call_id"] = str(fields.get("tool_call_id") or "")
     return made

@@ -55,15 +55,15 @@ def places(
     read = _read(mapping)
     default = namespace if namespace is not None else read.get("namespace")
     spaces = _texts(read, "namespaces")
-    made = Places(
+    places = Places(
         default=HOME if default is None else str(Namespace.parse(default)),
         users={**_texts(read, "users"), **dict(users or {})},
         namespaces={name: str(Namespace.parse(space)) for name, space in spaces.items()},
         everything=default is not None,
     )
-    for user in made.users.values():
+    for user in places.users.values():
         Namespace.parse(f"user:{user}")
-    return made
+    return places
 
 
 def _read(mapping: Any) -> Mapping[str, Any]:

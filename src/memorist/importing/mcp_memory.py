@@ -42,7 +42,7 @@ def _fact(found: Any, line: int) -> FactItem:
     kind = found.get("type") if isinstance(found, Mapping) else None
     if kind == "entity":
         name, observations = _text(found, "name"), found.get("observations", [])
-        if not isinstance(observations, list) or not all(isinstance(one, str) for one in observations):
+        if not isinstance(observations, list) or not all(isinstance(observation, str) for observation in observations):
             raise ValueError("the observations of an entity are a list of texts")
         value = {"name": name, "entityType": _text(found, "entityType"), "observations": observations, "order": line}
         return FactItem(entity_key(name), (Version(value),), place=place)

@@ -129,7 +129,7 @@ _COLUMNS = "memory_id, new_memory, event, created_at, updated_at"
 
 def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
     query = f"SELECT {_COLUMNS} FROM history WHERE memory_id = ? ORDER BY rowid"
-    return tuple(version for one in histories for version in map(_version, one.rows(query, (id,))) if version)
+    return tuple(version for history in histories for version in map(_version, history.rows(query, (id,))) if version)
 
 
 def _version(row: Any) -> Version | None:

@@ -190,10 +190,15 @@ async def _build_context(caller: Caller, given: Given) -> Answer:
     )
     sections = [
         shown.Section(
-            name=one.name, tokens=one.tokens, kept=one.kept, dropped=one.dropped, folded=one.folded, elided=one.elided
+            name=section.name,
+            tokens=section.tokens,
+            kept=section.kept,
+            dropped=section.dropped,
+            folded=section.folded,
+            elided=section.elided,
         )
-        for one in context.manifest.sections
-        if one.tokens or one.dropped or one.folded
+        for section in context.manifest.sections
+        if section.tokens or section.dropped or section.folded
     ]
     made = shown.Request(messages=context.messages(), tokens=context.tokens, manifest=sections)
     return Answer(made, stored=True)

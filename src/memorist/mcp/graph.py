@@ -177,7 +177,7 @@ async def _write(
 def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add entities whose names are new."""
     known = {node.name for node in graph.nodes}
-    new = [one for one in entities if one["name"] not in known]
+    new = [entity for entity in entities if entity["name"] not in known]
     nodes = [Node(one["name"], one["entityType"], list(one["observations"]), graph.next_order()) for one in new]
     graph.nodes += nodes
     return [node.shown() for node in nodes]
@@ -186,7 +186,7 @@ def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list
 def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add relations that are new."""
     known = {edge.triple for edge in graph.edges}
-    new = [Edge(one["from"], one["to"], one["relationType"]) for one in relations]
+    new = [Edge(relation["from"], relation["to"], relation["relationType"]) for relation in relations]
     edges = [edge for edge in new if edge.triple not in known]
     for edge in edges:
         edge.order = graph.next_order()
@@ -197,14 +197,14 @@ def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> li
 def add_observations(graph: Graph, observations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add observations that an entity does not have; raises NotFound for an unknown entity."""
     done = []
-    for one in observations:
-        node = next((node for node in graph.nodes if node.name == one["entityName"]), None)
+    for observation in observations:
+        node = next((node for node in graph.nodes if node.name == observation["entityName"]), None)
         if node is None:
-            raise NotFound(f"Entity with name {one['entityName']} not found")
+            raise NotFound(f"Entity with name {observation['entityName']} not found")
         had = set(node.observations)
-        new = [content for content in one["contents"] if content not in had]
+        new = [content for content in observation["contents"] if content not in had]
         node.observations += new
-        done.append({"entityName": one["entityName"], "addedObservations": new})
+        done.append({"entityName": observation["entityName"], "addedObservations": new})
     return done
 
 
@@ -217,16 +217,16 @@ def delete_entities(graph: Graph, names: Sequence[str]) -> None:
 
 def delete_observations(graph: Graph, deletions: Sequence[Mapping[str, Any]]) -> None:
     """Remove observations; unknown ones are ignored."""
-    for one in deletions:
-        node = next((node for node in graph.nodes if node.name == one["entityName"]), None)
+    for deletion in deletions:
+        node = next((node for node in graph.nodes if node.name == deletion["entityName"]), None)
         if node is not None:
-            gone = set(one["observations"])
+            gone = set(deletion["observations"])
             node.observations = [text for text in node.observations if text not in gone]
 
 
 def delete_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> None:
     """Remove relations."""
-    gone = {(one["from"], one["to"], one["relationType"]) for one in relations}
+    gone = {(relation["from"], relation["to"], relation["relationType"]) for relation in relations}
     graph.edges = [edge for edge in graph.edges if edge.triple not in gone]
 
 

@@ -25,13 +25,13 @@ def _text(about: str = "") -> Schema:
 
 
 def _list(items: Schema, about: str = "") -> Schema:
-    made: Schema = {"type": "array", "items": items}
-    return {**made, "description": about} if about else made
+    schema: Schema = {"type": "array", "items": items}
+    return {**schema, "description": about} if about else schema
 
 
 def _object(**fields: Schema) -> Schema:
-    made: Schema = {"type": "object", "properties": fields}
-    return {**made, "required": list(fields)} if fields else made
+    schema: Schema = {"type": "object", "properties": fields}
+    return {**schema, "required": list(fields)} if fields else schema
 
 
 def _closed(schema: Schema) -> Schema:
@@ -173,14 +173,14 @@ def _problems(schema: Schema, value: Any, path: str) -> list[str]:
     if received != schema["type"]:
         return [f"Invalid input: expected {schema['type']}, received {received}" + (f" at {path}" if path else "")]
     if received == "array":
-        return [told for at, one in enumerate(value) for told in _problems(schema["items"], one, f"{path}[{at}]")]
+        return [problem for at, one in enumerate(value) for problem in _problems(schema["items"], one, f"{path}[{at}]")]
     if received != "object":
         return []
     inner = {name: (f"{path}.{name}" if path else name) for name in schema["properties"]}
     return [
-        told
+        problem
         for name, one in schema["properties"].items()
-        for told in _problems(one, value.get(name, _ABSENT), inner[name])
+        for problem in _problems(one, value.get(name, _ABSENT), inner[name])
     ]
 
 

@@ -116,8 +116,8 @@ async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
 async def caller_of(ctx: Context) -> Caller:
     """The caller of the current request."""
     assert ctx.request is not None
-    found: Caller = ctx.request.scope[_CALLER]
-    return found
+    caller: Caller = ctx.request.scope[_CALLER]
+    return caller
 
 
 def _count(server: Host, use: Use) -> None:

@@ -142,8 +142,8 @@ async def _fact(caller: Caller, parts: list[str], query: Mapping[str, str]) -> A
     if fact is None:
         raise NotFound("no such fact")
     past = await caller.memory.facts.history(space, key)
-    told = FactWithHistory(fact=shown_fact(fact), history=[shown_fact(one) for one in reversed(past[:-1])])
-    return Answer(told, stored=True, listed="history")
+    fact_with_history = FactWithHistory(fact=shown_fact(fact), history=[shown_fact(one) for one in reversed(past[:-1])])
+    return Answer(fact_with_history, stored=True, listed="history")
 
 
 async def _thread(caller: Caller, parts: list[str], query: Mapping[str, str]) -> Answer:
@@ -158,15 +158,17 @@ async def _thread(caller: Caller, parts: list[str], query: Mapping[str, str]) ->
     else:
         messages = await caller.memory.threads.recent(id, THREAD_MESSAGES)
     first = messages[0].seq if messages else 0
-    told = ShownThread(
+    shown_thread = ShownThread(
         id=id, namespace=thread.ns, title=thread.title,
         messages=[
-            ShownMessage(id=one.id, seq=one.seq, role=one.role, text=one.text, trust=one.trust_level)
-            for one in messages
+            ShownMessage(
+                id=message.id, seq=message.seq, role=message.role, text=message.text, trust=message.trust_level
+            )
+            for message in messages
         ],
         earlier=f"{address('thread', id)}?before={first}" if first > 1 else None,
     )  # fmt: skip
-    return Answer(told, stored=True)
+    return Answer(shown_thread, stored=True)
 
 
 async def _summary(caller: Caller, parts: list[str], query: Mapping[str, str]) -> Answer:
@@ -210,7 +212,7 @@ async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resourc
 async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resource, Place]]:
     """All resources after a cursor: by namespace, and in each the profile, the threads, the facts."""
     spaces = await caller.memory.namespaces()
-    for space in (one for one in spaces if one >= start.space):
+    for space in (space for space in spaces if space >= start.space):
         place = start if space == start.space else Place(space)
         if place.kind == "profile":
             user = space.removeprefix("user:")

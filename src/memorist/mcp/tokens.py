@@ -102,8 +102,8 @@ class Tokens:
         base = f"{parts.scheme}://{parts.netloc}"
         places = [f"{base}/.well-known/{name}{path}" for name in _DOCUMENTS]
         places.append(f"{base}{path}/.well-known/openid-configuration")
-        for place in dict.fromkeys(places):
-            found = _fetched(place)
+        for fromkey in dict.fromkeys(places):
+            found = _fetched(fromkey)
             if found.get("issuer") == self.resource.issuer and isinstance(found.get("jwks_uri"), str):
                 return str(found["jwks_uri"])
         raise ValueError("the issuer publishes no keys")

@@ -87,7 +87,10 @@ def as_turn(messages: Sequence[Message]) -> Message:
     extra: dict[str, Any] = {"items": items, **({"tool_calls": calls} if calls else {})}
     content = parts[0]["text"] if len(parts) == 1 and parts[0].get("type") == "text" else parts or None
     pinned = any(message.pinned for message in messages)
-    metadata, places = messages[0].metadata, [place for one in messages for place in one.metadata.get(PLACES, ())]
+    metadata, places = (
+        messages[0].metadata,
+        [place for message in messages for place in message.metadata.get(PLACES, ())],
+    )
     if places:
         metadata = {**metadata, PLACES: places}
     return _replace(messages[0], content=content, extra=extra, metadata=metadata, pinned=pinned, tokens=None)

@@ -71,8 +71,8 @@ async def follow_ups(model: Model, query: str, texts: Sequence[str], count: int)
 async def _questions(model: Model, system: str, shown: Any, query: str, count: int) -> list[str]:
     count = min(count, MOST)
     answer, _ = await _asked(model, system.format(count=count), shown, _Questions, {"type": "string"}, 256)
-    found = [" ".join(one.split())[:SHOWN] for one in answer.questions if isinstance(one, str)]
-    return [one for one in dict.fromkeys(found) if one and one.casefold() != query.casefold()][:count]
+    found = [" ".join(question.split())[:SHOWN] for question in answer.questions if isinstance(question, str)]
+    return [fromkey for fromkey in dict.fromkeys(found) if fromkey and fromkey.casefold() != query.casefold()][:count]
 
 
 async def _asked(

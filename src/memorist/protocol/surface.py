@@ -72,7 +72,7 @@ def operations() -> tuple[Operation, ...]:
 @cache
 def by_name() -> dict[str, Operation]:
     """The operations as a dict by name."""
-    return {one.name: one for one in operations()}
+    return {operation.name: operation for operation in operations()}
 
 
 def memory_class() -> type:
@@ -108,8 +108,10 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
     hints = typing.get_type_hints(function, localns=_names())
     signature = inspect.signature(function)
     parameters = tuple(
-        Parameter(one.name, hints[one.name], str(one.annotation), _KINDS[one.kind], one.default)
-        for one in list(signature.parameters.values())[1:]
+        Parameter(
+            parameter.name, hints[parameter.name], str(parameter.annotation), _KINDS[parameter.kind], parameter.default
+        )
+        for parameter in list(signature.parameters.values())[1:]
     )
     return Operation(
         name,

@@ -122,8 +122,8 @@ class RemoteScope(Scope, frozen=True):
         for name, asked, wanted in (("read", read, made.read), ("write", write, made.write)):
             if asked is not None and wanted and self.user is None and name in self.named:
                 raise Forbidden(f"a handle cannot grant more than it has: its grants to {name} were dropped")
-        given = [name for name, asked in (("read", read), ("write", write)) if asked is not None]
-        return RemoteScope(**msgspec.structs.asdict(made), named=tuple(dict.fromkeys((*self.named, *given))))
+        names = [name for name, asked in (("read", read), ("write", write)) if asked is not None]
+        return RemoteScope(**msgspec.structs.asdict(made), named=tuple(dict.fromkeys((*self.named, *names))))
 
 
 class RemoteCore:

@@ -25,8 +25,8 @@ class RemoteForgetting:
         given = {name: value for name, value in named.items() if value is not None}
         counted = await self._core.call("erasing.forget", **given, physical=physical)
         if preview:
-            made: Erasure = counted.erasure
-            return made
+            erasure: Erasure = counted.erasure
+            return erasure
         done = await self._core.call("erasing.forget", **given, physical=physical, code=counted.code)
         gone: Erasure = done.erasure
         return gone

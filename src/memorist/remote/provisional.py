@@ -17,7 +17,7 @@ def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> An
     """The result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
         messages = [as_message(one) for one in given.get("messages", ())]
-        return [MessageReceipt(one, False, False, "pending") for one in messages]
+        return [MessageReceipt(message, False, False, "pending") for message in messages]
     if operation.name == "documents.add" and not isinstance(given.get("text"), str):
         return None  # only the server reads a file's text
     kind = answer_of(operation)

@@ -58,8 +58,8 @@ class RemoteTaskRun(AsyncTaskRun):
         """A memory that collects writes, which the next save of this task commits together with the step."""
         core = self._remote.batched()
         self._effects = core.batch
-        made: AsyncMemory = core.facade()
-        return made
+        async_memory: AsyncMemory = core.facade()
+        return async_memory
 
     async def _save(
         self,

@@ -54,10 +54,10 @@ class RemotePortable:
         operation = BY_NAME["transfers.import_"]
         headers = {**self._core.headers(), "content-type": operation.upload}
         answer = await self._core.shared.client.upload(operation.path, _pieces(Path(path)), headers)
-        made: Transfer = result_of(operation, answer)
+        transfer: Transfer = result_of(operation, answer)
         if progress is not None:
-            progress(made.rows, made.rows)
-        return made
+            progress(transfer.rows, transfer.rows)
+        return transfer
 
     async def import_from(self, path: str | os.PathLike[str], *, progress: Any = None, **options: Any) -> ImportReport:
         """Upload a file of another tool for import."""
@@ -77,10 +77,10 @@ class RemotePortable:
         }
         headers = {**self._core.headers(), "content-type": operation.upload}
         answer = await self._core.shared.client.upload(operation.path, _pieces(source), headers, query)
-        made: ImportReport = result_of(operation, answer)
+        import_report: ImportReport = result_of(operation, answer)
         if progress is not None:
-            progress(sum(made.added.values()), sum(made.found.values()))
-        return made
+            progress(sum(import_report.added.values()), sum(import_report.found.values()))
+        return import_report
 
     def _check(self, what: str = "export and import") -> None:
         self._core.scope.whole_org(what)

@@ -238,10 +238,10 @@ class Checkpoints:
     async def _values(self, row: CheckpointRow, versions: Mapping[str, Version]) -> dict[str, Any]:
         names = list(versions)
         keys = [rows.value_key(row.thread, row.ns, name, versions[name]) for name in names]
-        found = await self.memory.records.get_many(self.space, keys)
+        records = await self.memory.records.get_many(self.space, keys)
         stored: dict[str, Stored] = {
             name: values.decode(record.data)  # type: ignore[arg-type]  # it was put as bytes
-            for name, record in zip(names, found, strict=True)
+            for name, record in zip(names, records, strict=True)
             if record is not None
         }
         lists = await self._lists(row.thread, row.ns, stored)
@@ -263,8 +263,8 @@ class Checkpoints:
         ends = [(*prefix, stored.whole), (*prefix, stored.base)]
         between = await self.memory.records.scan(self.space, prefix, after=ends[0], before=ends[1])
         outer = await self.memory.records.get_many(self.space, ends)
-        found = [record for record in [*outer, *between] if record is not None]
-        return {record.key[-1]: values.decode(record.data) for record in found}  # type: ignore[arg-type]  # bytes
+        records = [record for record in [*outer, *between] if record is not None]
+        return {record.key[-1]: values.decode(record.data) for record in records}  # type: ignore[arg-type]  # bytes
 
     async def rows_of(
         self, thread: str | None, ns: str | None, *, before: str | None = None

@@ -84,7 +84,7 @@ def _number(value: Any) -> bool:
 
 def listed(namespaces: Sequence[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[str, ...]]:
     """The page of namespaces that an operation asks for."""
-    found = [ns for ns in namespaces if all(_matches(one, ns) for one in op.match_conditions or ())]
+    found = [ns for ns in namespaces if all(_matches(condition, ns) for condition in op.match_conditions or ())]
     if op.max_depth is not None:
         found = [ns[: op.max_depth] for ns in found]
     return sorted(set(found))[op.offset : op.offset + op.limit]

@@ -138,9 +138,9 @@ class Pruning:
         return [key for key in found if key not in used]
 
     async def _unused_writes(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
-        found = await self._records.scan(self._space, _parts(thread)[1], keys_only=True)
+        records = await self._records.scan(self._space, _parts(thread)[1], keys_only=True)
         held = {rows.writes_prefix(thread, row.ns, row.id) for row in kept}
-        return [record.key for record in found if record.key[:5] not in held]
+        return [record.key for record in records if record.key[:5] not in held]
 
     async def _rows(self, thread: str) -> list[CheckpointRow]:
         return [checkpoint_row(one) for one in await self._records.scan(self._space, rows.checkpoints_prefix(thread))]

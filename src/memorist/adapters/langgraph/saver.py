@@ -201,10 +201,10 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         found = self._on(self._handles.stepped).list(config, filter, before, limit)
         while True:
             try:
-                one: CheckpointTuple = run_blocking(found.__anext__())  # type: ignore[arg-type]  # it never suspends
+                checkpoint_tuple: CheckpointTuple = run_blocking(found.__anext__())  # type: ignore[arg-type]  # it never suspends
             except StopAsyncIteration:
                 return
-            yield one
+            yield checkpoint_tuple
 
 
 async def _prune(pruning: Pruning, threads: Sequence[str], strategy: str) -> None:

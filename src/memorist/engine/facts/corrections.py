@@ -53,15 +53,15 @@ async def replaced_corrections(core: Core, *, since: datetime | None = None, lim
     first = event_id(int(start.timestamp() * 1e6))
     events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MOST_EVENTS)
     derived = dict.fromkeys(event.subject for event in events if event.kind == "fact" and event.action == "derive")
-    found: list[Replaced] = []
+    replaceds: list[Replaced] = []
     for id in derived:
         ns, _, key = id.partition("/")
         if not core.scope.may_read(ns):
             continue
         versions = await Facts(core).history(ns, key)
-        correction = replaced_correction([one for one in versions if one.status == "active"])
+        correction = replaced_correction([version for version in versions if version.status == "active"])
         if correction is not None and type(versions[-1]) is Fact:
-            found.append(Replaced(versions[-1], correction))
-        if len(found) >= limit:
+            replaceds.append(Replaced(versions[-1], correction))
+        if len(replaceds) >= limit:
             break
-    return found
+    return replaceds

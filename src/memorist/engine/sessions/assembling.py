@@ -129,8 +129,8 @@ class Assembling:
         return context
 
     async def _past(self, thread: str) -> Summary | None:
-        found = await self._core.scan(Summary, thread, reverse=True, limit=1)
-        return found[0] if found else None
+        summaries = await self._core.scan(Summary, thread, reverse=True, limit=1)
+        return summaries[0] if summaries else None
 
     async def _read(self, assembly: Any, thread: str, behind: int) -> list[Message]:
         """Feed the thread to the assembly, newest first, until the policy has enough; returns the messages read."""
@@ -240,8 +240,8 @@ class Assembling:
         hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
         seqs = [int(id.rpartition("#")[2]) for id in mine]
-        found = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
-        return [[message] for message in found if message is not None and not message.tool_calls][:k]
+        messages = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
+        return [[message] for message in messages if message is not None and not message.tool_calls][:k]
 
 
 def _spec(asked: Any) -> Recall:

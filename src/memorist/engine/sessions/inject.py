@@ -190,8 +190,12 @@ class Injection:
     @staticmethod
     async def _own_thread(core: Core) -> str | None:
         """The thread that agents of this scope continue; None before the first turn is recorded."""
-        known = await core.part(State).get(OWN_THREAD)
-        return known if isinstance(known, str) and await core.part(Threads).get(known) is not None else None
+        o_w_n__t_h_r_e_a_d = await core.part(State).get(OWN_THREAD)
+        return (
+            o_w_n__t_h_r_e_a_d
+            if isinstance(o_w_n__t_h_r_e_a_d, str) and await core.part(Threads).get(o_w_n__t_h_r_e_a_d) is not None
+            else None
+        )
 
     def task(
         self,

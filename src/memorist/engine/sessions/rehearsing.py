@@ -116,8 +116,8 @@ class Rehearsal(Assembling):
         super().__init__(seen)
 
     async def _finished(self, assembly: Any) -> Context:
-        made: Context = await assembly.finish_async()
-        return made
+        context: Context = await assembly.finish_async()
+        return context
 
     async def _catch_up(self, ns: str) -> None:
         await catch_up(self._whole, [ns])
@@ -194,5 +194,5 @@ async def turns_of(core: Core, thread: str, before: int | None = None, limit: in
     bounds: dict[str, Any] = {"reverse": True, "limit": 8 * limit}
     if before is not None:
         bounds["before"] = (before,)
-    found = await core.scan(Message, thread, **bounds)
-    return [message for message in found if message.role == "user" and not message.tool_results][:limit]
+    messages = await core.scan(Message, thread, **bounds)
+    return [message for message in messages if message.role == "user" and not message.tool_results][:limit]

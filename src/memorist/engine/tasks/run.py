@@ -187,8 +187,8 @@ class AsyncTaskRun:
         """
         core = self._core.batched()
         self._effects, self._watched = core.batch.changes if core.batch else [], core.watched
-        made: AsyncMemory = core.facade()
-        return made
+        async_memory: AsyncMemory = core.facade()
+        return async_memory
 
     async def _save(
         self,

@@ -237,8 +237,8 @@ class Tasks:
         if self._core.scope.user is None:
             return await self._core.listed(Task, **bounds)
         # By id over all namespaces; the limit counts only tasks that this handle may read.
-        found = await self._core.listed(Task, **{**bounds, "limit": None})
-        return [task for task in found if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
+        tasks = await self._core.listed(Task, **{**bounds, "limit": None})
+        return [task for task in tasks if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
 
 def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:

@@ -65,7 +65,7 @@ def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
     if len(key) != len(given):
         raise UsageError(f"{len(key)} keys for {len(given)} messages; give one key each, None for those without")
     keys = tuple(None if one is None else check_name(one, "idempotency key") for one in key)
-    named = [one for one in keys if one is not None]
+    named = [key for key in keys if key is not None]
     if len(named) != len(set(named)):
         raise UsageError("one idempotency key twice; the second message would be taken for the first")
     return Keyed(given, keys=keys)
@@ -205,10 +205,10 @@ class Appending:
         """Receipts for an append that was done before under its key; a message deleted since is returned as given
         now."""
         numbers = range(done.first, done.first + done.count)
-        found = await self._core.get_many(Message, [(id, number) for number in numbers])
+        messages = await self._core.get_many(Message, [(id, number) for number in numbers])
         given: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
         state = await receipt_states(self._core, id)
-        rows = [row or instead for row, instead in zip(found, given, strict=True)]
+        rows = [row or instead for row, instead in zip(messages, given, strict=True)]
         return [
             MessageReceipt(_replace(row, seq=seq), True, replayed=True, masked=masked_kinds(row), **state(seq))
             for seq, row in zip(numbers, rows, strict=True)
@@ -250,7 +250,7 @@ class Appending:
             self._core, [one for message in messages for named in carried(message).values() for one in named]
         )
         if held.forgotten:
-            appends, links = [_replace(one, messages=tuple(map(bare, one.messages))) for one in appends], []
+            appends, links = [_replace(append, messages=tuple(map(bare, append.messages))) for append in appends], []
         others = [self.job(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
         return appends, await self._commit(id, appends, others, expect, create)
 

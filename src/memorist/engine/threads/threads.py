@@ -116,9 +116,9 @@ class Threads:
             >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
             ['talk', None]
         """
-        found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in as_list(ids, "ids")])
+        threads = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in as_list(ids, "ids")])
         may_read = self._core.scope.may_read
-        return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
+        return [thread if thread is not None and may_read(thread.ns) else None for thread in threads]
 
     async def append(
         self,
@@ -198,7 +198,7 @@ class Threads:
         """
         await self._check_visible(id)
         backwards = before is not None and after is None
-        found = await self._core.scan(
+        messages = await self._core.scan(
             Message,
             id,
             after=None if after is None else (self._place(id, after),),
@@ -207,9 +207,9 @@ class Threads:
             limit=checked_limit(limit),
             where=None if roles is None else Test(("role",), "$in", checked_roles(roles)),
         )
-        if not found:
+        if not messages:
             await self._existing_or_fail(id)
-        return found[::-1] if backwards else found
+        return messages[::-1] if backwards else messages
 
     async def recent(self, id: str, n: int = 10) -> list[Message]:
         """Read the newest n messages, the newest last.
@@ -221,11 +221,11 @@ class Threads:
         core = self._core
         if core.scope.user is not None:
             await self._check_visible(id)
-        found = await core.scan(Message, check_name(id, "thread id"), reverse=True, limit=checked_limit(n))
-        if not found:
+        messages = await core.scan(Message, check_name(id, "thread id"), reverse=True, limit=checked_limit(n))
+        if not messages:
             await self._existing_or_fail(id)
-        found.reverse()
-        return found
+        messages.reverse()
+        return messages
 
     async def message(self, id: str) -> Message | None:
         """Read one message by its id; None if there is none.
@@ -306,7 +306,7 @@ class Threads:
             ['A summary of it all.']
         """
         given, at, adding = keyed(as_list(messages, "messages")), self._core.at(), self._appending
-        stamped = [adding.stamped(id, one, at) for one in given.messages]
+        stamped = [adding.stamped(id, message, at) for message in given.messages]
 
         async def attempt() -> list[MessageReceipt]:
             thread = await self._to_change(id)
@@ -539,10 +539,10 @@ class Threads:
             []
         """
         await self._check_visible(id)
-        found = await self._core.scan(Summary, id)
-        if not found:
+        summaries = await self._core.scan(Summary, id)
+        if not summaries:
             await self._existing_or_fail(id)
-        return found
+        return summaries
 
     # -- parts
 
@@ -675,8 +675,8 @@ class Threads:
         space = self._core.scope.readable(self._core.scope.namespace(ns))
         limit, wanted = checked_limit(limit), parse_filter(where)
         if by != "id":
-            found = await self._core.listed(Thread, space, index="by_ns", where=wanted)
-            return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
+            threads = await self._core.listed(Thread, space, index="by_ns", where=wanted)
+            return sorted_threads(threads, by, after=after, reverse=reverse, limit=limit)
         return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
 
 
