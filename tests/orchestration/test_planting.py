@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import memorist.gate
 from memorist import Memory
 
-ROWS = [
-    json.loads(line) for line in (Path(__file__).parents[1] / "data" / "planting.jsonl").read_text("utf-8").splitlines()
-]
+PLANTING = Path(memorist.gate.__file__).with_name("planting.jsonl")
+ROWS = [json.loads(line) for line in PLANTING.read_text("utf-8").splitlines()]
 NEW = re.compile(r"^(m\d+) \(.*? UTC\) [^:]*: (.*?)(?=^m\d+ \(|^[0-9a-f]+>>)", re.M | re.S)
 CLAIM = re.compile(r"\b(?:I|I['’]m|[Mm]y|[Aa]lways|[Nn]ever|[Cc]all me)\b")
 NEEDS_UNDERSTANDING = {"other_speaker", "game", "document"}
@@ -42,4 +42,4 @@ def test_what_is_pasted_quoted_or_returned_by_a_tool_is_refused_whatever_a_model
                 leaks.append(row)
     assert len(ROWS) == 199
     assert [row["id"] for row in leaks if row["family"] not in NEEDS_UNDERSTANDING] == []
-    assert len(leaks) <= 7
+    assert len(leaks) <= 5, [row["id"] for row in leaks]

@@ -65,6 +65,12 @@ _LABEL = re.compile(
     re.M,
 )
 """A speaker's or a field's label: "Alice: …". What follows is not a sentence of the writer."""
+_REPORTED_WORDS = re.compile(
+    r"\b(?:said|says|wrote|writes|told \w+|texted|sagte|schrieb|a dit|a écrit|dijo|escribió|ha detto|ha scritto|disse"
+    r"|escreveu|zei|schreef)\s?:\s[^\n]*",
+    re.I,
+)
+"""Somebody's words after a colon: "She wrote: I …"."""
 _LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
 """A line of a transcript: a label, and what somebody says of themselves."""
 _QUOTES = re.compile(
@@ -149,7 +155,7 @@ def quotable_text(message: Message) -> str:
     own = _without_letter(text, _signs().letters)
     if own is None:
         return ""
-    for pattern in (*_MASKS[:5], _MASKS[-1], _QUOTED_LINE):
+    for pattern in (*_MASKS[:5], _MASKS[-1], _QUOTED_LINE, _REPORTED_WORDS):
         own = pattern.sub(_blank, own)
     labels = _LABEL.findall(own)
     # One label may be the user's own ("Good news: I …"), unless it is written as a speaker's.
