@@ -35,11 +35,9 @@ def main(read_price: float = 1.0, write_price: float = 5.0, cached_price: float 
         read = sum(counter.count(path.read_text("utf-8")) for path in folder.glob("*.prompt.txt"))
     cached = counter.count(rules()) * calls
     scale = 1000 / messages
-    cost = ((read - cached) * read_price + cached * cached_price + written * write_price) / 1e6 * scale
+    cost = ((read - cached) * read_price + cached * cached_price + written * write_price) * scale / 1e6
     print(f"{calls} calls for {messages} messages of users")
-    print(
-        f"per 1,000 messages: {calls * scale:.0f} calls, {read * scale:,.0f} tokens read, {written * scale:,.0f} written"
-    )
+    print(f"per 1,000: {calls * scale:.0f} calls, {read * scale:,.0f} tokens read, {written * scale:,.0f} written")
     print(f"the fixed part is {cached / read:.0%} of what is read; ${cost:.2f} per 1,000 messages if it is cached")
 
 
