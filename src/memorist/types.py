@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .lazy import load
 
 _HOMES = {
-    "engine.remembering": ("Understood",),
+    "engine.remembering": ("Refusal", "Understood"),
     "engine.tidying": ("Plan", "PlanLine", "AsyncPlan"),
     "blocking.plans": ("TidyPlan",),
     "extract.extraction": ("Proposal",),
@@ -20,6 +20,7 @@ _HOMES = {
     "stores.base": ("Store", "Scrubbed"),
     "records": ("Candidate", "Summary", "Chunk", "StateEntry", "AuditEvent", "Task", "Job"),
     "engine.threads.receipts": ("MessageReceipt",),
+    "engine.threads.attributing": ("SummaryLine",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
     "engine.sessions.session": ("SessionState", "Turn", "Ended"),
     "engine.hooks": ("HookEvent",),
@@ -98,12 +99,14 @@ if TYPE_CHECKING:
     from .engine.profile import UserProfile as UserProfile
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
+    from .engine.remembering import Refusal as Refusal
     from .engine.remembering import Understood as Understood
     from .engine.retaining import RetentionState as RetentionState
     from .engine.sessions.session import Ended as Ended
     from .engine.sessions.session import SessionState as SessionState
     from .engine.sessions.session import Turn as Turn
     from .engine.tasks.run import AsyncTaskRun as AsyncTaskRun
+    from .engine.threads.attributing import SummaryLine as SummaryLine
     from .engine.threads.receipts import MessageReceipt as MessageReceipt
     from .engine.tidying import AsyncPlan as AsyncPlan
     from .engine.tidying import Plan as Plan

@@ -112,6 +112,27 @@ async def test_a_summarizers_own_model_writes_the_summary(memory: Any, runtime: 
     assert (summary.method, summary.text) == ("model", "The crew mended nets near the pier at noon.")
 
 
+async def test_each_line_of_a_summary_names_the_messages_behind_it(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
+    text = "Ada decided on 14 March for the launch.\nBo promised the budget of 900 euros."
+    memory = open_memory(extract=None)
+    await do(memory.threads.create("user:ada", id="talk"))
+    assert await do(memory.threads.summary_lines("talk")) == []
+    for line in (
+        "Let us decide when to launch.",
+        "14 March for the launch, then.",
+        "Bo here: I promise the budget, 900 euros.",
+    ):
+        await do(memory.threads.append("talk", line))
+    for number in range(40):
+        await do(memory.threads.append("talk", f"The nets near pier {number} were mended again, as on other days."))
+    await do(memory.process(Summarizer(Scripted(runtime.blocking, text), max_tokens=400)))
+    lines = await do(memory.threads.summary_lines("talk"))
+    assert [line.text for line in lines] == text.splitlines()
+    assert [line.messages[0] for line in lines] == ["talk#2", "talk#3"]
+
+
 async def test_the_archiver_folds_threads_that_rest(memory: Any, clock: FakeClock, run: Run) -> None:
     thread = await long_thread(memory)
     (early,) = await do(memory.process(Archiver(after="30d")))

@@ -143,6 +143,12 @@ export type Summary = {
   version: number;
 };
 
+/** A line of a summary, and the ids of the messages it is about, the most related first. */
+export type SummaryLine = {
+  text: string;
+  messages: string[];
+};
+
 /** Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row. */
 export type Learning = {
   org: string;
@@ -1387,6 +1393,15 @@ export class ThreadsNoun {
    */
   summaries(args: { id: string }, options: CallOptions = {}): Promise<Listed<Summary>> {
     return this.#http.call({"method": "GET", "path": "/v1/thread/summaries", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Summary>>;
+  }
+
+  /**
+   * List the lines of a thread's newest summary, each with the ids of the messages behind it.
+   *
+   * Role: `reader`.
+   */
+  summaryLines(args: { id: string }, options: CallOptions = {}): Promise<Listed<SummaryLine>> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread/summaries/lines", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<SummaryLine>>;
   }
 
   /**

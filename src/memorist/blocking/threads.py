@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from ..engine.threads.attributing import SummaryLine
 from ..engine.threads.receipts import MessageReceipt
 from ..engine.threads.threads import Place
 from ..engine.threads.threads import Threads as EngineThreads
@@ -290,6 +291,15 @@ class Threads:
             []
         """
         return run_blocking(self._engine.summaries(id))
+
+    def summary_lines(self, id: str) -> list[SummaryLine]:
+        """List the lines of a thread's newest summary, each with the ids of the messages behind it.
+
+        Examples:
+            >>> memory.threads.summary_lines("talk")
+            []
+        """
+        return run_blocking(self._engine.summary_lines(id))
 
     def list(
         self,

@@ -153,9 +153,14 @@ def delete(session: Session, thread: str) -> None:
 
 @threads.command()
 @click.argument("thread")
+@click.option("--lines", is_flag=True, help="The lines of the newest one, each with the messages behind it.")
 @session_of
-def summaries(session: Session, thread: str) -> None:
+def summaries(session: Session, thread: str, lines: bool) -> None:
     """List the summaries of a thread, each with the range of messages it replaces."""
     with session.memory() as memory:
+        if lines:
+            rows = memory.threads.summary_lines(thread_id(memory, thread))
+            session.show(rows, ("text", "messages"), empty="no summaries yet")
+            return
         found = memory.threads.summaries(thread_id(memory, thread))
         session.show(found, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")

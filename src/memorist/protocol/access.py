@@ -149,6 +149,7 @@ ACCESS: dict[str, Access] = {
     "threads.requests": "read",
     "threads.stash": "write",
     "threads.summaries": "read",
+    "threads.summary_lines": "read",
     "threads.update": "write",
     "tidy": "write",
     "trace": "org",

@@ -140,6 +140,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("DELETE", "thread/messages", "delete_messages", ("role", "writer")),
         ("GET", "thread/recent", "recent"),
         ("GET", "thread/summaries", "summaries"),
+        ("GET", "thread/summaries/lines", "summary_lines"),
         ("GET", "message", "message", _FOUND),
         ("POST", "message/redact", "redact", *_w("message_id")),
         ("POST", "message/pin", "pin", *_w("message_id")),

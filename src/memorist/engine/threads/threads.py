@@ -24,6 +24,7 @@ from ..core import Core
 from ..facts.facts import checked_limit, page
 from ..forgetting.guard import epochs, owned, raised
 from .appending import KNOWN_THREADS, Appending, Keyed, keyed
+from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
 from .numbering import fresh, kept, numbered, used_before
 from .receipts import MessageReceipt
@@ -543,6 +544,20 @@ class Threads:
         if not summaries:
             await self._existing_or_fail(id)
         return summaries
+
+    async def summary_lines(self, id: str) -> list[SummaryLine]:
+        """List the lines of a thread's newest summary, each with the ids of the messages behind it.
+
+        Examples:
+            >>> memory.threads.summary_lines("talk")
+            []
+        """
+        summaries = await self.summaries(id)
+        if not summaries:
+            return []
+        newest = summaries[-1]
+        messages = await self._core.scan(Message, id, before=(newest.last + 1,))
+        return attribute_lines(newest.text, [message for message in messages if message.text.strip()])
 
     # -- parts
 

@@ -1,0 +1,50 @@
+"""Finds the messages behind each line of a summary: those that share its rarest words, names and numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+
+import msgspec
+
+from ...messages.message import Message
+from ...records import as_dict
+
+MAX_SOURCES = 3
+"""Messages named for one line."""
+MIN_SHARE = 0.6
+"""Further messages are named if they share at least this much of what the best one shares."""
+
+
+class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a summary, and the ids of the messages it is about, the most related first."""
+
+    to_dict = as_dict
+
+    text: str
+    messages: tuple[str, ...] = ()
+
+
+def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]:
+    """The lines of a summary, each with the messages behind it; none where no message shares a telling word."""
+    from ...recall.analyze import tokens
+
+    terms = [frozenset(tokens(message.text)) for message in messages]
+    spread = Counter(term for own in terms for term in own)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    found = []
+    for line in lines:
+        wanted = frozenset(tokens(line))
+        scores = [
+            sum(
+                log(1 + len(messages) / spread[term]) * (2 if any(map(str.isdigit, term)) else 1)
+                for term in wanted & own
+            )
+            for own in terms
+        ]
+        best = max(scores, default=0.0)
+        ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
+        chosen = [index for index in ranked if best and scores[index] >= MIN_SHARE * best][:MAX_SOURCES]
+        found.append(SummaryLine(text=line, messages=tuple(messages[index].id for index in chosen)))
+    return found
