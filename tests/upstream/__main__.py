@@ -1,7 +1,7 @@
 """Runs the frameworks' own tests with our classes: `python -m tests.upstream [NAME …] [--theirs] [--url URL]`.
 
 The archives come from the package index, by pinned digest, and are unpacked outside the project. Exit 1 where a test
-fails that should not, or where fewer tests than before built our class or passed.
+fails that should not, hangs, or where fewer tests than before built our class or passed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from glob import glob
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from .archives import unpacked
 from .suites import SUITES, Suite
+from .watching import run_watched
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -51,10 +51,12 @@ def _run(suite: Suite, theirs: bool, url: str) -> list[str]:
             sys.executable, "-m", "pytest", "-q", "-p", "counted", *swap, "-p", "no:cacheprovider", "-o", "addopts=",
             "-W", "ignore", "--tb=short", *suite.arguments, *files,
         ]  # fmt: skip
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        run = run_watched(command, folder, environment)
+        if run.hung:
+            return [f"{suite.name}: {run.hung}\n{run.output[-3000:]}"]
         if not report.exists():
-            return [f"{suite.name}: the run did not finish\n{done.stdout[-3000:]}{done.stderr[-2000:]}"]
-        return _judged(suite, json.loads(report.read_text()), done.stdout, theirs)
+            return [f"{suite.name}: the run did not finish\n{run.output[-5000:]}"]
+        return _judged(suite, json.loads(report.read_text()), run.output, theirs)
 
 
 def _judged(suite: Suite, report: dict[str, object], output: str, theirs: bool) -> list[str]:

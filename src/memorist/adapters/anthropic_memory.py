@@ -6,8 +6,7 @@ import posixpath
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
-from anthropic.lib.tools._beta_functions import ToolError
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from ..errors import Conflict, UsageError
 from ..memory import AsyncMemory

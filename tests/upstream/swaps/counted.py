@@ -46,6 +46,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
     """Know which test runs; close what it opened."""
     global _now
     _now = item.nodeid
+    running = os.environ.get("MEMORIST_UPSTREAM_RUNNING")
+    if running is not None:
+        Path(running).write_text(_now, "utf-8")
     yield
     while _memories:
         _memories.pop().close()
