@@ -84,6 +84,10 @@ lint-adapters: .venv-adapters/.ready
 test-upstream: .venv-adapters/.ready
 	.venv-adapters/bin/python -m tests.upstream
 
+# The newest release of every framework, whatever ranges were tested; reports which adapters broke. For a nightly run.
+test-newest:
+	scripts/test-newest $(PYTHON)
+
 bench-adapters: .venv-adapters/.ready
 	.venv-adapters/bin/python -m bench.adapters
 
