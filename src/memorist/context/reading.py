@@ -78,11 +78,11 @@ class Reading:
         self._thread = thread
         self._first = first
         self._scratchpad = self._note(scratchpad)
-        self._summary = summary_message(summary, self.counter) if summary else None
+        self._stash = check_stash(stash)
+        self._summary = summary_message(f"{self._folded_line(folded)}{summary}", self.counter) if summary else None
         self._summary_text = summary
         self._folded = folded
         self._folding = folding
-        self._stash = check_stash(stash)
         self._head, repairs = group(head, self.counter, stash=stash)
         self._grouper = Grouper(self.counter, attached=layout == "cached", stash=stash)
         self._grouper.repairs.extend(repairs)
@@ -112,6 +112,15 @@ class Reading:
         self._grouper.repairs.extend(repairs)
         if found is not None:
             self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])
+
+    def _folded_line(self, folded: int) -> str:
+        """One line that tells the model what was folded, and how to read it if the request has the tools for it."""
+        if not folded:
+            return ""
+        line = f"(Messages 1 to {folded} of this conversation are folded into this summary."
+        if self._thread is not None and self._stash is not None:
+            line += f' search_history finds what they said; read_more(id="{self._thread}#1") reads one of them.'
+        return f"{line})\n"
 
     def _note(self, notes: Any) -> Message | None:
         return text_message("user", render_scratchpad(notes), self.counter) if notes else None

@@ -59,18 +59,36 @@ class Sentence(msgspec.Struct):
 
 
 def extract(
-    messages: Sequence[Message], previous: str | None, max_tokens: int, counter: Counter, *, pinned: Sequence[str] = ()
+    messages: Sequence[Message],
+    previous: str | None,
+    max_tokens: int,
+    counter: Counter,
+    *,
+    pinned: Sequence[str] | None = None,
 ) -> str:
-    """The summary text, at most `max_tokens`, or nothing where not even one line fits."""
+    """The summary text, at most `max_tokens`, or nothing where not even one line fits.
+
+    `pinned` texts stand first, word for word; without any, those of the previous summary do.
+    """
     fixed, carried = _parse(previous or "")
-    fixed = [*fixed, *(item for item in pinned if item not in fixed)]
+    fixed = fixed if pinned is None else list(pinned)
     candidates = carried + list(_sentences(messages, len(carried)))
     _weigh_by_rarity(candidates)
     candidates = _without_repeats(_newest_statements(_open_questions(candidates)))
     if not candidates and not fixed and messages:
         return NOTHING.format(len(messages))
-    lines = ["- Pinned: " + item.replace("\n", "\n  ") for item in fixed]
+    lines = [pinned_line(item) for item in fixed]
     return _fill(lines, candidates, max_tokens, counter)
+
+
+def pinned_line(text: str) -> str:
+    """A text that a summary holds word for word, as `pinned_texts` reads it back."""
+    return "- Pinned: " + text.replace("\n", "\n  ")
+
+
+def pinned_texts(previous: str | None) -> list[str]:
+    """The texts that a summary holds word for word."""
+    return _parse(previous or "")[0]
 
 
 def _parse(previous: str) -> tuple[list[str], list[Sentence]]:

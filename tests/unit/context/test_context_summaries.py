@@ -63,7 +63,7 @@ def test_planted_facts_survive_five_recompressions_and_pinned_ones_word_for_word
         messages = filler(rng, 40)
         for place, fact in enumerate(FACTS[number * 2 : number * 2 + 2]):
             messages[place * 10] = Message(role="user", content=f"{rng.choice(TALK)} {fact} {rng.choice(TALK)}")
-        summary = extract(messages, summary, 420, COUNTER, pinned=pinned if number == 0 else ())
+        summary = extract(messages, summary, 420, COUNTER, pinned=pinned if number == 0 else None)
         assert COUNTER.count(summary) <= 420
     assert summary is not None
     kept = [fact for fact in FACTS if fact in summary]

@@ -102,7 +102,7 @@ class Assembling:
         await Threads(core)._check_visible(thread)
         past = await self._past(thread)
         if past is not None:
-            parts |= {"summary": past.text, "folded": past.last}
+            parts |= {"summary": past.text, "folded": past.last, "thread": thread}
         wanted = needs_of(policy).found
         assembly = Assembly(**parts, found=() if wanted else None)
         pages = await self._read(assembly, thread, past.last if past else 0)

@@ -1,0 +1,149 @@
+"""Finds what a fold must keep word for word: plans, open tasks and pasted requirements.
+
+They are found by their structure: checklists, numbered lists and code blocks that a user pasted, and plans that a tool
+call wrote down. A newer version of a list takes the place of the older one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..messages.message import Message
+from .tokens import Counter
+
+MIN_NUMBERED_LINES = 3
+"""The fewest numbered lines that are taken for requirements."""
+MIN_PLAN_STEPS = 2
+SAME_LIST_SHARE = 0.5
+"""Two lists that share this part of their items are versions of one list."""
+MAX_PASSAGE_CHARACTERS = 6_000
+LANE_SHARE = 0.7
+"""The most that these passages may take of a summary."""
+_TASK = re.compile(r"^\s*[-*+]\s+\[(?P<state>[ xX~-])\]\s+(?P<text>\S.*)$")
+_NUMBERED = re.compile(r"^\s{0,3}(?:\(?\d{1,3}[.):]|[A-Z]{1,5}-?\d{1,4}[.:)])\s+\S")
+_FENCE = re.compile(r"^(?P<mark>```+|~~~+).*?^(?P=mark)[ \t]*$", re.M | re.S)
+_DONE = frozenset(("completed", "complete", "done", "closed", "cancelled", "canceled"))
+_KEEP = re.compile(r"^\W{0,4}KEEP:\s*(?P<quote>\S.*?)\s*$", re.M)
+
+
+def passages(messages: Iterable[Message]) -> list[str]:
+    """What must survive word for word, oldest first, each list in its newest version."""
+    lane: list[str] = []
+    for message in messages:
+        for passage in _passages_of(message):
+            lane = merge(lane, [passage])
+    return lane
+
+
+def merge(lane: Sequence[str], newer: Iterable[str]) -> list[str]:
+    """The lane with newer passages at its end; a list whose newer version came, and one that is done, is left out."""
+    merged = list(lane)
+    for passage in newer:
+        merged = [old for old in merged if not _same_list(old, passage)]
+        merged.append(passage)
+    return [passage for passage in merged if not _is_done(passage)]
+
+
+def fitting(lane: Sequence[str], max_tokens: int, counter: Counter) -> list[str]:
+    """The newest passages that fit their share of a summary, in order."""
+    room, chosen = int(max_tokens * LANE_SHARE), list[str]()
+    for passage in reversed(lane):
+        cost = counter.count(passage) + 8
+        if cost <= room:
+            room -= cost
+            chosen.append(passage)
+    return chosen[::-1]
+
+
+def quotes(text: str, source: str) -> tuple[str, list[str]]:
+    """A model's summary without its KEEP lines, and the quotes of these lines that are really in the source."""
+    chosen = [match["quote"].strip('"“”') for match in _KEEP.finditer(text)]
+    return _KEEP.sub("", text).strip(), [quote for quote in chosen if quote in source]
+
+
+def _passages_of(message: Message) -> Iterable[str]:
+    for call in message.tool_calls:
+        plan = _plan(call.name, call.arguments)
+        if plan:
+            yield plan
+    if message.role not in ("user", "assistant") or message.tool_results:
+        return
+    text = message.text
+    if message.role == "user":
+        for block in _FENCE.finditer(text):
+            if len(block.group()) <= MAX_PASSAGE_CHARACTERS:
+                yield block.group()
+    yield from _lists(_FENCE.sub("", text), own=message.role == "user")
+
+
+def _lists(text: str, *, own: bool) -> Iterable[str]:
+    """Checklists of anyone, and numbered lists of the user, each with the line that introduces it."""
+    lines = text.splitlines()
+    start = 0
+    while start < len(lines):
+        end = start
+        while end < len(lines) and (_is_item(lines[end]) or (end > start and lines[end].startswith(("  ", "\t")))):
+            end += 1
+        block = lines[start:end]
+        tasks = sum(_TASK.match(line) is not None for line in block)
+        numbered = sum(_NUMBERED.match(line) is not None for line in block)
+        if tasks or (own and numbered >= MIN_NUMBERED_LINES):
+            head = lines[start - 1 : start] if start and lines[start - 1].rstrip().endswith(":") else []
+            passage = "\n".join([*head, *block])
+            if len(passage) <= MAX_PASSAGE_CHARACTERS:
+                yield passage
+        start = max(end, start + 1)
+
+
+def _is_item(line: str) -> bool:
+    return _TASK.match(line) is not None or _NUMBERED.match(line) is not None
+
+
+def _plan(name: str, arguments: Any) -> str:
+    """The plan that a tool call wrote down: a list of steps that each have a text and a status."""
+    values = list(arguments.values()) if isinstance(arguments, Mapping) else []
+    for steps in values:
+        if not isinstance(steps, list) or len(steps) < MIN_PLAN_STEPS:
+            continue
+        rows = [_step(step) for step in steps]
+        if all(rows):
+            return "\n".join([f"Plan ({name}):", *(row for row in rows if row)])
+    return ""
+
+
+def _step(step: Any) -> str:
+    if not isinstance(step, Mapping) or not isinstance(step.get("status"), str):
+        return ""
+    texts = [value for key, value in step.items() if key != "status" and isinstance(value, str) and " " in value]
+    text = max(texts, key=len, default="")
+    return f"- [{'x' if step['status'].casefold() in _DONE else ' '}] {text}" if text else ""
+
+
+def _items(passage: str) -> set[str]:
+    """The items of a list without their state and number."""
+    items: set[str] = set()
+    for line in passage.splitlines():
+        task = _TASK.match(line)
+        if task is not None:
+            items.add(task["text"].casefold().strip())
+        elif _NUMBERED.match(line):
+            items.add(line.strip().partition(" ")[2].casefold().strip())
+    return items
+
+
+def _same_list(old: str, new: str) -> bool:
+    if old == new:
+        return True
+    first, second = _items(old), _items(new)
+    if not first or not second:
+        return False
+    plan = old.startswith("Plan (") and old.partition("\n")[0] == new.partition("\n")[0]
+    return plan or len(first & second) >= SAME_LIST_SHARE * min(len(first), len(second))
+
+
+def _is_done(passage: str) -> bool:
+    """Whether all tasks of a checklist are done."""
+    states = [match["state"] for line in passage.splitlines() if (match := _TASK.match(line))]
+    return bool(states) and all(state in "xX" for state in states) and not _NUMBERED.search(passage)
