@@ -45,8 +45,8 @@ def is_extraction(extract: object) -> bool:
 
 def server_url(url: Url) -> str | None:
     """The URL of a Memorist server, if one was given or is in the environment; else None."""
-    given = os.environ.get("MEMORIST_URL") if url is None else url
-    return given if isinstance(given, str) and given.startswith(("http://", "https://")) else None
+    chosen_url = os.environ.get("MEMORIST_URL") if url is None else url
+    return chosen_url if isinstance(chosen_url, str) and chosen_url.startswith(("http://", "https://")) else None
 
 
 class Opening(msgspec.Struct, frozen=True):

@@ -152,8 +152,8 @@ class _Files:
         """Fail if a parent directory of the path is a file."""
         parts = key.split("/")
         above = ["/".join(parts[:count]) for count in range(2, len(parts))]
-        found = await self._memory.facts.get_many(self._space, above) if above else []
-        if any(fact is not None for fact in found):
+        facts = await self._memory.facts.get_many(self._space, above) if above else []
+        if any(fact is not None for fact in facts):
             raise ToolError(f"A part of the path /{key} is a file")
 
 

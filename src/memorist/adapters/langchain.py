@@ -149,10 +149,10 @@ class MemoristChatMessageHistory(BaseChatMessageHistory):
 
     async def _messages(self, memory: AsyncMemory) -> list[BaseMessage]:
         try:
-            found = await memory.threads.messages(self._thread)
+            messages = await memory.threads.messages(self._thread)
         except NotFound:
             return []
-        return messages_from_dict([message.raw for message in found])
+        return messages_from_dict([message.raw for message in messages])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages in one transaction."""

@@ -128,14 +128,16 @@ class MemoristChatStore(AsyncDBChatStore):
 
     async def _rows(self, key: str, status: MessageStatus | None) -> list[Message]:
         try:
-            found = await self._memory.threads.messages(self.thread_of(key))
+            messages = await self._memory.threads.messages(self.thread_of(key))
         except NotFound:
             return []
         if status is None:
-            return found
+            return messages
         record = await self._memory.records.get(self._space, _archive_key(key))
         archived: Any = set() if record is None else set(record.data)  # type: ignore[arg-type]  # put as a list
-        return [row for row in found if (_archived(row) or row.seq in archived) == (status == MessageStatus.ARCHIVED)]
+        return [
+            row for row in messages if (_archived(row) or row.seq in archived) == (status == MessageStatus.ARCHIVED)
+        ]
 
     @classmethod
     def class_name(cls) -> str:

@@ -99,11 +99,11 @@ def _first(path: str) -> None:
         _talk(memory, FIRST)
     _title("What is stored now (memorist profile show ada)")
     with Memory(path, user="ada", worker=False) as memory:
-        known = memory.profile.get("ada")
-        rows = [{"what": "fact", "name": f.key, "value": human(f.value), "said in": f.source} for f in known.facts]
+        ada = memory.profile.get("ada")
+        rows = [{"what": "fact", "name": f.key, "value": human(f.value), "said in": f.source} for f in ada.facts]
         rows += [
             {"what": learning.type, "name": "", "value": learning.content, "said in": learning.sources[-1]}
-            for learning in known.learnings
+            for learning in ada.learnings
         ]
         table(rows, ("what", "name", "value", "said in"))
 
@@ -128,10 +128,10 @@ def _folded(path: str) -> None:
     with Memory(path, user="ada", worker=False) as memory, memory.session(budget=700, layout="standard") as talk:
         for number in range(1, 31):
             talk.add(f"Note {number}: ward {number % 5} needs {number * 3} masks.", f"Noted {number * 3} masks.")
-        made = talk.context("How many masks does ward 3 need?")
-        click.echo("  " + made.bar().replace("\n", "\n  "))
+        context = talk.context("How many masks does ward 3 need?")
+        click.echo("  " + context.bar().replace("\n", "\n  "))
         summaries = memory.threads.summaries(talk.thread)
-        click.echo(f"  {made.tokens} of 700 tokens; {len(summaries)} summary; all {60} messages are still stored")
+        click.echo(f"  {context.tokens} of 700 tokens; {len(summaries)} summary; all {60} messages are still stored")
 
 
 def _killed(path: str) -> None:

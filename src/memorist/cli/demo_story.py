@@ -244,10 +244,10 @@ def _trip(memory: Memory, clock: StoryClock) -> None:
 def _sent(memory: Memory, thread: str, text: str) -> None:
     """Append a user's message with the memory recalled for it, as a session does in the cached layout."""
     ada = memory.scope(user="ada")
-    made = ada.context(
+    context = ada.context(
         text, thread=thread, system=SYSTEM, tools=TOOLS, budget=6000, layout="cached", recall=Recall(top_k=2)
     )
-    memory.threads.append(thread, made.attach(Message(role="user", content=text)))
+    memory.threads.append(thread, context.attach(Message(role="user", content=text)))
 
 
 def _newest(memory: Memory) -> str:

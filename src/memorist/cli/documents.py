@@ -65,6 +65,6 @@ def list_(session: Session, namespace: str) -> None:
 def delete(session: Session, namespace: str, id: str) -> None:
     """Remove a document and its chunks."""
     with session.memory() as memory:
-        whole = ending(id, [one.id for one in memory.documents.list(namespace)])
+        whole = ending(id, [document.id for document in memory.documents.list(namespace)])
         gone = memory.documents.delete(namespace, whole)
     session.gone(gone, whole, missing=f"no document {id!r} in {namespace}")

@@ -98,7 +98,7 @@ def context(
 ) -> None:
     """Assemble the request for INPUT in THREAD, and show what it holds, what was left out and why."""
     with session.memory(settle=True) as memory:
-        made = memory.context(
+        context = memory.context(
             input,
             thread=thread_id(memory, thread),
             budget=int(budget) if budget.isdecimal() else budget,
@@ -109,11 +109,11 @@ def context(
             stash=stash,
         )
     if session.as_json:
-        manifest = msgspec.to_builtins(made.manifest)
-        session.print_json({**manifest, "messages": made.messages()} if messages else manifest)
+        manifest = msgspec.to_builtins(context.manifest)
+        session.print_json({**manifest, "messages": context.messages()} if messages else manifest)
         return
-    click.echo(made.bar())
-    click.echo(cell(made.explain()))
+    click.echo(context.bar())
+    click.echo(cell(context.explain()))
     if messages:
-        for message in made.messages():
+        for message in context.messages():
             click.echo(f"\n[{message['role']}]\n{cell(message.get('content') or '')}")

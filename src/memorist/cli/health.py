@@ -42,8 +42,8 @@ def stats(session: Session, price: tuple[float, float] | None) -> None:
 def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: int | None, after: str | None) -> None:
     """List the namespaces that hold something; KIND is user, agent, workflow or global."""
     with session.memory() as memory:
-        found = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)
-    session.show([{"namespace": name} for name in found], ["namespace"], empty="no namespace holds anything")
+        namespaces = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)
+    session.show([{"namespace": name} for name in namespaces], ["namespace"], empty="no namespace holds anything")
 
 
 @click.command()

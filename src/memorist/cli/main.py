@@ -97,7 +97,7 @@ class Commands(Suggesting):
         return found if isinstance(found, click.Command) else None
 
     def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
-        groups = [(one, self.get_command(ctx, one)) for one in _COMMANDS]
+        groups = [(command, self.get_command(ctx, command)) for command in _COMMANDS]
         return [f"{one} {name}" for one, group in groups if isinstance(group, click.Group) and name in group.commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -60,7 +60,7 @@ def add(session: Session, content: str, of: str | None, type_: LearningType, con
 def delete(session: Session, id: str, of: str | None) -> None:
     """Remove a learning; it is not derived again."""
     with session.memory() as memory:
-        whole = ending(id, [one.id for one in memory.learnings.list(min_confidence=0.0, limit=None, user=of)])
+        whole = ending(id, [learning.id for learning in memory.learnings.list(min_confidence=0.0, limit=None, user=of)])
         gone = memory.learnings.delete(whole, user=of)
     session.gone(gone, whole, missing=f"no learning {id!r}")
 

@@ -152,7 +152,7 @@ def thread_id(memory: Memory, given: str) -> str:
     """The id of a thread, given whole or by the last characters that tables show."""
     if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
         return given
-    return ending(given, [one.id for ns in memory.stats().namespaces for one in memory.threads.list(ns)])
+    return ending(given, [thread.id for ns in memory.stats().namespaces for thread in memory.threads.list(ns)])
 
 
 def ending(given: str, ids: Sequence[str]) -> str:
@@ -221,10 +221,10 @@ def read_filter(text: str | None) -> dict[str, Any] | None:
     """Parse a filter, which must be a JSON object."""
     if text is None:
         return None
-    found = read_json(text)
-    if not isinstance(found, dict):
+    value = read_json(text)
+    if not isinstance(value, dict):
         raise click.UsageError("""a filter is a JSON object, such as '{"age": {"$gte": 18}}'""")
-    return found
+    return value
 
 
 session_of = click.make_pass_decorator(Session)

@@ -118,9 +118,9 @@ class OnnxModel:
         asked = self._where.options.get("max_tokens")
         if asked:
             return int(asked)
-        said = self.settings.get("sentence_bert_config.json", "max_seq_length")
+        max_length = self.settings.get("sentence_bert_config.json", "max_seq_length")
         places = self.settings.get("config.json", "max_position_embeddings")
-        known = [n for n in (said, places) if isinstance(n, int) and n > 0]
+        known = [n for n in (max_length, places) if isinstance(n, int) and n > 0]
         return min([MAX_TOKENS, *known])
 
     def run(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Iterator[tuple[list[int], Any, Arrays]]:

@@ -241,8 +241,8 @@ class Reindexer(Processor):
             await core.apply(*changes)
         except Conflict:
             return False
-        kept = await texts_of(core, entries)
-        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in kept]
+        texts = await texts_of(core, entries)
+        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in texts]
         if gone:
             await core.apply(*gone)
         return True
@@ -365,10 +365,10 @@ class Deduplicator(Processor):
             await core.apply(Delete(Job, (core.org, "dedup", ns, ns)))
             return 0, 0
         fresh = sweep is None or sweep.position < stats.stamp
-        found = await core.scan(Fact, ns) if fresh else []
+        facts = await core.scan(Fact, ns) if fresh else []
         known: dict[tuple[str, bytes], Fact] = {}
         merged = 0
-        for fact in found:
+        for fact in facts:
             said = (_folded(fact.key), _folded_value(fact.value))
             same = known.setdefault(said, fact)
             if same is not fact:
@@ -377,7 +377,7 @@ class Deduplicator(Processor):
                 known[said] = fact if worse is same else same
                 merged += 1
         await _looked(core, _sweep(core, "dedup", ns, stats.stamp), stats)
-        return len(found), merged
+        return len(facts), merged
 
 
 class Tidier(Processor):

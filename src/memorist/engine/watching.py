@@ -135,9 +135,9 @@ class AsyncWatch:
 
 def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
     """The changes that notify watchers of what these changes are about."""
-    found = dict.fromkeys(_about(core, changes))
+    changed = dict.fromkeys(_about(core, changes))
     at = core.at()
-    return [Put(ChangeNotice(org=core.org, kind=kind, ns=ns, updated_at=at)) for kind, ns in sorted(found)]
+    return [Put(ChangeNotice(org=core.org, kind=kind, ns=ns, updated_at=at)) for kind, ns in sorted(changed)]
 
 
 def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
@@ -171,12 +171,12 @@ def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
         return str(key[1])
     if len(key) > 1 and kind is WorkingDocument:
         return f"user:{key[1]}"
-    known = (
+    thread = (
         core.shared.threads.get((core.org, str(key[1])))
         if len(key) > 1 and kind in (Message, Thread, Summary)
         else None
     )
-    return known or beside or "global"
+    return thread or beside or "global"
 
 
 def _beside(change: Change) -> str | None:

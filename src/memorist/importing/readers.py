@@ -43,11 +43,11 @@ READERS: dict[str, Reader] = {one.kind: one for one in _ALL}
 def reader_for(kind: str, given: Given) -> Reader:
     """The reader of a kind; with `auto`, the first that recognises the source."""
     if kind == "auto":
-        found = next((one for one in READERS.values() if one.recognises(given)), None)
-        if found is None:
-            known = "; ".join(f"{one.kind}: {one.says}" for one in READERS.values())
+        reader = next((reader for reader in READERS.values() if reader.recognises(given)), None)
+        if reader is None:
+            known = "; ".join(f"{reader.kind}: {reader.says}" for reader in READERS.values())
             raise UsageError(f"the format of {given.name!r} was not recognised; name its kind. There are: {known}")
-        return found
+        return reader
     if kind not in READERS:
         raise UsageError(f"the kind to import must be one of auto, {', '.join(READERS)}; not {kind[:64]!r}")
     return READERS[kind]

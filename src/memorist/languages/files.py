@@ -15,8 +15,8 @@ _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru"
 @cache
 def codes() -> tuple[str, ...]:
     """The codes of all languages that have a folder."""
-    found = {path.parent.name for path in ROOM.glob("*/stop.toml")}
-    return (*(code for code in _FIRST if code in found), *sorted(found.difference(_FIRST)))
+    names = {path.parent.name for path in ROOM.glob("*/stop.toml")}
+    return (*(code for code in _FIRST if code in names), *sorted(names.difference(_FIRST)))
 
 
 @cache

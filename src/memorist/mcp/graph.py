@@ -90,8 +90,8 @@ class Graph:
     def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> dict[str, Any]:
         """The graph, or a part of it, as that server returns it."""
         return {
-            "entities": [one.shown() for one in (self.nodes if nodes is None else nodes)],
-            "relations": [one.shown() for one in (self.edges if edges is None else edges)],
+            "entities": [node.shown() for node in (self.nodes if nodes is None else nodes)],
+            "relations": [edge.shown() for edge in (self.edges if edges is None else edges)],
         }
 
     def around(self, nodes: list[Node]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, d
 
 
 def _node(value: Mapping[str, Any]) -> Node:
-    observations = [str(one) for one in value.get("observations") or ()]
+    observations = [str(observation) for observation in value.get("observations") or ()]
     return Node(str(value.get("name")), str(value.get("entityType")), observations, int(value.get("order") or 0))
 
 
@@ -176,8 +176,8 @@ async def _write(
 
 def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add entities whose names are new."""
-    known = {node.name for node in graph.nodes}
-    new = [entity for entity in entities if entity["name"] not in known]
+    names = {node.name for node in graph.nodes}
+    new = [entity for entity in entities if entity["name"] not in names]
     nodes = [Node(one["name"], one["entityType"], list(one["observations"]), graph.next_order()) for one in new]
     graph.nodes += nodes
     return [node.shown() for node in nodes]
@@ -185,9 +185,9 @@ def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list
 
 def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add relations that are new."""
-    known = {edge.triple for edge in graph.edges}
+    triples = {edge.triple for edge in graph.edges}
     new = [Edge(relation["from"], relation["to"], relation["relationType"]) for relation in relations]
-    edges = [edge for edge in new if edge.triple not in known]
+    edges = [edge for edge in new if edge.triple not in triples]
     for edge in edges:
         edge.order = graph.next_order()
     graph.edges += edges

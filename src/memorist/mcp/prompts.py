@@ -68,12 +68,12 @@ def announced() -> list[types.Prompt]:
     """The prompts as clients list them."""
     return [
         types.Prompt(
-            name=one.name,
-            title=one.title,
-            description=one.about,
-            arguments=[types.PromptArgument(name=one.argument, description=one.what, required=one.required)],
+            name=prompt.name,
+            title=prompt.title,
+            description=prompt.about,
+            arguments=[types.PromptArgument(name=prompt.argument, description=prompt.what, required=prompt.required)],
         )
-        for one in PROMPTS.values()
+        for prompt in PROMPTS.values()
     ]
 
 

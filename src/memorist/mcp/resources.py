@@ -175,8 +175,10 @@ async def _summary(caller: Caller, parts: list[str], query: Mapping[str, str]) -
     id = "/".join(parts)
     if await caller.memory.threads.get(id) is None:
         raise NotFound("no such conversation")
-    found = await caller.memory.threads.summaries(id)
-    told = [ShownSummary(id=one.id, first=one.first, last=one.last, text=one.text) for one in found]
+    summaries = await caller.memory.threads.summaries(id)
+    told = [
+        ShownSummary(id=summary.id, first=summary.first, last=summary.last, text=summary.text) for summary in summaries
+    ]
     return Answer(ShownSummaries(thread=id, summaries=told), stored=True, listed="summaries")
 
 
@@ -295,7 +297,7 @@ async def _candidates(caller: Caller, name: str, value: str, known: Mapping[str,
         return await memory.namespaces(prefix=value or None, limit=MOST_OFFERED + 1)
     if name == "key":
         space = known.get("namespace", caller.own)
-        return [one.key for one in await memory.facts.list(space, prefix=value or None, limit=MOST_OFFERED + 1)]
+        return [fact.key for fact in await memory.facts.list(space, prefix=value or None, limit=MOST_OFFERED + 1)]
     if name in ("id", "thread"):
         return await _thread_ids(caller, value)
     return []

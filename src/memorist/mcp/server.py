@@ -259,7 +259,7 @@ def make_server(
 
 
 def _schema_of(name: str) -> Mapping[str, Any] | None:
-    graph = next((one for one in GRAPH_TOOLS if one.name == name), None)
+    graph = next((tool for tool in GRAPH_TOOLS if tool.name == name), None)
     if graph is not None:
         return graph.input
     return input_schema(BY_TOOL[name]) if name in BY_TOOL else None

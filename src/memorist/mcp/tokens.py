@@ -112,12 +112,12 @@ class Tokens:
 def _fetched(url: str) -> dict[str, Any]:
     try:
         with urlopen(Request(url, headers={"accept": "application/json"}), timeout=_SECONDS) as answer:
-            found = json.loads(answer.read(1 << 20))
+            document = json.loads(answer.read(1 << 20))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _scopes(claims: Mapping[str, Any]) -> set[str]:
-    given = claims.get("scope", claims.get("scp", ""))
-    return set(given.split() if isinstance(given, str) else map(str, given))
+    scope = claims.get("scope", claims.get("scp", ""))
+    return set(scope.split() if isinstance(scope, str) else map(str, scope))

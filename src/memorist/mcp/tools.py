@@ -164,7 +164,7 @@ def chosen_sets(text: str) -> frozenset[ToolSet]:
 @cache
 def arguments_of(tool: Tool) -> type[msgspec.Struct]:
     """The struct that validates a tool's arguments; arguments not given are None."""
-    declared = {one.name: one for one in parameters_of(BY_NAME[tool.operation])}
+    declared = {parameter.name: parameter for parameter in parameters_of(BY_NAME[tool.operation])}
     fields: list[Any] = []
     for name, argument in sorted(tool.arguments.items(), key=lambda pair: not pair[1].required):
         kind = argument.kind or _plain(declared[argument.parameter].type)

@@ -60,8 +60,8 @@ def flaw_of(item: Mapping[str, Any]) -> str | None:
 
 def output_text(item: Mapping[str, Any]) -> Any:
     """The readable output of an item, text or parts; None if the item is not an output."""
-    found = item.get("output") if str(item.get("type", "")).endswith("_output") else None
-    return [found] if isinstance(found, Mapping) else found
+    output = item.get("output") if str(item.get("type", "")).endswith("_output") else None
+    return [output] if isinstance(output, Mapping) else output
 
 
 def as_chat(message: Message) -> Message:
@@ -173,8 +173,10 @@ def _chat_call(item: Mapping[str, Any]) -> dict[str, Any]:
         inner = {"name": item.get("name", ""), "input": item.get("input", "")}
         return {"id": item["call_id"], "type": "custom", "custom": inner}
     name = item.get("name") or str(item["type"]).removesuffix("_call")
-    given = item.get("arguments")
-    written = given if isinstance(given, str) else compact_json(item.get("action") or item.get("operation") or {})
+    arguments = item.get("arguments")
+    written = (
+        arguments if isinstance(arguments, str) else compact_json(item.get("action") or item.get("operation") or {})
+    )
     return {"id": item["call_id"], "type": "function", "function": {"name": name, "arguments": written}}
 
 

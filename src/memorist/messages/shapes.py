@@ -65,10 +65,10 @@ def _call(call: Any, flaws: list[str]) -> dict[str, Any] | None:
     made = dict(call)
     if made.get("id") is not None:
         made["id"] = _identity(made["id"], "the id of a tool call", flaws)
-    given = inner.get("arguments")
-    if given is not None and not isinstance(given, str | Mapping):
+    arguments = inner.get("arguments")
+    if arguments is not None and not isinstance(arguments, str | Mapping):
         flaws.append("the arguments of a tool call are neither text nor an object")
-        made[kind] = {**inner, "arguments": compact_json(given)}
+        made[kind] = {**inner, "arguments": compact_json(arguments)}
     return made
 
 

@@ -163,7 +163,9 @@ class RemoteCore:
             return own
         noun = _OF_MEMORY.get(kind)
         if noun is None:
-            noun = next(one.noun for one in OPERATIONS if one.noun and owner_of(one.noun) is kind)
+            noun = next(
+                operation.noun for operation in OPERATIONS if operation.noun and owner_of(operation.noun) is kind
+            )
         found: T = noun_class(noun)(self)
         return found
 

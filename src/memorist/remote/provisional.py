@@ -16,7 +16,7 @@ from ..protocol.operations import Operation, answer_of
 def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> Any:
     """The result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
-        messages = [as_message(one) for one in given.get("messages", ())]
+        messages = [as_message(message) for message in given.get("messages", ())]
         return [MessageReceipt(message, False, False, "pending") for message in messages]
     if operation.name == "documents.add" and not isinstance(given.get("text"), str):
         return None  # only the server reads a file's text

@@ -153,9 +153,9 @@ class _Items:
         """Our namespaces for a LangGraph namespace and all below it."""
         kind, _, name = self._store._root.partition(":")
         start = f"{name}/" + (".".join(prefix) if prefix else "")
-        found = await self._memory.namespaces(kind, prefix=start)  # type: ignore[arg-type]  # root begins with a kind
+        namespaces = await self._memory.namespaces(kind, prefix=start)  # type: ignore[arg-type]  # root begins with a kind
         exact = self._store._space(prefix)
-        return [space for space in found if not prefix or space == exact or space.startswith(f"{exact}.")]
+        return [space for space in namespaces if not prefix or space == exact or space.startswith(f"{exact}.")]
 
     async def _search(self, op: SearchOp) -> list[SearchItem]:
         spaces = await self._spaces(op.namespace_prefix)
@@ -186,10 +186,10 @@ class _Items:
             else []
         )
         inside = [hit for hit in hits if hit.namespace in spaces]
-        found = await self._facts([(hit.namespace, hit.id[len(hit.namespace) + 1 :]) for hit in inside])
+        facts = await self._facts([(hit.namespace, hit.id[len(hit.namespace) + 1 :]) for hit in inside])
         return [
             (hit.score, fact)
-            for hit, fact in zip(inside, found, strict=True)
+            for hit, fact in zip(inside, facts, strict=True)
             if fact is not None and passes(fact.value, op.filter)
         ]
 
@@ -254,9 +254,9 @@ class _Items:
                 wanted += [((op.namespace, op.key), text) for text in texts_of(op.value, fields)]
         if not wanted:
             return {}
-        made = await self._embeds([text for _, text in wanted])
+        vectors = await self._embeds([text for _, text in wanted])
         grouped: dict[tuple[tuple[str, ...], str], list[Any]] = {}
-        for (place, _), vector in zip(wanted, made, strict=True):
+        for (place, _), vector in zip(wanted, vectors, strict=True):
             grouped.setdefault(place, []).append(vector)
         return {place: packed(vectors) for place, vectors in grouped.items()}
 

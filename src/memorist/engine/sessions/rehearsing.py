@@ -124,14 +124,14 @@ class Rehearsal(Assembling):
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         at = self._supposed.at
-        found = await Recalling(self._whole).recall(
+        hits = await Recalling(self._whole).recall(
             query, namespaces=spec.namespaces, top_k=100 if spec.top_k is None else spec.top_k, kinds=spec.kinds,
             min_score=spec.min_score, where=spec.where, before=at,
         )  # fmt: skip
         until, thread = self._supposed.until, self._supposed.thread
         if until is not None:
-            found = [hit for hit in found if not _unsaid(hit, thread, until)]
-        self.hits = [await self._restated(hit) for hit in found]
+            hits = [hit for hit in hits if not _unsaid(hit, thread, until)]
+        self.hits = [await self._restated(hit) for hit in hits]
         return self.hits
 
     async def _restated(self, hit: Hit) -> Hit:

@@ -77,7 +77,7 @@ class Tasks:
         """
         given = as_checkpoint(checkpoint)
         ns = self._core.scope.own() if given.ns is None else self._core.scope.writable(given.ns)
-        kept = kept_steps(keep)
+        steps = kept_steps(keep)
 
         async def attempt() -> Saved:
             # From this handle's cache, else from the store; a stale cache ends in Conflict and a retry. A cache that
@@ -93,7 +93,7 @@ class Tasks:
                 raise Conflict("there is no such task any more", expected=expect, actual=0, task=given.task_id)
             if saved is not None:
                 self._core.scope.writable(saved.task.ns)
-            return await self._write(saved, given, ns, kept)
+            return await self._write(saved, given, ns, steps)
 
         try:
             saved = await (self._core.retry(attempt) if expect is None else attempt())

@@ -286,5 +286,5 @@ class Appending:
     async def _done_before(self, id: str, appends: Sequence[Append]) -> dict[str | None, Appended]:
         """The appends that were done before under these keys."""
         keys = [change.key for change in appends if change.key is not None]
-        found = await self._core.get_many(Receipt, [(id, key) for key in keys]) if keys else []
-        return {row.key: Appended(row.first, row.count, replayed=True) for row in found if row is not None}
+        receipts = await self._core.get_many(Receipt, [(id, key) for key in keys]) if keys else []
+        return {row.key: Appended(row.first, row.count, replayed=True) for row in receipts if row is not None}
