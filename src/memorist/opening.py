@@ -157,14 +157,14 @@ class Twin:
             return self._first
         with self._lock:
             if self._other is None:
-                self._other = self._made(blocking)
+                self._other = self._make_twin(blocking)
             return self._other
 
     def beside(self, shared: Shared) -> Shared | None:
         """The parts of the other flavour, if they were made, so that closing one closes both."""
         return self._first if shared is self._other else self._other
 
-    def _made(self, blocking: bool) -> Shared:
+    def _make_twin(self, blocking: bool) -> Shared:
         runtime = runtime_for(blocking)
         check_embedder(self._opening.embedder, blocking=blocking)
         check_model(self._opening.model, blocking=blocking)

@@ -109,7 +109,10 @@ class Scope(msgspec.Struct, frozen=True):
         if user is not None and self.user is not None and user != self.user:
             raise Forbidden("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user
-        reads, writes = self._kept(read, self.read, self.may_read), self._kept(write, self.write, self.may_write)
+        reads, writes = (
+            self._check_grants(read, self.read, self.may_read),
+            self._check_grants(write, self.write, self.may_write),
+        )
         everywhere = self.all_orgs and org is None and narrowed is None
         return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes, self.shared)
 
@@ -117,7 +120,9 @@ class Scope(msgspec.Struct, frozen=True):
         """The read-only scope of the shared org, if there is one."""
         return None if self.shared is None else Scope(self.shared, read=self.read, foreign=True)
 
-    def _kept(self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]) -> tuple[str, ...]:
+    def _check_grants(
+        self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]
+    ) -> tuple[str, ...]:
         """The grants asked for, each checked against this scope's own; the held ones if none are asked for."""
         if asked is None:
             return held

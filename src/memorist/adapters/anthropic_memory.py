@@ -171,7 +171,7 @@ class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
     """
 
     def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
-        return run_blocking(_told(work(_Files(self._handles.stepped, self._space))))
+        return run_blocking(_raise_tool_error(work(_Files(self._handles.stepped, self._space))))
 
     def view(self, command: Any) -> str:
         """Show a file or a directory."""
@@ -210,7 +210,7 @@ class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
     """The memory tool for an async client."""
 
     async def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
-        return await _told(work(_Files(self._handles.awaited, self._space)))
+        return await _raise_tool_error(work(_Files(self._handles.awaited, self._space)))
 
     async def view(self, command: Any) -> str:
         """Show a file or a directory."""
@@ -245,7 +245,7 @@ class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
         await self._handles.aclose()
 
 
-async def _told(work: Awaitable[str]) -> str:
+async def _raise_tool_error(work: Awaitable[str]) -> str:
     """Convert UsageError to ToolError, whose message the model sees."""
     try:
         return await work

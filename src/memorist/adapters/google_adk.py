@@ -115,7 +115,7 @@ class MemoristSessionService(BaseSessionService):
             stored = await self._stored(app, user, id)
             if stored is None:
                 raise SessionNotFoundError(f"Session {id} not found.")
-            if await self._known(app, user, id, kept):
+            if await self._is_stored(app, user, id, kept):
                 return event
             marker = session._storage_update_marker
             if marker is not None and marker != str(stored.version):
@@ -183,7 +183,7 @@ class MemoristSessionService(BaseSessionService):
             if message is not None:
                 await batch.threads.append(thread_of(app, user, id), message, key=key, create=space)
 
-    async def _known(self, app: str, user: str, id: str, event: Event) -> bool:
+    async def _is_stored(self, app: str, user: str, id: str, event: Event) -> bool:
         """Whether this event is among the last twenty stored."""
         try:
             recent = await self._memory.threads.recent(thread_of(app, user, id), 20)

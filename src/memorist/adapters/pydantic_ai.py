@@ -226,7 +226,7 @@ def recalling(
         last = messages[-1] if messages else None
         if not isinstance(last, ModelRequest):
             return messages
-        asked = " ".join(_said(part.content) for part in last.parts if isinstance(part, UserPromptPart))
+        asked = " ".join(_content_text(part.content) for part in last.parts if isinstance(part, UserPromptPart))
         found = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
         if not found:
             return messages
@@ -286,17 +286,17 @@ def message_of(message: ModelMessage) -> Message:
             arguments = part.args_as_dict() if part.args else {}
             blocks.append({"type": "tool_use", "id": part.tool_call_id, "name": part.tool_name, "input": arguments})
         elif isinstance(part, TextPart | UserPromptPart | RetryPromptPart):
-            blocks.append({"type": "text", "text": _said(part.content)})
+            blocks.append({"type": "text", "text": _content_text(part.content)})
     role = "assistant" if isinstance(message, ModelResponse) else "user"
     if all(isinstance(part, SystemPromptPart) for part in message.parts) and message.parts:
         prompts = [part for part in message.parts if isinstance(part, SystemPromptPart)]
-        return Message(role="system", content="\n".join(_said(part.content) for part in prompts))
+        return Message(role="system", content="\n".join(_content_text(part.content) for part in prompts))
     if all(block["type"] == "text" for block in blocks):
         return Message(role=role, content="\n".join(block["text"] for block in blocks))
     return Message(role=role, content=blocks, shape="anthropic")
 
 
-def _said(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part for part in content or () if isinstance(part, str))

@@ -68,7 +68,7 @@ class MemoristSessionRepository(SessionRepository):
         self._need_agent(session_id, agent_id)
         number = session_message.message_id
         self._create(_key("message", session_id, agent_id, number), session_message.to_dict(), f"Message {number}")
-        said = _said(session_message.to_message())
+        said = _convert_message(session_message.to_message())
         if said.text.strip():
             thread = self.thread_of(session_id, agent_id)
             self._memory.threads.append(thread, said, create=self._space, key=f"message-{number}")
@@ -88,7 +88,7 @@ class MemoristSessionRepository(SessionRepository):
             raise SessionException(f"Message {number} does not exist in session {session_id}")
         session_message.created_at = before.created_at
         self._write(_key("message", session_id, agent_id, number), session_message.to_dict())
-        self._redact(self.thread_of(session_id, agent_id), _said(before.to_message()).text)
+        self._redact(self.thread_of(session_id, agent_id), _convert_message(before.to_message()).text)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
@@ -196,12 +196,12 @@ class MemoristMemoryStore:
 
     async def add_messages(self, messages: list[Any], context: AddMessagesContext | None = None) -> Any:
         """Append messages to a thread, from which facts are extracted."""
-        said = [message for message in map(_said, messages) if message.text.strip()]
+        said = [message for message in map(_convert_message, messages) if message.text.strip()]
         if said:
             await self._handles.awaited.threads.append(f"{self._space}/{self.name}", *said, create=self._space)
 
 
-def _said(message: Any) -> Message:
+def _convert_message(message: Any) -> Message:
     """Convert a Strands message to ours, with its text only."""
     parts = [part["text"] for part in message.get("content", ()) if isinstance(part, dict) and "text" in part]
     role = "assistant" if message.get("role") == "assistant" else "user"

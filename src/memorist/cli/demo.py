@@ -54,7 +54,7 @@ def demo(session: Session, keep: str | None) -> None:
     With --keep, write a file with ten weeks of sample history instead; `memorist open FILE` shows it.
     """
     if keep is not None:
-        _kept(keep)
+        _print_where_kept(keep)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "demo.db")
@@ -64,19 +64,21 @@ def demo(session: Session, keep: str | None) -> None:
         _killed(path)
         _forgotten(path)
     click.echo()
-    _said("That was all: one SQLite file, no server, no key. Next: the README, and `memorist --help`.", under=0)
+    _print_wrapped(
+        "That was all: one SQLite file, no server, no key. Next: the README, and `memorist --help`.", under=0
+    )
 
 
-def _kept(path: str) -> None:
+def _print_where_kept(path: str) -> None:
     from .demo_story import tell
 
     if os.path.exists(path):
         raise UsageError(f"{path} exists already; name a new file")
     tell(path)
-    _said(f"{path}: a hospital's memory of ten weeks. Look around: memorist open {path}", under=0)
+    _print_wrapped(f"{path}: a hospital's memory of ten weeks. Look around: memorist open {path}", under=0)
 
 
-def _said(text: str, *, under: int) -> None:
+def _print_wrapped(text: str, *, under: int) -> None:
     """Print a text wrapped at words, below its first `under` characters."""
     click.echo(text[:under] + f"\n{' ' * under}".join(wrap(text[under:], columns() - under)))
 
@@ -89,8 +91,8 @@ def _talk(memory: Memory, turns: Any) -> None:
     with memory.session() as talk:
         for asked, answered in turns:
             talk.add(asked, answered)
-            _said(f"  Ada:   {asked}", under=9)
-            _said(f"  agent: {answered}", under=9)
+            _print_wrapped(f"  Ada:   {asked}", under=9)
+            _print_wrapped(f"  agent: {answered}", under=9)
 
 
 def _first(path: str) -> None:
@@ -112,7 +114,7 @@ def _second(path: str) -> None:
     _title("Second run, another process: it knows, and it is corrected")
     with Memory(path, user="ada") as memory:
         for hit in memory.recall("when is the launch?", top_k=1):
-            _said(f"  recalled: {hit.text!r} ({hit.kind}, score {hit.score:.2f})", under=12)
+            _print_wrapped(f"  recalled: {hit.text!r} ({hit.kind}, score {hit.score:.2f})", under=12)
         _talk(memory, SECOND)
     with Memory(path, user="ada", worker=False) as memory:
         rows = [

@@ -58,7 +58,7 @@ memory.add_command(list_)
 def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
     """Show one fact; exit status 1 if there is none."""
     with session.memory(settle=True) as opened:
-        session.one(opened.facts.get(namespace, key, as_of=as_of), missing=f"no fact {key!r} in {namespace}")
+        session.show_record(opened.facts.get(namespace, key, as_of=as_of), missing=f"no fact {key!r} in {namespace}")
 
 
 @facts.command()

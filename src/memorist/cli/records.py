@@ -57,7 +57,7 @@ def get(session: Session, namespace: str, key: str, raw: bool) -> None:
         sys.stdout.buffer.write(data)
         return
     shown = None if record is None else {**_head(record, session.as_json), "data": _shown(record.data)}
-    session.one(shown, missing=f"no record {key}")
+    session.show_record(shown, missing=f"no record {key}")
 
 
 @records.command(help=f"Write a record: VALUE is JSON or plain text, or the bytes of a file. {_KEY_HELP}")

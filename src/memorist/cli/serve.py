@@ -169,15 +169,15 @@ def _code(session: Session) -> str:
     """Store and return the code of a one-time link, which the server exchanges for a session cookie."""
     from ..server.browser import local_operator
 
-    made: str = _kept(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
+    made: str = _run_over_keys(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
     return made
 
 
 def _has_keys(session: Session) -> bool:
-    return bool(_kept(session, lambda keys, sessions: keys.any()))
+    return bool(_run_over_keys(session, lambda keys, sessions: keys.any()))
 
 
-def _kept(session: Session, work: Any) -> Any:
+def _run_over_keys(session: Session, work: Any) -> Any:
     """Run a coroutine function over the keys and sessions in the store."""
     from ..runtime import run_blocking
     from ..server.auth import Keys

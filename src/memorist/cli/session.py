@@ -110,7 +110,7 @@ class Session:
         else:
             table(dicts, columns)
 
-    def one(self, record: Any, *, missing: str) -> None:
+    def show_record(self, record: Any, *, missing: str) -> None:
         """Print a record's fields; raises NotFound if it is None."""
         if record is None:
             raise NotFound(missing)

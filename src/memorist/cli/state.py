@@ -19,7 +19,7 @@ def state() -> None:
 def get(session: Session, key: str) -> None:
     """Show one value; exit status 1 if there is none."""
     with session.memory() as memory:
-        session.one(memory.state.entry(key), missing=f"no state {key!r}")
+        session.show_record(memory.state.entry(key), missing=f"no state {key!r}")
 
 
 @state.command()

@@ -32,7 +32,7 @@ def list_(session: Session, namespace: str | None, limit: int) -> None:
 def show(session: Session, task: str) -> None:
     """Show the checkpoint of a task."""
     with session.memory() as memory:
-        session.one(memory.tasks.resume(task), missing=f"no task {task!r}")
+        session.show_record(memory.tasks.resume(task), missing=f"no task {task!r}")
 
 
 @tasks.command()

@@ -88,7 +88,7 @@ class Audit:
         """
         bounds: dict[str, Any] = {"limit": limit, "reverse": reverse}
         if after is not None:
-            bounds["before" if reverse else "after"] = (_place(after, reverse),)
+            bounds["before" if reverse else "after"] = (_event_bound(after, reverse),)
         user = self._core.scope.user
         if kind is not None or user is not None:
             bounds["where"] = _only(kind, user)
@@ -114,7 +114,7 @@ class Audit:
 _ID = re.compile(r"\d{16}[0-9a-f]{14}")
 
 
-def _place(after: When, reverse: bool) -> str:
+def _event_bound(after: When, reverse: bool) -> str:
     """An event's id unchanged; a time as the id after (or before) all events of its microsecond."""
     if isinstance(after, str) and _ID.fullmatch(after):
         return after

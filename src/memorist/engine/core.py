@@ -310,7 +310,7 @@ class Results:
         self._passed = changes if passed is None else passed
         self._places: dict[int, int] | None = None
 
-    def _place(self, wanted: object) -> int:
+    def _index_of(self, wanted: object) -> int:
         if self._places is None:
             self._places = {id(change): place for place, change in enumerate(self._changes)}
             self._places |= {
@@ -319,7 +319,7 @@ class Results:
         return self._places[id(wanted)]
 
     def _of(self, wanted: object) -> ChangeResult:
-        return self._results[self._place(wanted)]
+        return self._results[self._index_of(wanted)]
 
     def stored(self, record: Record) -> Stored:
         """What the Put of this very record gave."""
@@ -329,7 +329,7 @@ class Results:
 
     def written(self, record: R) -> R:
         """A record as it was written: masked where the gate masked it, with the version and time that its Put gave."""
-        change, stored = self._passed[self._place(record)], self.stored(record)
+        change, stored = self._passed[self._index_of(record)], self.stored(record)
         passed = cast("Any", change).record
         written: R = msgspec.structs.replace(
             passed, version=stored.version, created_at=stored.created_at or passed.created_at

@@ -192,7 +192,7 @@ class Reindexer(Processor):
     async def _page(self, core: Core, ns: str, page: Sequence[Entry]) -> int:
         """Make the outdated entries of a page again; returns how many."""
         version, embedder = index_version(core), core.shared.embedder
-        keys = [entry.row_key[1:] for entry in page if not version.made(entry)]
+        keys = [entry.row_key[1:] for entry in page if not version.matches(entry)]
         while keys:
             guards = await epochs(core, Ref("namespace", ns))
             stats = await core.get(NamespaceStats, ns)
@@ -265,7 +265,7 @@ class IndexVersion(msgspec.Struct, frozen=True):
         """Both in one text, as a `Sweep` keeps them."""
         return f"{self.analysis} {self.embedder or ''}".strip()
 
-    def made(self, entry: Entry) -> bool:
+    def matches(self, entry: Entry) -> bool:
         """Whether an entry was made by this analysis and embedder."""
         return entry.analysis == self.analysis and self.embedder in (None, entry.embedder)
 
@@ -400,7 +400,7 @@ class Tidier(Processor):
             if stats is None or not ns.startswith("user:"):
                 await core.apply(Delete(Job, (core.org, "tidy", ns, ns)))
                 continue
-            plan = await Plans(core)._made(ns, model)
+            plan = await Plans(core)._make_plan(ns, model)
             seen += len(plan.versions)
             if plan.lines:
                 notes.append(f"{ns}: {len(plan.lines)} lines, plan {plan.id}")
@@ -442,7 +442,7 @@ class Processing:
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
     """Run processors in order: names, classes or objects, our own or any with `process(memory)`."""
     core.scope.whole_org("maintenance")
-    made = [_made(processor) for processor in processors or ("gc", "facts", "vectors")]
+    made = [_as_processor(processor) for processor in processors or ("gc", "facts", "vectors")]
     folding = [one for one in made if isinstance(one, Summarizer)]
     for one in folding:
         one.last = one is folding[-1]
@@ -458,7 +458,7 @@ async def _ran(core: Core, one: Any, progress: Progress | None) -> Report:
     return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
 
 
-def _made(given: Any) -> Any:
+def _as_processor(given: Any) -> Any:
     if isinstance(given, str):
         if given not in PROCESSORS:
             raise UsageError(f"no processor {given!r}; there are {', '.join(PROCESSORS)}")

@@ -208,7 +208,7 @@ class Recalling:
         now = asked.before if asked.before is not None else self._core.now()
         usual = usual_language([stats.languages for _, stats in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
-        vectors = await self._embedded(read) if vector is None else self._given(vector)
+        vectors = await self._embedded(read) if vector is None else self._check_vector(vector)
         with replica_reads():
             return await self._candidates(read, vectors, spaces, scopes, asked, top_k, earlier=vector is None)
 
@@ -310,7 +310,7 @@ class Recalling:
             return None
         return vectors
 
-    def _given(self, vector: Sequence[float]) -> Vectors:
+    def _check_vector(self, vector: Sequence[float]) -> Vectors:
         """The caller's vector, checked for its length and normalised."""
         import numpy as np
 

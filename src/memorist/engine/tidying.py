@@ -74,9 +74,9 @@ class Plans:
         """
         core = self._core
         space = core.scope.writable(core.scope.own() if ns is None else ns)
-        return await self._made(space, core.shared.model)
+        return await self._make_plan(space, core.shared.model)
 
-    async def _made(self, ns: str, model: Model | None) -> Plan:
+    async def _make_plan(self, ns: str, model: Model | None) -> Plan:
         # Imported here: the languages that the checks read take longer to load than everything else.
         from ..extract.writer.tidying import find_duplicates
 

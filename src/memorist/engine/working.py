@@ -289,12 +289,12 @@ def _newest(history: list[Any]) -> list[Any]:
     from ..context.units import carries_results
 
     kept = history[-MAX_TURNS:]
-    while len(kept) < len(history) and kept and carries_results(Message(**_said(kept[0]))):
+    while len(kept) < len(history) and kept and carries_results(Message(**_plain_turn(kept[0]))):
         kept = kept[1:]
     return kept
 
 
-def _said(turn: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": str(turn.get("role")), "content": turn.get("content")}
 
 

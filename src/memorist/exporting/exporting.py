@@ -97,7 +97,7 @@ class Exporting:
             self._tick("facts", progress)
         for ns, facts in known.items():
             with new_file(markdown.folder_of(target, ns, "") / "facts.md") as file:
-                file.write(f"# Facts of {ns}\n\n{markdown.known(facts)}".encode())
+                file.write(f"# Facts of {ns}\n\n{markdown.fact_lines(facts)}".encode())
 
     def _tick(self, what: str, progress: Progress | None) -> None:
         self._counts[what] += 1

@@ -61,7 +61,7 @@ def written(document: Document) -> str:
     return f"{front(**fields)}\n{document.text}"
 
 
-def known(facts: list[Fact]) -> str:
+def fact_lines(facts: list[Fact]) -> str:
     """Facts as a list of key, value and date."""
     return "".join(f"- **{_line(fact.key)}**: {_value(fact.value)} ({fact.updated_at:%Y-%m-%d})\n" for fact in facts)
 

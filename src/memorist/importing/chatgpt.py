@@ -75,12 +75,12 @@ def _path(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
 def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
     """The newest node without children, for files without a current node."""
     leaves = [
-        (_said(node), id) for id, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")
+        (_node_time(node), id) for id, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")
     ]
     return max(leaves)[1] if leaves else None
 
 
-def _said(node: Mapping[str, Any]) -> float:
+def _node_time(node: Mapping[str, Any]) -> float:
     message = node.get("message")
     at = message.get("create_time") if isinstance(message, Mapping) else None
     return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else 0.0

@@ -70,7 +70,7 @@ class _Reading:
                     stream.value()
                     continue
                 for number, found in enumerate(stream.elements(), 1):
-                    yield from self._one(name, found, f"{name} {number}")
+                    yield from self._read_row(name, found, f"{name} {number}")
             stream.done()
 
     def lined(self, part: Part) -> Iterator[Item]:
@@ -82,9 +82,9 @@ class _Reading:
             except ValueError as problem:
                 yield Problem(place, str(problem))
                 continue
-            yield from self._one(*_unwrapped(found), place)
+            yield from self._read_row(*_unwrapped(found), place)
 
-    def _one(self, name: str, found: Any, place: str) -> Iterator[Item]:
+    def _read_row(self, name: str, found: Any, place: str) -> Iterator[Item]:
         if not isinstance(found, Mapping):
             yield Problem(place, "it is not an object")
             return

@@ -103,18 +103,18 @@ class Reading:
                         yield new
                     yield self._message(name, found, f"line {number}")
                 else:
-                    yield from self._one(found, f"line {number}", number)
+                    yield from self._read_line(found, f"line {number}", number)
             return
         with part.open() as file:
             stream = JsonStream(file, part.name)
             if stream.peek() == "[":
                 for number, found in enumerate(stream.elements(), 1):
-                    yield from self._one(found, f"element {number}", number)
+                    yield from self._read_line(found, f"element {number}", number)
             else:
-                yield from self._one(stream.value(), "the file", 1)
+                yield from self._read_line(stream.value(), "the file", 1)
             stream.done()
 
-    def _one(self, found: Any, place: str, number: int) -> Iterator[Item]:
+    def _read_line(self, found: Any, place: str, number: int) -> Iterator[Item]:
         if isinstance(found, Mapping) and isinstance(found.get("role"), str):
             name, new = self._belongs(found, place)
             if new is not None:

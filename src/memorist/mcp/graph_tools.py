@@ -129,7 +129,9 @@ GRAPH_TOOLS: tuple[GraphTool, ...] = (
 
 async def call_graph(caller: Caller, tool: GraphTool, arguments: Mapping[str, Any]) -> Fitted:
     """Run a graph tool; the answer is byte for byte what that server would write."""
-    given = [_known(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()]
+    given = [
+        _declared_fields(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()
+    ]
     space = caller.own
     if tool.read is not None:
         return _written(tool.read(await graph.load(caller.memory, space), *given))
@@ -184,10 +186,10 @@ def _problems(schema: Schema, value: Any, path: str) -> list[str]:
     ]
 
 
-def _known(schema: Schema, value: Any) -> Any:
+def _declared_fields(schema: Schema, value: Any) -> Any:
     """The value without fields that the schema does not declare."""
     if schema["type"] == "array":
-        return [_known(schema["items"], one) for one in value]
+        return [_declared_fields(schema["items"], one) for one in value]
     if schema["type"] == "object":
-        return {name: _known(one, value[name]) for name, one in schema["properties"].items()}
+        return {name: _declared_fields(one, value[name]) for name, one in schema["properties"].items()}
     return value

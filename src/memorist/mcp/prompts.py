@@ -77,7 +77,9 @@ def announced() -> list[types.Prompt]:
     ]
 
 
-async def made(caller: Caller, name: str, arguments: Mapping[str, str], max_tokens: int) -> types.GetPromptResult:
+async def make_prompt(
+    caller: Caller, name: str, arguments: Mapping[str, str], max_tokens: int
+) -> types.GetPromptResult:
     """A prompt as messages: the stored data first, then the user's request."""
     prompt = PROMPTS.get(name)
     if prompt is None:

@@ -78,7 +78,7 @@ class Handlers:
             log.error("%s in tool %s", type(bug).__name__, tool.name)
             raise MCPError(types.INTERNAL_ERROR, f"{tool.name} failed; the server's log names the error") from bug
         clock.done("ok", answer.tokens)
-        return told(answer)
+        return tool_result(answer)
 
     async def _done(self, caller: Caller, tool: Tool | GraphTool, given: Mapping[str, Any]) -> Fitted:
         if isinstance(tool, GraphTool):
@@ -154,7 +154,7 @@ class Handlers:
         """A prompt with the stored data it needs."""
         caller = await self._reader(ctx)
         with _as_protocol_errors():
-            return await prompts.made(caller, params.name, params.arguments or {}, self._options.max_tokens)
+            return await prompts.make_prompt(caller, params.name, params.arguments or {}, self._options.max_tokens)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Completions for an argument of a prompt or of a URI template."""
@@ -185,7 +185,7 @@ def _as_protocol_errors(uri: str | None = None) -> Iterator[None]:
         raise MCPError(types.INTERNAL_ERROR, f"{type(error).__name__}: {error}") from None
 
 
-def told(answer: Fitted) -> types.CallToolResult:
+def tool_result(answer: Fitted) -> types.CallToolResult:
     """A tool result with structured content, and with text for clients that do not support it."""
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=answer.text)], structured_content=answer.data

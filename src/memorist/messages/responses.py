@@ -114,7 +114,7 @@ def to_items(message: Message) -> list[dict[str, Any]]:
     if message.role in ("tool", "function"):
         call = message.extra.get("tool_call_id") or f"call_{message.name or 'function'}"
         return [{"type": "function_call_output", "call_id": call, "output": _output(message.content)}]
-    return [*_said(message.role, message.content), *map(_call_item, message.extra.get("tool_calls") or ())]
+    return [*_message_items(message.role, message.content), *map(_call_item, message.extra.get("tool_calls") or ())]
 
 
 def responses_tools(tools: Sequence[Any]) -> list[Any]:
@@ -231,7 +231,7 @@ def _output(content: Any) -> Any:
     return [_item_part(part, "user") for part in content]
 
 
-def _said(role: str, content: Any) -> list[dict[str, Any]]:
+def _message_items(role: str, content: Any) -> list[dict[str, Any]]:
     if not content:
         return []
     parts = content if isinstance(content, str) else [_item_part(part, role) for part in content]

@@ -66,7 +66,7 @@ _KINDS: dict[Any, str] = {
 @cache
 def operations() -> tuple[Operation, ...]:
     """Every public method of a memory and of its groups, by name."""
-    return tuple(sorted(_found(), key=lambda one: one.name))
+    return tuple(sorted(_reflect_operations(), key=lambda one: one.name))
 
 
 @cache
@@ -89,7 +89,7 @@ def groups() -> dict[str, type]:
     return {name: typing.get_origin(kind) or kind for name, kind in hints.items() if not name.startswith("_")}
 
 
-def _found() -> Iterator[Operation]:
+def _reflect_operations() -> Iterator[Operation]:
     for name, function in _methods(memory_class()):
         yield _operation(name, function)
     for group, kind in groups().items():

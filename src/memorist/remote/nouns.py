@@ -153,7 +153,7 @@ async def _request_once(core: Any, operation: Operation, given: Mapping[str, Any
     headers: dict[str, str] = core.headers()
     for parameter in parameters_of(operation):
         if parameter.name in given:
-            _place(parameter, given[parameter.name], query, body, headers)
+            _put_argument(parameter, given[parameter.name], query, body, headers)
     if takes_key(operation):
         headers["idempotency-key"] = uuid4().hex
     content = None
@@ -200,7 +200,7 @@ async def _tried(core: Any, step: Mapping[str, Any]) -> Any:
     return await direct.call("batches.read", operations=list(core.batch), last=step)
 
 
-def _place(
+def _put_argument(
     parameter: Parameter, value: Any, query: dict[str, str], body: dict[str, Any], headers: dict[str, str]
 ) -> None:
     if parameter.place == "header":

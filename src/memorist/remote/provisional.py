@@ -25,11 +25,11 @@ def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> An
         return None
     options = [one for one in get_args(kind) if one is not type(None)] or [kind]
     if isinstance(options[0], type) and issubclass(options[0], msgspec.Struct):
-        return _made(options[0], given, core)
+        return _make_record(options[0], given, core)
     return None
 
 
-def _made(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> Any:
+def _make_record(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> Any:
     at = core.at()
     known = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
     fields = {field.name: known[field.name] for field in msgspec.structs.fields(kind) if field.name in known}

@@ -32,7 +32,7 @@ async def spliced(
     first = rows[0].version if rows else 1
     for version in new:
         if not any(_same(version, row) for row in rows):
-            rows.insert(min(_place(rows, version.updated_at), len(rows) - before), version)
+            rows.insert(min(_insertion_index(rows, version.updated_at), len(rows) - before), version)
     if len(rows) == len(past) + (current is not None):
         return []
     row_key = (core.org, ns, key)
@@ -59,7 +59,7 @@ def _same(one: Fact, other: Fact) -> bool:
     )
 
 
-def _place(rows: Sequence[Fact], at: datetime) -> int:
+def _insertion_index(rows: Sequence[Fact], at: datetime) -> int:
     """The index at which to insert a version of a time: after the last one that is not later."""
     place = len(rows)
     while place and rows[place - 1].updated_at > at:

@@ -34,7 +34,7 @@ from ...records import (
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
 from ..core import Core
 from ..facts.facts import index_job
-from ..threads.numbering import kept
+from ..threads.numbering import numbering_changes
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
 from .fingerprints import fingerprint, value_fingerprint
@@ -140,7 +140,7 @@ class Rows(Deletions):
         self.needles.remember(await self._scan(Message, id, limit=PAGE))
         self.needles.remember(await self._scan(Summary, id, limit=PAGE))
         # Remember its last number, so that numbers are not reused; an append meanwhile makes this transaction retry.
-        locks = [] if thread is None or self._preview else kept(self._core, thread)
+        locks = [] if thread is None or self._preview else numbering_changes(self._core, thread)
         changes: list[Change] = [DeleteRange(part, (self._org, id)) for part in owned_by("thread")]
         if thread is not None:
             ns = thread.ns

@@ -183,7 +183,7 @@ class Injection:
             thread = (await threads.create(core.scope.own())).id
             await core.part(State).set(OWN_THREAD, thread)
         await threads.append(
-            thread, Message(role="user", content=input), Message(role="assistant", content=_said(output))
+            thread, Message(role="user", content=input), Message(role="assistant", content=_output_text(output))
         )
         return Answer(output, thread, context)
 
@@ -216,7 +216,7 @@ class Injection:
                     made, kwargs["recalled"] = await self._recalled(_spec(recall), texts)
                 output = await _run(self._core, function, args, kwargs)
                 if remember is not None or thread is not None:
-                    said = _said(output)
+                    said = _output_text(output)
                     value = output if _is_json(output) else said
                     await self.keep(Output(value, said, "\n".join(texts), remember, thread), made)
                 return output
@@ -319,7 +319,7 @@ async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], 
     return await output if inspect.isawaitable(output) else output
 
 
-def _said(output: Any) -> str:
+def _output_text(output: Any) -> str:
     if isinstance(output, str):
         return output
     for name in ("content", "output", "text", "final_output"):

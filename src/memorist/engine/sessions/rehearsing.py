@@ -56,7 +56,7 @@ class Reads:
             return self._supposed.facts[key]
         found: Any = await self._store.get(kind, key, now=now)
         if kind is Pins and found is not None and found.thread == self._supposed.thread:
-            return msgspec.structs.replace(found, seqs=tuple(seq for seq in found.seqs if self._said(seq)))
+            return msgspec.structs.replace(found, seqs=tuple(seq for seq in found.seqs if self._is_said(seq)))
         return found
 
     async def get_many(self, kind: type[Any], keys: Sequence[Key], *, now: int) -> list[Any]:
@@ -95,7 +95,7 @@ class Reads:
     def _cuts(self, asked: Scan[Any]) -> bool:
         return self._supposed.until is not None and self._supposed.thread in asked.prefix
 
-    def _said(self, seq: int) -> bool:
+    def _is_said(self, seq: int) -> bool:
         return self._supposed.until is None or seq < self._supposed.until
 
     def _was_there(self, row: Any) -> bool:

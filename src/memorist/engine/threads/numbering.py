@@ -53,7 +53,7 @@ async def used_before(core: Core, id: str) -> bool:
     return await core.store.get(Thread, (core.org, id), now=0) is not None
 
 
-def kept(core: Core, thread: Thread) -> list[Change]:
+def numbering_changes(core: Core, thread: Thread) -> list[Change]:
     """Changes that record a thread's last number before its row is deleted; they fail if someone appends meanwhile."""
     ended = thread.expires_at is not None and thread.expires_at <= core.at()
     live = 0 if ended else thread.version

@@ -26,7 +26,7 @@ from ..forgetting.guard import epochs, owned, raised
 from .appending import KNOWN_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
-from .numbering import fresh, kept, numbered, used_before
+from .numbering import fresh, numbered, numbering_changes, used_before
 from .receipts import MessageReceipt
 
 MAX_REPORTS = 200
@@ -69,7 +69,7 @@ class Threads:
         core = self._core
         thread = self._new(core.scope.namespace(ns), title, id, metadata, ttl)
         if id is not None and core.batch is None:
-            return await self._made(thread, new)
+            return await self._create_with_id(thread, new)
         numbers: list[Change] = []
         there = None if id is None else await core.get(Thread, id)
         if there is not None and new:
@@ -202,8 +202,8 @@ class Threads:
         messages = await self._core.scan(
             Message,
             id,
-            after=None if after is None else (self._place(id, after),),
-            before=None if before is None else (self._place(id, before),),
+            after=None if after is None else (self._sequence_number(id, after),),
+            before=None if before is None else (self._sequence_number(id, before),),
             reverse=backwards,
             limit=checked_limit(limit),
             where=None if roles is None else Test(("role",), "$in", checked_roles(roles)),
@@ -369,7 +369,7 @@ class Threads:
             ['I live in Lisbon.']
         """
         source = await self._existing_or_fail(id)
-        last = source.length if at is None else self._place(id, at)
+        last = source.length if at is None else self._sequence_number(id, at)
         kept = source.metadata if metadata is None else metadata
         about = {**kept, "forked_from": f"{id}#{min(last, source.length)}"}
         made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
@@ -479,8 +479,8 @@ class Threads:
         guards = await self._guards(id)
         thread = await self._to_change(id)
         if before is not None:
-            return await self._delete_before(thread, self._place(id, before))
-        seqs = list(dict.fromkeys(self._place(id, one) for one in as_list(ids, "ids")))
+            return await self._delete_before(thread, self._sequence_number(id, before))
+        seqs = list(dict.fromkeys(self._sequence_number(id, one) for one in as_list(ids, "ids")))
         gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(
@@ -514,7 +514,7 @@ class Threads:
         core, org = self._core, self._core.org
         core.shared.threads.pop((org, id), None)
         await core.apply(
-            *kept(core, thread),
+            *numbering_changes(core, thread),
             *guards,
             *(DeleteRange(part, (org, id)) for part in owned_by("thread")),
             DeleteRange(Entry, (org, thread.ns, "message", id)),
@@ -614,7 +614,7 @@ class Threads:
             return []
         return [owned(self._core, thread.ns, "thread", thread.id), *raised(self._core, thread_ref(thread.id))]
 
-    async def _made(self, asked: Thread, new: bool = False) -> Thread:
+    async def _create_with_id(self, asked: Thread, new: bool = False) -> Thread:
         """Create a thread under a given id, and delete the remains of an expired thread of that id."""
         asked, changes = await fresh(self._core, asked)
         try:
@@ -626,7 +626,7 @@ class Threads:
     async def _existing(self, asked: Thread, new: bool, conflict: Conflict) -> Thread:
         thread = await self._core.get(Thread, asked.id)
         if thread is None:  # it expired or was deleted meanwhile
-            return await self._made(asked, new)
+            return await self._create_with_id(asked, new)
         if new:
             raise taken(asked.id) from conflict
         if thread.ns != asked.ns:
@@ -655,7 +655,7 @@ class Threads:
             total += len(doomed)
 
     @staticmethod
-    def _place(thread: str, given: Place) -> int:
+    def _sequence_number(thread: str, given: Place) -> int:
         if isinstance(given, Message):
             given = given.id
         if isinstance(given, str):
