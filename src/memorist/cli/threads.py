@@ -37,8 +37,8 @@ def show(session: Session, thread: str, last: int, everything: bool) -> None:
     """Show the newest messages of a thread, in chronological order."""
     with session.memory() as memory:
         thread = thread_id(memory, thread)
-        found = memory.threads.messages(thread) if everything else memory.threads.recent(thread, last)
-        rows = [{**plain(message), "text": message.text or _calls(message)} for message in found]
+        messages = memory.threads.messages(thread) if everything else memory.threads.recent(thread, last)
+        rows = [{**plain(message), "text": message.text or _calls(message)} for message in messages]
         session.show(rows, ("seq", "role", "name", "text", "tokens", "created_at"), empty="no messages")
 
 
@@ -91,8 +91,8 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
 
 def _message(line: str, role: str) -> dict[str, object]:
     """The message of a line of standard input, which is JSON or plain text."""
-    found = read_json(line.rstrip("\n"))
-    return found if isinstance(found, dict) else {"role": role, "content": line.rstrip("\n")}
+    value = read_json(line.rstrip("\n"))
+    return value if isinstance(value, dict) else {"role": role, "content": line.rstrip("\n")}
 
 
 @threads.command()
@@ -162,5 +162,5 @@ def summaries(session: Session, thread: str, lines: bool) -> None:
             rows = memory.threads.summary_lines(thread_id(memory, thread))
             session.show(rows, ("text", "messages"), empty="no summaries yet")
             return
-        found = memory.threads.summaries(thread_id(memory, thread))
-        session.show(found, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")
+        summaries = memory.threads.summaries(thread_id(memory, thread))
+        session.show(summaries, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")
