@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..messages.message import Message, text_of
+from ..messages.responses import after_compaction
 from ..messages.wire import sent_anthropic, sent_openai
 from ..values import compact_json
 
@@ -28,8 +29,15 @@ def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
         if type(message.content) is str and not message.extra and message.name is None and message.shape is None:
             out.append({"role": message.role, "content": message.content})
         else:
-            out.extend(sent_openai(message))
+            out.extend(sent for sent in sent_openai(message) if _says_something(sent))
     return out
+
+
+def _says_something(message: Mapping[str, Any]) -> bool:
+    """False for an assistant's message that held only what this provider does not take, such as a compaction block."""
+    if message.get("role") != "assistant":
+        return True
+    return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
 
 
 def merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,7 +77,7 @@ def _parts(content: Any) -> list[Any]:
 
 def response_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The items of the Responses API, each as it came where it was one."""
-    return [item for message in messages for item in message.responses()]
+    return after_compaction([item for message in messages for item in message.responses()])
 
 
 def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:

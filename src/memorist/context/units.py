@@ -279,6 +279,10 @@ def has_substance(message: Message) -> bool:
     extra = message.extra
     if extra and (extra.get("tool_calls") or extra.get("refusal") or extra.get("audio")):
         return True
+    if extra and any(
+        item.get("type") == "compaction" for item in extra.get("items") or () if isinstance(item, Mapping)
+    ):
+        return True
     content = message.content
     if content is None:
         return False

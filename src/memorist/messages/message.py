@@ -45,6 +45,7 @@ _ANTHROPIC_BLOCKS = frozenset(
         "mcp_tool_result",
         "container_upload",
         "code_execution_tool_result",
+        "compaction",
     ]
 )
 _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}

@@ -96,6 +96,18 @@ def as_turn(messages: Sequence[Message]) -> Message:
     return _replace(messages[0], content=content, extra=extra, metadata=metadata, pinned=pinned, tokens=None)
 
 
+def after_compaction(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items from the last compaction item on: it stands for those before, which would be billed again.
+
+    Instructions stay, because they fade when they are compacted twice; an output goes with the call that went.
+    """
+    last = max((index for index, item in enumerate(items) if item.get("type") == "compaction"), default=0)
+    instructions = [item for item in items[:last] if item.get("role") in ("system", "developer")]
+    gone = {item["call_id"] for item in items[:last] if _is_call(item)}
+    rest = [item for item in items[last:] if "output" not in item or item.get("call_id") not in gone]
+    return [*instructions, *rest]
+
+
 def without_items(message: Message) -> Message:
     """A chat message without the items it carries."""
     extra = {name: value for name, value in message.extra.items() if name not in _CARRIED}
