@@ -25,6 +25,7 @@ _HOMES = {
     "engine.memories": ("Remembered",),
     "extract.extraction": ("Extraction",),
     "gate.policy": ("Gate", "Retention"),
+    "gate.encryption": ("Encryption",),
     "engine.processors": (
         "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Archiver",
         "Deduplicator", "Tidier",
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from .errors import Unsupported as Unsupported
     from .errors import UsageError as UsageError
     from .extract.extraction import Extraction as Extraction
+    from .gate.encryption import Encryption as Encryption
     from .gate.policy import Gate as Gate
     from .gate.policy import Retention as Retention
     from .memory import AsyncMemory as AsyncMemory

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from .context.plan import Policy
     from .exporting.exporting import To
+    from .gate.encryption import Encryption
     from .importing.report import ImportReport
 
 
@@ -106,16 +107,17 @@ class AsyncMemory(Listens):
         worker: bool = True,
         record_bytes: int | None = None,
         gate: Gate | None = None,
+        encryption: Encryption | None = None,
     ) -> None:
         """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README explains each option.
 
         `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
         any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
-        `gate` says what may be written, in orgs that have no policy of their own.
+        `gate` says what may be written, in orgs that have no policy of their own; `encryption` seals content at rest.
         """
         opening = Opening(
             url, hot, read_url, api_key, org, user, read, write, shared, all_orgs, actor, durability,
-            embedder, reranker, model, counter, clock, extract, worker, record_bytes, gate,
+            embedder, reranker, model, counter, clock, extract, worker, record_bytes, gate, encryption,
         )  # fmt: skip
         self._bind(opening.core(blocking=False))
 
@@ -460,9 +462,13 @@ class AsyncMemory(Listens):
         fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
+        shred: bool = False,
         preview: bool = False,
     ) -> Erasure:
         """Remove one thing and all that was derived from it; `physical` also rewrites a SQLite file without its bytes.
+
+        `shred` also destroys the key of an encrypted user, so that no backup and no export of theirs can be read; the
+        report's `shredded` names the destroyed keys.
 
         On a server `physical` is refused, because its files hold other tenants' data too; an operator runs `scrub`. A
         `preview` counts what would be removed and removes nothing.
@@ -476,7 +482,14 @@ class AsyncMemory(Listens):
             True
         """
         return await self._core.part(Forgetting).forget(
-            user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
+            user=user,
+            thread=thread,
+            message=message,
+            fact=fact,
+            source=source,
+            physical=physical,
+            shred=shred,
+            preview=preview,
         )
 
     async def scrub(self) -> Scrubbed:

@@ -23,6 +23,7 @@ from .stores.opening import open_beside, open_store
 
 if TYPE_CHECKING:
     from .extract.extraction import Extraction
+    from .gate.encryption import Encryption
 
 Url = str | os.PathLike[str] | Store | None
 """Where a memory is stored: a path, a URL, a store object, or None (MEMORIST_URL, else RAM)."""
@@ -73,6 +74,7 @@ class Opening(msgspec.Struct, frozen=True):
     worker: bool
     record_bytes: int | None
     gate: Gate | None
+    encryption: Encryption | None
 
     def core(self, *, blocking: bool) -> Core:
         """Check the options, open the store, and make the core of the caller's handle."""
@@ -82,8 +84,15 @@ class Opening(msgspec.Struct, frozen=True):
             return self._remote(server, runtime)
         self._check(runtime)
         scope = self._scope()
-        store = open_store(self.url, self.hot, runtime, self.durability, self.read_url)
+        store = self._sealed(open_store(self.url, self.hot, runtime, self.durability, self.read_url))
         return Core(self._shared(store, runtime), scope)
+
+    def _sealed(self, store: Store) -> Store:
+        if self.encryption is None:
+            return store
+        from .gate.encryption import seal_store
+
+        return seal_store(store, self.encryption)
 
     def _scope(self) -> Scope:
         read, write = grants(self.read), grants(self.write)
@@ -106,6 +115,7 @@ class Opening(msgspec.Struct, frozen=True):
             "read_url": None,
             "record_bytes": None,
             "gate": None,
+            "encryption": None,
         }
         chosen = [name for name, value in usual.items() if getattr(self, name) != value]
         if chosen or self.all_orgs:
@@ -123,6 +133,8 @@ class Opening(msgspec.Struct, frozen=True):
             raise UsageError("clock= is a function without arguments that returns an aware datetime")
         if self.gate is not None and not isinstance(self.gate, Gate):
             raise UsageError("gate= is a Gate, such as Gate(messages='mask')")
+        if self.encryption is not None and not hasattr(self.encryption, "unseal"):
+            raise UsageError("encryption= is an Encryption, such as Encryption('keys.json')")
         check_counter(self.counter)
         check_embedder(self.embedder, blocking=runtime.blocking)
         check_model(self.model, blocking=runtime.blocking)
@@ -170,7 +182,8 @@ class Twin:
         check_model(self._opening.model, blocking=blocking)
         check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
         given, first = self._opening, self._first
-        store = open_beside(first.store, given.url, given.hot, runtime, given.durability, given.read_url)
+        below: Store = getattr(first.store, "below", first.store)
+        store = given._sealed(open_beside(below, given.url, given.hot, runtime, given.durability, given.read_url))
         other = given._shared(store, runtime)
         other.twin, other.events, other.closed = self, first.events, first.closed
         other.entity_cache = entity_cache(first)

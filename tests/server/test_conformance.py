@@ -18,6 +18,8 @@ from memorist_testing.facades import awaited
 from memorist_testing.memories import MemoryConformance, OpenMemory
 from memorist_testing.plugin import Run
 from memorist_testing.suite.busy import BusyTests
+from memorist_testing.suite.encryption import EncryptionTests
+from memorist_testing.suite.gate import DerivedGateTests
 
 from .running import Running, running
 
@@ -85,8 +87,9 @@ class OverHttp(MemoryConformance):
         assert report.counts.get("uploads") is None
 
 
-for _name in [name for name in vars(BusyTests) if name.startswith("test_")]:
-    # They write between two commits of the store, which is in another process's hands here; `tests/conformance` runs
+_LOCAL = (BusyTests, EncryptionTests, DerivedGateTests)
+for _name in [name for tests in _LOCAL for name in vars(tests) if name.startswith("test_")]:
+    # They write between two commits of the store, have its keys or derive, which the server does; `tests/conformance` runs
     # them on every store.
     setattr(OverHttp, _name, None)
 

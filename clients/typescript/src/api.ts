@@ -924,6 +924,7 @@ export type Erasure = {
   checked: string[];
   unchecked: string[];
   preview: boolean;
+  shredded: string[];
   complete: boolean;
 };
 

@@ -128,6 +128,7 @@ def _waiting(memory: Memory) -> int:
 @click.option("--fact", help="A fact: NAMESPACE/KEY.")
 @click.option("--source", help="Everything that came from one source.")
 @click.option("--physical", is_flag=True, help="Rewrite the SQLite file too, and verify; on a server see scrub.")
+@click.option("--shred", is_flag=True, help="Also destroy the user's encryption key (needs MEMORIST_KEY_FILE).")
 @click.option("--preview", is_flag=True, help="Count what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @session_of
@@ -139,6 +140,7 @@ def forget(
     fact: str | None,
     source: str | None,
     physical: bool,
+    shred: bool,
     preview: bool,
     yes: bool,
 ) -> int:
@@ -150,7 +152,14 @@ def forget(
         confirm("This cannot be undone. Forget it?")
     with session.memory() as memory:
         erasure = memory.forget(
-            user=of, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
+            user=of,
+            thread=thread,
+            message=message,
+            fact=fact,
+            source=source,
+            physical=physical,
+            shred=shred,
+            preview=preview,
         )
     if session.as_json:
         session.print_json(msgspec.to_builtins(erasure))

@@ -79,7 +79,7 @@ class Session:
         made = path is not None and not os.path.exists(path)
         if made and not create:
             raise NotFound(f"there is no memory at {self.url!r}; name one with --url or MEMORIST_URL")
-        options = {"worker": False, **options}
+        options = {"worker": False, **_encryption(), **options}
         unused = False
         try:
             if settle and path is not None:
@@ -228,3 +228,13 @@ def read_filter(text: str | None) -> dict[str, Any] | None:
 
 
 session_of = click.make_pass_decorator(Session)
+
+
+def _encryption() -> dict[str, Any]:
+    """The encryption of the configured memory: its key file is named by MEMORIST_KEY_FILE."""
+    file = os.environ.get("MEMORIST_KEY_FILE")
+    if not file:
+        return {}
+    from ..gate.encryption import Encryption
+
+    return {"encryption": Encryption(file)}

@@ -14,6 +14,7 @@ from ..filters import Test
 from ..gate.passing import GATED, Tally, admit_message, admit_record, classes_of
 from ..gate.personal import personal_classes
 from ..gate.policy import Gate, read_gate
+from ..gate.sealing import sealed_cell
 from ..gate.secrets import mask_secrets
 from ..records import Event, Fact, Learning, Record, StateEntry, as_dict
 from ..stores.base import Append, Change, Delete, Increment, Load, Put, R
@@ -70,7 +71,7 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
     if isinstance(change, Append):
         messages = tuple(admit_message(gate, message, tally) for message in change.messages)
         return change if messages == change.messages else _replace(change, messages=messages)
-    if not isinstance(change, Put | Load) or type(change.record) not in GATED:
+    if not isinstance(change, Put | Load) or type(change.record) not in GATED or sealed_cell(change.record):
         return change
     # Loaded rows come from an import: nothing of it is refused half-way.
     may_refuse = isinstance(change, Put) and _may_refuse(change.record)

@@ -42,7 +42,7 @@ from ..records import (
     WorkingDocument,
 )
 from ..scope import Namespace
-from ..stores.base import Change, Delete, Load, Put
+from ..stores.base import Change, Delete, Load, Put, Scan, Store
 from ..typed import ready
 from ..values import check_name
 from .core import Core
@@ -166,13 +166,22 @@ class Portable:
     async def _pages(self, kind: type[Record]) -> AsyncIterator[list[Record]]:
         after = None
         while True:
-            rows = await self._core.scan(kind, after=after, limit=PAGE)
+            rows = await self._scan_sealed(kind, after)
             portable = [row for row in rows if not (isinstance(row, Watermark) and row.name != "numbers")]
             if portable:
                 yield portable
             if len(rows) < PAGE:
                 return
             after = rows[-1].row_key[1:]
+
+    async def _scan_sealed(self, kind: type[Record], after: tuple[str | int, ...] | None) -> list[Record]:
+        """A page of rows as they are stored: an export of an encrypted memory is encrypted too."""
+        sealed: Store | None = getattr(self._core.shared.store, "below", None)
+        if sealed is None:
+            return await self._core.scan(kind, after=after, limit=PAGE)
+        await self._core.shared.open()
+        scan = Scan(kind, (self._core.org,), after=after, limit=PAGE)
+        return await sealed.scan(scan, now=self._core.now())
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
         """The rows unchanged, except jobs, which are reset, and two kinds that may only grow: epochs (by version,

@@ -26,6 +26,7 @@ from ..records import (
 )
 from .personal import personal_classes
 from .policy import Gate
+from .sealing import sealed_cell
 from .secrets import find_secrets, mask_secrets
 
 MASKED = "memorist.masked"
@@ -73,6 +74,8 @@ def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_
 def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
     """The message as it may be stored; raises NotAdmitted if the policy refuses its secrets."""
     if gate.messages == "keep":
+        return message
+    if sealed_cell(message):
         return message
     if MASKED in message.metadata:  # when it was stamped
         tally.update(("masked", kind) for kind in message.metadata[MASKED])

@@ -27,10 +27,11 @@ from .suite.batches import BatchTests
 from .suite.busy import BusyTests
 from .suite.calling import CallingTests
 from .suite.closing import ClosingTests
+from .suite.encryption import EncryptionTests
 from .suite.facts import FactTests
 from .suite.finding import FindingTests
 from .suite.forgetting import ForgettingTests
-from .suite.gate import GateTests
+from .suite.gate import DerivedGateTests, GateTests
 from .suite.importing import ImportTests
 from .suite.memories import MemoryViewTests
 from .suite.nouns import NounTests
@@ -65,6 +66,8 @@ class MemoryConformance(
     SessionTests,
     ForgettingTests,
     GateTests,
+    DerivedGateTests,
+    EncryptionTests,
     ScopeTests,
     WatchTests,
     ImportTests,

@@ -51,6 +51,8 @@ class Erasure(msgspec.Struct, frozen=True):
     """What may still hold it and was not searched, each with the reason."""
     preview: bool = False
     """Whether nothing was deleted and the counts say what would be."""
+    shredded: list[str] = []
+    """The ids of keys that were destroyed; it was proven that what they sealed can no longer be read."""
     complete: bool = True
     """False if something derived from it is left in a namespace that this handle may not write."""
 
@@ -75,6 +77,7 @@ class Forgetting:
         fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
+        shred: bool = False,
         preview: bool = False,
     ) -> Erasure:
         """Remove one thing and everything derived from it; `physical` also rewrites a SQLite file without its bytes.
@@ -92,6 +95,8 @@ class Forgetting:
         if len(named) != 1:
             raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
         kind, value = next(iter(named.items()))
+        if shred:
+            self._check_shred(kind)
         if preview:
             return await self._preview(kind, await self._checked(kind, value))
         await self.resume()
@@ -99,7 +104,22 @@ class Forgetting:
         job = self._job(kind, id, physical)
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
-        return await self._erase(job.row_key, kind, id, physical)
+        erasure = await self._erase(job.row_key, kind, id, physical)
+        return erasure if not shred else msgspec.structs.replace(erasure, shredded=await self._shred(id))
+
+    def _check_shred(self, kind: str) -> None:
+        if kind != "user":
+            raise UsageError("shred=True destroys the key of a user; say forget(user=…, shred=True)")
+        if getattr(self._core.shared.store, "encryption", None) is None:
+            raise Unsupported("there is no key to destroy: this memory was opened without encryption=")
+
+    async def _shred(self, user: str) -> list[str]:
+        """Destroy the keys of a user, last of all: erasing had to read what it removed."""
+        from ...gate.encryption import destroy_and_prove
+
+        encryption = getattr(self._core.shared.store, "encryption", None)
+        assert encryption is not None  # checked before anything was erased
+        return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, f"user:{user}")
 
     async def resume(self) -> list[Erasure]:
         """Finish forgettings that earlier processes began, each with the rights of the handle that asked for it."""

@@ -131,18 +131,6 @@ class GateTests:
         stored = await memory.threads.messages(TALK)
         assert "walrus" in stored[1].text and "zebra" in stored[0].text
 
-    async def test_private_words_are_not_derived_from(self, open_memory: Any) -> None:
-        memory = open_memory(extract="rules")
-        await memory.threads.create("user:ada", id=TALK)
-        receipts = await memory.threads.append(
-            TALK,
-            {"role": "user", "content": "I live in Oslo.", "metadata": {"private": True}},
-            "<private>My name is Bea.</private> I am allergic to nuts.",
-        )
-        await memory.wait(receipts)
-        keys = {fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")}
-        assert keys == {"allergy"}
-
     async def test_a_check_writes_nothing(self, memory: Any) -> None:
         check = await memory.gate.check(f"Mail ada@example.org, card {CARD}")
         assert (check.secrets, check.personal) == (["card-number"], ["email"])
@@ -167,27 +155,6 @@ class GateTests:
             await memory.facts.set("user:ada", "mail", "ada@example.org")
         assert (await memory.facts.set("workflow:crm", "mail", "ada@example.org")).value == "ada@example.org"
         assert (await memory.gate.report()).stored == {"email": 1}
-
-    async def test_derived_personal_data_waits_for_review(self, open_memory: Any) -> None:
-        memory = open_memory(extract="rules")
-        await memory.gate.set(personal={"health": "review"})
-        await memory.threads.create("user:ada", id=TALK)
-        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
-        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
-        (candidate,) = await memory.review.list(ns="user:ada")
-        assert candidate.reason == "personal data: health"
-        assert (await memory.gate.report()).held == {"health": 1}
-        await memory.review.approve(candidate.id, ns="user:ada")
-        assert "nuts" in str([fact.value for fact in await memory.facts.list("user:ada")])
-
-    async def test_derived_personal_data_can_be_refused(self, open_memory: Any) -> None:
-        memory = open_memory(extract="rules")
-        await memory.gate.set(personal={"health": "refuse"})
-        await memory.threads.create("user:ada", id=TALK)
-        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
-        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
-        assert await memory.review.list(ns="user:ada") == []
-        assert (await memory.gate.report()).refused == {"health": 1}
 
     async def test_the_collector_applies_retention_rules(self, memory: Any, clock: FakeClock) -> None:
         await memory.gate.set(
@@ -221,3 +188,40 @@ class GateTests:
         assert [message.text for message in await memory.threads.messages(TALK)] == ["a new message"]
         assert not [hit for hit in await memory.recall("zebras", namespaces="user:ada") if "zebras" in hit.text]
         assert {state.due for state in (await memory.doctor()).retention} == {0}
+
+
+class DerivedGateTests:
+    """What may be derived from messages."""
+
+    async def test_private_words_are_not_derived_from(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.threads.create("user:ada", id=TALK)
+        receipts = await memory.threads.append(
+            TALK,
+            {"role": "user", "content": "I live in Oslo.", "metadata": {"private": True}},
+            "<private>My name is Bea.</private> I am allergic to nuts.",
+        )
+        await memory.wait(receipts)
+        keys = {fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")}
+        assert keys == {"allergy"}
+
+    async def test_derived_personal_data_waits_for_review(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.gate.set(personal={"health": "review"})
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
+        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
+        (candidate,) = await memory.review.list(ns="user:ada")
+        assert candidate.reason == "personal data: health"
+        assert (await memory.gate.report()).held == {"health": 1}
+        await memory.review.approve(candidate.id, ns="user:ada")
+        assert "nuts" in str([fact.value for fact in await memory.facts.list("user:ada")])
+
+    async def test_derived_personal_data_can_be_refused(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.gate.set(personal={"health": "refuse"})
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
+        assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
+        assert await memory.review.list(ns="user:ada") == []
+        assert (await memory.gate.report()).refused == {"health": 1}

@@ -1,0 +1,402 @@
+"""Encryption at rest: a key for each namespace, wrapped by a key for each org; and the store that seals with them.
+
+Keys are in a file of their own, never in the store, so that no backup and no export of the store can be read once a
+key was destroyed. Content is sealed with AES-256-GCM.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import msgspec
+
+from ..errors import StoreError, UsageError
+from ..extras import install_command
+from ..filters import document_of, matches
+from ..messages.message import Message
+from ..records import CheckpointStep, Key, Task, Thread, WorkingDocument
+from ..stores.base import Append, Change, Load, Put, R, Scan, Store
+from .sealing import (
+    BY_TABLE,
+    CONTENT,
+    MARK,
+    content_of,
+    sealed_cell,
+    with_cell,
+    with_content,
+    without_content,
+)
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+LOCK_SECONDS = 10.0
+KeyFunction = Callable[[str, str | None], tuple[str, bytes]]
+"""Returns the id and the 32 bytes of an org's key: the present one, or the one with an id."""
+PASSED = ("claim", "orgs", "scrub", "verify_absent", "diagnose", "create_partitioned", "owns_files", "durable", "hot")
+"""What a sealed store passes on to the one below, if that has it. Searches are not: an index would reveal words."""
+_replace = msgspec.structs.replace
+
+
+class KeyGone(StoreError):
+    """The key of some content was destroyed, or is not in the key file."""
+
+
+class _DataKey(msgspec.Struct):
+    org: str
+    ns: str
+    wrapped: str
+    by: str
+    """The id of the org's key that wraps it."""
+
+
+class _Keys(msgspec.Struct):
+    orgs: dict[str, list[tuple[str, str]]] = {}
+    """By org: the ids and bytes of its keys, the newest last. Empty if a function returns them."""
+    data: dict[str, _DataKey] = {}
+    """The keys of namespaces by id, the newest last."""
+
+
+class Encryption:
+    """Encrypts content at rest: pass it as `Memory(url, encryption=Encryption("keys.json"))`.
+
+    Args:
+        file: The key file; it is created if it does not exist, readable by its owner alone. Back it up apart from the
+            store: without it nothing can be read, and who has both can read everything.
+        key: A function `(org, key_id) -> (key_id, 32 bytes)` that returns the keys of orgs, such as from a key
+            service; `key_id` is None for the present one. By default they are in the file too.
+    """
+
+    def __init__(self, file: str | os.PathLike[str], *, key: KeyFunction | None = None) -> None:
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ModuleNotFoundError as cause:
+            raise UsageError(f"encryption needs a library; run: {install_command('encryption')}") from cause
+        self._cipher: Any = AESGCM
+        self._path, self._key = os.fspath(file), key
+        self._lock = threading.RLock()
+        self._keys = _Keys()
+        self._seen: tuple[int, int, int] | None = None
+        self._ciphers: dict[str, Any] = {}
+        self._current: dict[tuple[str, str], str] = {}
+        self._load()
+
+    # -- sealing
+
+    def seal(self, org: str, ns: str, content: bytes) -> str:
+        """Content as a sealed cell, under the newest key of a namespace."""
+        id, cipher = self._data_key(org, ns)
+        nonce = os.urandom(NONCE_BYTES)
+        sealed = base64.b64encode(nonce + cipher.encrypt(nonce, content, id.encode())).decode()
+        return f"{MARK}{id}:{sealed}"
+
+    def unseal(self, cell: str | bytes) -> bytes:
+        """The content of a sealed cell; raises KeyGone if its key is not there, StoreError if it was tampered with."""
+        text = cell.decode() if isinstance(cell, bytes) else cell
+        id, _, sealed = text.removeprefix(MARK).partition(":")
+        cipher = self._cipher_of(id)
+        raw = base64.b64decode(sealed)
+        try:
+            content: bytes = cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], id.encode())
+        except Exception as cause:  # InvalidTag, which only the library names
+            raise StoreError("sealed content does not match its key; it was changed or damaged", key_id=id) from cause
+        return content
+
+    # -- keys
+
+    def key_ids(self, org: str, ns: str | None = None) -> list[str]:
+        """The ids of an org's data keys, or of those of one namespace."""
+        with self._lock:
+            self._refresh()
+            return [id for id, key in self._keys.data.items() if key.org == org and ns in (None, key.ns)]
+
+    def destroy(self, org: str, ns: str) -> list[str]:
+        """Destroy the keys of a namespace, so that no copy of its content can be read; returns their ids."""
+        with self._lock, self._changing():
+            ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
+            for id in ids:
+                del self._keys.data[id]
+        return ids
+
+    def rotate(self, org: str, ns: str | None = None) -> str:
+        """Make a new key for an org and wrap its data keys with it; with `ns`, make a new data key for a namespace.
+
+        What was written before stays readable: rows name the key that they were sealed with. Returns the new id.
+        """
+        with self._lock, self._changing():
+            if ns is not None:
+                return self._make_data_key(org, ns)
+            opened = {id: self._unwrapped(id) for id, key in self._keys.data.items() if key.org == org}
+            if self._key is None:
+                self._keys.orgs.setdefault(org, []).append(_new_org_key())
+            by, wrapping = self._org_key(org, None)
+            for id, key in opened.items():
+                self._keys.data[id] = _replace(self._keys.data[id], wrapped=self._wrap(wrapping, id, key), by=by)
+            if self._key is None:
+                self._keys.orgs[org] = self._keys.orgs[org][-1:]
+            return by
+
+    def _data_key(self, org: str, ns: str) -> tuple[str, Any]:
+        self._refresh()
+        id = self._current.get((org, ns))
+        if id is None:
+            with self._lock:
+                ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
+                if not ids:
+                    with self._changing():  # which reads the file again: another process may have been faster
+                        ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
+                        ids = ids or [self._make_data_key(org, ns)]
+                id = self._current[org, ns] = ids[-1]
+        return id, self._cipher_of(id)
+
+    def _make_data_key(self, org: str, ns: str) -> str:
+        by, wrapping = self._org_key(org, None)
+        id = os.urandom(8).hex()
+        self._keys.data[id] = _DataKey(org, ns, self._wrap(wrapping, id, os.urandom(KEY_BYTES)), by)
+        self._current.pop((org, ns), None)
+        return id
+
+    def _cipher_of(self, id: str) -> Any:
+        self._refresh()
+        cipher = self._ciphers.get(id)
+        if cipher is None:
+            with self._lock:
+                cipher = self._ciphers[id] = self._cipher(self._unwrapped(id))
+        return cipher
+
+    def _unwrapped(self, id: str) -> bytes:
+        key = self._keys.data.get(id)
+        if key is None:
+            raise KeyGone("the key of this content was destroyed, or is not in the key file", key_id=id)
+        _, wrapping = self._org_key(key.org, key.by)
+        raw = base64.b64decode(key.wrapped)
+        opened: bytes = self._cipher(wrapping).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], id.encode())
+        return opened
+
+    def _wrap(self, wrapping: bytes, id: str, key: bytes) -> str:
+        nonce = os.urandom(NONCE_BYTES)
+        return base64.b64encode(nonce + self._cipher(wrapping).encrypt(nonce, key, id.encode())).decode()
+
+    def _org_key(self, org: str, id: str | None) -> tuple[str, bytes]:
+        if self._key is not None:
+            name, key = self._key(org, id)
+            if len(key) != KEY_BYTES:
+                raise UsageError(f"the key of an org has {KEY_BYTES} bytes")
+            return name, key
+        keys = self._keys.orgs.setdefault(org, [])
+        if not keys:
+            keys.append(_new_org_key())
+        name, text = next((pair for pair in keys if pair[0] == id), keys[-1])
+        return name, base64.b64decode(text)
+
+    # -- the file
+
+    def _refresh(self) -> None:
+        """Read the file again if another process changed it, such as by destroying a key."""
+        if self._stamp() != self._seen:
+            with self._lock:
+                self._load()
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _load(self) -> None:
+        stamp = self._stamp()
+        if stamp is None:
+            self._keys = _Keys()
+        else:
+            with open(self._path, "rb") as file:
+                try:
+                    self._keys = msgspec.json.decode(file.read(), type=_Keys)
+                except msgspec.DecodeError as cause:
+                    raise UsageError(f"{self._path} is no key file") from cause
+        self._seen = stamp
+        self._ciphers.clear()
+        self._current.clear()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock of the file, read it, and write it at the end in one step."""
+        lock, until = f"{self._path}.lock", time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                break
+            except FileExistsError:
+                if time.monotonic() > until:
+                    raise StoreError(f"{lock} is held by another process; remove it if none is running") from None
+                time.sleep(0.01)
+        try:
+            self._load()
+            yield
+            self._write()
+        finally:
+            os.unlink(lock)
+
+    def _write(self) -> None:
+        fresh = f"{self._path}.new"
+        descriptor = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(self._keys))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, self._path)
+        self._seen = self._stamp()
+        gone = self._ciphers.keys() - self._keys.data.keys()
+        for id in gone:
+            del self._ciphers[id]
+        self._current.clear()
+
+
+def _new_org_key() -> tuple[str, str]:
+    import hashlib
+
+    key = os.urandom(KEY_BYTES)
+    return hashlib.sha256(key).hexdigest()[:16], base64.b64encode(key).decode()
+
+
+class SealedStore:
+    """A store whose content is sealed: it seals what is written to the store below, and unseals what is read."""
+
+    def __init__(self, below: Store, encryption: Encryption) -> None:
+        self.below, self.encryption = below, encryption
+        self.name = below.name
+        self._spaces: dict[tuple[str, str, str], str] = {}
+        """Namespaces of threads and tasks, which never change."""
+
+    async def open(self) -> None:
+        """Connect, check, migrate."""
+        await self.below.open()
+
+    async def close(self) -> None:
+        """Let go of what this store opened itself."""
+        await self.below.close()
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        return (await self.get_many(kind, [key], now=now))[0]
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        whole = _whole(kind)
+        rows = await self.below.get_many(whole, keys, now=now)
+        return [None if row is None else self._read(kind, row) for row in rows]
+
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """The live rows that a scan asks for, in its order; a filter is applied after unsealing."""
+        whole = _whole(scan.kind)
+        if scan.where is None or scan.kind.table.name not in BY_TABLE:
+            rows = await self.below.scan(_replace(cast("Any", scan), kind=whole), now=now)
+            return [self._read(scan.kind, row) for row in rows]
+        out: list[R] = []
+        rows = await self.below.scan(_replace(cast("Any", scan), kind=whole, where=None, limit=None), now=now)
+        for row in rows:
+            record = self._unsealed(row)
+            if matches(scan.where, document_of(record)):
+                out.append(self._read(scan.kind, row))
+                if scan.limit is not None and len(out) >= scan.limit:
+                    break
+        return out
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Do all of the changes or none, with their content sealed."""
+        sealed = [await self._sealed_change(change, changes, now) for change in changes]
+        return await self.below.apply(sealed, now=now)
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove expired rows for good."""
+        return await self.below.purge(now=now, limit=limit)
+
+    # -- parts
+
+    async def _sealed_change(self, change: Change, changes: Sequence[Change], now: int) -> Change:
+        if isinstance(change, Append):
+            ns = change.ns or await self._space(Thread, change.org, change.thread, changes, now)
+            messages = tuple(self._sealed(message, change.org, ns) for message in change.messages)
+            return _replace(change, messages=messages)
+        if not isinstance(change, Put | Load) or type(change.record) not in CONTENT or sealed_cell(change.record):
+            return change
+        record: Any = change.record
+        if isinstance(record, Message):
+            ns = await self._space(Thread, record.org, record.thread, changes, now)
+        elif isinstance(record, CheckpointStep):
+            ns = await self._space(Task, record.org, record.task_id, changes, now)
+        elif isinstance(record, WorkingDocument):
+            ns = f"user:{record.user}"
+        else:
+            ns = getattr(record, "ns", "")
+        return _replace(change, record=self._sealed(record, record.org, ns))
+
+    def _sealed(self, record: Any, org: str, ns: str) -> Any:
+        content = content_of(record)
+        return record if content is None else with_cell(record, self.encryption.seal(org, ns, content))
+
+    async def _space(
+        self, kind: type[Thread] | type[Task], org: str, id: str, changes: Sequence[Change], now: int
+    ) -> str:
+        """The namespace of a thread or task: cached, among the changes, or in the store."""
+        key = (kind.table.name, org, id)
+        ns = self._spaces.get(key)
+        if ns is None:
+            new = (change.record for change in changes if isinstance(change, Put | Load))
+            row: Any = next((row for row in new if isinstance(row, kind) and row.row_key == (org, id)), None)
+            row = row or await self.below.get(kind, (org, id), now=now)
+            if row is None:
+                return ""
+            ns = self._spaces[key] = row.ns
+        return ns
+
+    def _unsealed(self, row: Any) -> Any:
+        cell = sealed_cell(row)
+        if cell is None:
+            return row
+        try:
+            return with_content(row, self.encryption.unseal(cell))
+        except KeyGone:
+            return without_content(row)
+
+    def _read(self, kind: type[R], row: Any) -> R:
+        record = self._unsealed(row)
+        if type(record) is kind:
+            return record
+        return kind(**{name: getattr(record, name) for name in kind.__struct_fields__})
+
+
+def _whole(kind: type[R]) -> Any:
+    """The kind to read from the store below: a view that has content is read whole, because it is in one cell."""
+    whole = BY_TABLE.get(kind.table.name)
+    if whole is None or kind is whole or not set(kind.__struct_fields__) & set(CONTENT[whole]):
+        return kind
+    return whole
+
+
+def seal_store(store: Store, encryption: Encryption) -> SealedStore:
+    """The store behind encryption, with those optional methods that the store itself has, except searches."""
+    passed = {name: _passing(name) for name in PASSED if hasattr(store, name)}
+    return cast("SealedStore", type("SealedStore", (SealedStore,), passed)(store, encryption))
+
+
+def _passing(name: str) -> property:
+    return property(lambda self: getattr(self.below, name))
+
+
+def destroy_and_prove(encryption: Encryption, org: str, ns: str) -> list[str]:
+    """Destroy the keys of a namespace, and prove it: something sealed with the last one can no longer be read."""
+    if not encryption.key_ids(org, ns):
+        return []
+    canary = encryption.seal(org, ns, b"canary")
+    ids = encryption.destroy(org, ns)
+    try:
+        encryption.unseal(canary)
+    except KeyGone:
+        return ids
+    raise StoreError("the key could still be used after it was destroyed", namespace=ns)

@@ -1,0 +1,140 @@
+"""Which fields of a record are content, and how they are put into one sealed cell. Knows nothing of keys.
+
+The content of a row goes into one field of it as one ciphertext; the other content fields are left empty. Keys of rows,
+times, counts, roles and kinds stay readable, so that stores sort, count and expire rows without a key.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import msgspec
+
+from ..kinds import RECORDS
+from ..messages.message import Message
+from ..records import (
+    CachedEntity,
+    Candidate,
+    CheckpointStep,
+    Chunk,
+    Document,
+    Entry,
+    Event,
+    EventVersion,
+    Fact,
+    FactVersion,
+    Learning,
+    Record,
+    RecordPiece,
+    StateEntry,
+    StoredRecord,
+    Summary,
+    Thread,
+    WorkingDocument,
+)
+
+MARK = "memorist-sealed:"
+"""The beginning of a sealed cell; the id of its key and the ciphertext follow."""
+UNREADABLE = "memorist.unreadable"
+"""The metadata key of a record whose key was destroyed."""
+_FACT = ("value", "text", "subject", "tags", "metadata", "reason")
+_EVENT = ("text", "subject", "people", "location", "tags", "metadata", "reason")
+CONTENT: dict[type[Record], tuple[str, ...]] = {
+    # The first field holds the sealed cell.
+    Message: ("content", "name", "extra", "metadata", "raw"),
+    Thread: ("metadata", "title"),
+    Summary: ("text",),
+    Fact: _FACT,
+    FactVersion: _FACT,
+    Event: _EVENT,
+    EventVersion: _EVENT,
+    Candidate: ("text", "proposal", "quote", "reason"),
+    StateEntry: ("value",),
+    StoredRecord: ("data", "metadata"),
+    RecordPiece: ("data",),
+    Learning: ("content", "tags", "metadata", "reason"),
+    WorkingDocument: ("doc",),
+    CachedEntity: ("value",),
+    Document: ("text", "title", "metadata"),
+    Chunk: ("text", "heading"),
+    CheckpointStep: ("body",),
+    Entry: ("terms", "context_terms", "signals", "speaker", "metadata", "vector"),
+}
+"""The content of each kind; kinds that are not listed have none."""
+BY_TABLE: dict[str, type[Record]] = {kind.table.name: kind for kind in RECORDS if kind in CONTENT}
+_EMPTY: dict[str, Any] = {
+    "metadata": {}, "extra": {}, "tags": (), "people": (), "proposal": {}, "doc": {}, "signals": b"",
+    "context_terms": "",
+}  # fmt: skip
+_TEXTS = frozenset({"text", "content", "terms"})
+_BYTES = frozenset({"data", "body"})
+_replace = msgspec.structs.replace
+
+
+def sealed_cell(record: Record) -> str | bytes | None:
+    """The sealed cell of a record; None if it is not sealed."""
+    fields = CONTENT.get(type(record))
+    cell = None if fields is None else getattr(record, fields[0])
+    if isinstance(cell, dict):
+        cell = cell.get(MARK)
+    if isinstance(cell, str):
+        return cell if cell.startswith(MARK) else None
+    return cell if isinstance(cell, bytes) and cell.startswith(MARK.encode()) else None
+
+
+def content_of(record: Record) -> bytes | None:
+    """The content of a record as bytes to be sealed; None if there is nothing to seal."""
+    fields = CONTENT[type(record)]
+    values = [getattr(record, name) for name in fields]
+    if isinstance(record, StateEntry) and isinstance(record.value, int):
+        return None  # a counter: stores add to it
+    if isinstance(record, Thread) and not record.title and not record.metadata:
+        return None
+    if isinstance(record, StoredRecord | RecordPiece | CheckpointStep) and values[0] is None and not any(values[1:]):
+        return None
+    return _encode(values)
+
+
+def with_cell(record: Record, cell: str) -> Record:
+    """The record with its content replaced by a sealed cell."""
+    holder, *others = CONTENT[type(record)]
+    fields: dict[str, Any] = {name: _EMPTY.get(name) for name in others}
+    if holder in ("metadata", "doc"):
+        fields[holder] = {MARK: cell}
+    elif holder in _BYTES:
+        fields[holder] = cell.encode()
+    else:
+        fields[holder] = cell
+    return _replace(record, **fields)
+
+
+def with_content(record: Record, content: bytes) -> Record:
+    """The record with its content in place again."""
+    names = CONTENT[type(record)]
+    values = _decode(content)
+    for index, name in enumerate(names):
+        if name in ("tags", "people"):
+            values[index] = tuple(values[index])
+    return _replace(record, **dict(zip(names, values, strict=True)))
+
+
+def without_content(record: Record) -> Record:
+    """The record with empty content, because its key is gone; it says so in its metadata where it has some."""
+    fields: dict[str, Any] = {}
+    for name in CONTENT[type(record)]:
+        fields[name] = "" if name in _TEXTS else b"" if name in _BYTES else _EMPTY.get(name)
+    if "metadata" in fields:
+        fields["metadata"] = {UNREADABLE: True}
+    return _replace(record, **fields)
+
+
+def _encode(values: list[Any]) -> bytes:
+    return msgspec.json.encode(
+        [{"b": base64.b64encode(v).decode()} if isinstance(v, bytes) else {"v": v} for v in values]
+    )
+
+
+def _decode(content: bytes) -> list[Any]:
+    cells: list[dict[str, Any]] = msgspec.json.decode(content)
+    return [base64.b64decode(cell["b"]) if "b" in cell else cell["v"] for cell in cells]
