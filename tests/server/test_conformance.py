@@ -89,8 +89,8 @@ class OverHttp(MemoryConformance):
 
 _LOCAL = (BusyTests, EncryptionTests, DerivedGateTests)
 for _name in [name for tests in _LOCAL for name in vars(tests) if name.startswith("test_")]:
-    # They write between two commits of the store, have its keys or derive, which the server does; `tests/conformance` runs
-    # them on every store.
+    # They write between two commits of the store, have its keys or derive, which the server does; `tests/conformance`
+    # runs them on every store.
     setattr(OverHttp, _name, None)
 
 
