@@ -41,6 +41,7 @@ OWN: dict[str, dict[str, Any]] = {
     "documents.delete": {"id": "d"}, "working.update": {"scratchpad": "y"}, "state.increment": {"key": "n"},
     "learnings.update": {"id": "LEARNING", "content": "likes tea"}, "events.update": {"id": "EVENT", "text": "Tea"},
     "events.cancel": {"id": "EVENT"}, "memories.update": {"id": "fact:home", "value": "Oslo", "ns": "user:ada"},
+    "memories.undo": {"id": "fact:home", "ns": "user:ada"},
     "events.delete": {"id": "EVENT"}, "memories.delete": {"id": "fact:home"}, "review.reject": {"id": "CANDIDATE"},
     "review.edit": {"id": "CANDIDATE", "text": "Lives in Oslo"}, "review.approve": {"id": "CANDIDATE"},
     "plans.apply": {"plan": "PLAN"}, "plans.undo": {"id": "APPLIED"}, "facts.unforget": {"key": "REQUEST"},

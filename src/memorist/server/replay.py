@@ -159,6 +159,8 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
         same = [event for event in events if event.text == options["text"]]
         if same:
             return max(same, key=lambda event: event.updated_at)
+    if operation.name == "memories.undo":
+        return await handle.memories.get(options["id"], ns=options.get("ns"))  # None where nothing was left
     if operation.name == "plans.apply":
         return msgspec.structs.replace(options["plan"], applied=True)
     if operation.name in ("facts.reject", "facts.end"):
