@@ -37,7 +37,7 @@ def memorist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.delenv("MEMORIST_HOT_URL", raising=False)
 
     def run(*args: str, input: str = "") -> Ran:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(input))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(input.encode()), "utf-8"))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main(args)

@@ -240,7 +240,7 @@ def test_dead_letters_are_shown_and_revived(memorist: Memorist, tmp_path: Path) 
         thread = memory.threads.create("user:ada")
         memory.threads.append(thread.id, "I live in Lisbon.")
     sick = memorist("doctor")
-    assert sick.code == 1 and "1 dead letters in derive: ModelError: invalid: not JSON" in sick.out
+    assert sick.code == 1 and "1 dead letters in derive: ModelError: invalid: no operations" in sick.out
     assert memorist("--json", "doctor", "--retry-dead").json()["revived"] == 1
     memorist("worker", "--once")
     assert memorist("--json", "facts", "get", "user:ada", "location").json()["value"] == "Lisbon"

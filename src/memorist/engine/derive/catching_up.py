@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import count
 from time import monotonic
 
 from ...backoff import pause
@@ -28,8 +29,9 @@ MAX_MESSAGES = 2_000
 MAX_THREADS = 200
 MAX_SECONDS = 30.0
 """After this time an answer comes from what is indexed, however much is left."""
-MAX_LOOKS = 12
-"""How often to look again while this process's own worker reads the same messages, about half a second in all."""
+MAX_WAIT_SECONDS = 5.0
+"""How long to wait while this process's own worker reads the same messages. It takes milliseconds, except the first
+time, when the worker loads the rules."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
@@ -62,7 +64,8 @@ async def _read(core: Core, ns: str, until: float) -> bool:
     jobs = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     if not jobs or len(jobs) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
         return False
-    for attempt in range(MAX_LOOKS):
+    until = min(until, monotonic() + MAX_WAIT_SECONDS)
+    for attempt in count():
         left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job)]
         if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left) or monotonic() > until:
             break
