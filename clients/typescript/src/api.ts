@@ -2,6 +2,16 @@
 
 import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
 
+/** A request that can be sent to a provider as it is. */
+export type RenderedRequest = {
+  format: "anthropic" | "context" | "openai";
+  messages: Record<string, unknown>[];
+  system: unknown;
+  tools: unknown[];
+  tokens: number;
+  manifest: Record<string, unknown> | null;
+};
+
 /**
  * A namespaced JSON value under a key, with its sources and confidence.
  *
@@ -2953,8 +2963,8 @@ export class Memorist {
    *
    * Role: `reader`.
    */
-  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null; stash?: number | null }, options: CallOptions = {}): Promise<Context> {
-    return this.#http.call({"method": "POST", "path": "/v1/context", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Context>;
+  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null; stash?: number | null; format?: "anthropic" | "context" | "openai"; manifest?: boolean }, options: CallOptions = {}): Promise<Context | RenderedRequest> {
+    return this.#http.call({"method": "POST", "path": "/v1/context", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Context | RenderedRequest>;
   }
 
   /**

@@ -416,7 +416,8 @@ def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters of an operation, in order."""
     declared_ = list(inspect.signature(method_of(operation)).parameters.values())[1:]
     hints = typing.get_type_hints(method_of(operation)) if operation.of_server else {}
-    return tuple(_parameter(operation, one, hints) for one in declared_ if one.name not in _LOCAL)
+    own = tuple(_parameter(operation, one, hints) for one in declared_ if one.name not in _LOCAL)
+    return (*own, *_OVER_HTTP.get(operation.name, ()))
 
 
 def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Parameter:
@@ -448,6 +449,13 @@ def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping
     return _evaluated(declared.annotation, _wire_names())
 
 
+_OVER_HTTP: Mapping[str, tuple[Parameter, ...]] = {
+    "context": (
+        Parameter("format", Literal["context", "openai", "anthropic"], False, "context", "body"),
+        Parameter("manifest", bool, False, False, "body"),
+    )
+}
+"""Parameters that only HTTP has, for programs that have no `Context` to render a request with."""
 _RECALLED = bool | str | list[str | dict[str, Any]] | dict[str, Any] | None
 _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
     # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.

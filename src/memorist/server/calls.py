@@ -11,11 +11,13 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from ..context.budget import TokenBudget
+from ..context.context import Context
 from ..engine.records import OpaqueRecord
 from ..engine.sessions.assembling import Recall
 from ..errors import InvalidValue, NotFound
 from ..protocol.data import data_in, document_in, policy_in, put_in, record_out
 from ..protocol.operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
+from ..protocol.rendering import Format, rendered
 from .strict_json import Malformed, strict_json
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -26,6 +28,9 @@ class Call(msgspec.Struct):
 
     args: list[Any]
     options: dict[str, Any]
+    format: Format = "context"
+    """The provider's shape in which a context is answered."""
+    with_manifest: bool = False
 
 
 def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
@@ -48,7 +53,7 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
     unknown = [*fields, *given]
     if unknown:
         raise InvalidValue(f"unknown field {unknown[0][:40]!r}")
-    return _positional(operation, call)
+    return _positional(operation, _with_rendering(operation, call))
 
 
 def call_from(operation: Operation, arguments: Mapping[str, Any]) -> Call:
@@ -65,7 +70,15 @@ def call_from(operation: Operation, arguments: Mapping[str, Any]) -> Call:
             raise InvalidValue(f"{operation.name} needs `{parameter.name}`")
     if left:
         raise InvalidValue(f"{operation.name} has no argument {next(iter(left))[:40]!r}")
-    return _positional(operation, call)
+    return _positional(operation, _with_rendering(operation, call))
+
+
+def _with_rendering(operation: Operation, call: Call) -> Call:
+    """Takes `format` and `manifest` out of the arguments of a context: they say how it is answered."""
+    if operation.name == "context":
+        call.format = call.options.pop("format", "context")
+        call.with_manifest = call.options.pop("manifest", False)
+    return call
 
 
 def _taken(operation: Operation, parameter: Parameter, value: Any) -> Any:
@@ -189,6 +202,8 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
     """Encodes a result; returns the body and the version of the record (0 if it has none). A list has a cursor."""
     if result is None and operation.found:
         raise NotFound("there is nothing here under that name")
+    if call.format != "context" and isinstance(result, Context):
+        return _encode(rendered(result, call.format, call.with_manifest)), 0
     version = getattr(result, "version", None)
     version = version if isinstance(version, int) else 0
     if result is not None and is_list(operation):

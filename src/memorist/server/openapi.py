@@ -21,6 +21,7 @@ from ..protocol.operations import (
     takes_key,
 )
 from ..protocol.problems import Problem, error_tree
+from ..protocol.rendering import RenderedRequest
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
@@ -93,12 +94,13 @@ def _problem(text: str) -> dict[str, Any]:
 @cache
 def _schemas() -> dict[str, Any]:
     """The schemas of every parameter and answer; those of shared types under `components`."""
-    types: list[Any] = [Problem]
+    types: list[Any] = [Problem, RenderedRequest]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
         types.append(_answer(operation))
     made, components = msgspec.json.schema_components(types, schema_hook=_opaque, ref_template=_REF)
     found = iter(made)
+    next(found)
     next(found)
     by_operation = {
         operation.name: ([next(found) for _ in parameters_of(operation)], next(found)) for operation in OPERATIONS
@@ -156,6 +158,8 @@ def _is_described(kind: Any) -> bool:
 
 def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     shapes, answer = schemas["operations"][operation.name]
+    if operation.name == "context":
+        answer = {"anyOf": [answer, {"$ref": _REF.format(name="RenderedRequest")}]}
     doc = declared_words(operation)
     pairs = list(zip(parameters_of(operation), shapes, strict=True))
     made: dict[str, Any] = {

@@ -39,7 +39,12 @@ same(texts.length, 14);
 await memory.records.put({ ns, key: ["a", 1], data: { n: 1 } });
 same((await memory.records.scan({ ns, prefix: ["a"] })).items.map((one) => one.key), [["a", 1]]);
 same((await memory.recall({ query: "Lisbon" })).items.length > 0, true);
-same((await memory.context({ input: "hello", thread: "talk", budget: 500 })).account.budget_tokens > 0, true);
+const whole = await memory.context({ input: "hello", thread: "talk", budget: 500 });
+same("account" in whole && whole.account.budget_tokens > 0, true);
+const request = await memory.context({ input: "hello", thread: "talk", format: "openai", manifest: true });
+same("messages" in request && request.messages.at(-1)?.role === "user" && request.manifest !== null, true);
+const claude = await memory.context({ input: "hello", system: "Be brief.", format: "anthropic" });
+same("messages" in claude && claude.format === "anthropic" && claude.system !== null, true);
 await memory.batches.commit({ operations: [{ operation: "state.increment", arguments: { key: "n" } }] });
 same((await memory.state.entry({ key: "n" }))?.value, 4);
 

@@ -1,0 +1,38 @@
+"""A context as a provider takes it: what `POST /v1/context` answers when the request names a `format`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from ..context.context import Context
+
+Format = Literal["context", "openai", "anthropic"]
+
+
+class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that can be sent to a provider as it is."""
+
+    format: Format
+    messages: list[dict[str, Any]]
+    system: Any = None
+    """For Anthropic; OpenAI's is the first of the messages."""
+    tools: list[Any] = []
+    tokens: int
+    manifest: dict[str, Any] | None = None
+    """What each section costs, and what was left out and why; only on request."""
+
+
+def rendered(context: Context, format: Format, with_manifest: bool) -> RenderedRequest:
+    """A context in a provider's shape."""
+    manifest = msgspec.to_builtins(context.manifest) if with_manifest else None
+    if format == "anthropic":
+        parts = context.anthropic()
+        return RenderedRequest(
+            format=format, messages=parts["messages"], system=parts.get("system") or None,
+            tools=list(parts.get("tools") or ()), tokens=context.tokens, manifest=manifest,
+        )  # fmt: skip
+    return RenderedRequest(
+        format=format, messages=context.messages(), tools=list(context.tools), tokens=context.tokens, manifest=manifest
+    )
