@@ -75,15 +75,6 @@ class AsyncWatch:
             await self._core.runtime.sleep(left)
         return []
 
-    def _known(self) -> Seen:
-        """The versions that this watch has seen and may read, for another watch to resume from."""
-        known = self._seen or {}
-        return {item: version for item, version in known.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
-
-    def _resume(self, seen: Seen) -> None:
-        """Continue after the versions that another watch has seen."""
-        self._seen = dict(seen)
-
     async def close(self) -> None:
         """Stop watching; a loop over the notices ends."""
         self._closed = True
@@ -131,6 +122,19 @@ class AsyncWatch:
         self._renewed = monotonic() + LEASE_SECONDS / 3
         await core.apply(Put(Watermark(org=core.org, name="watched", position=until, updated_at=to_datetime(now))))
         core.shared.watched.pop(core.org, None)
+
+
+class ResumableWatch(AsyncWatch):
+    """A watch that another one can continue, for callers that poll."""
+
+    def cursor(self) -> Seen:
+        """The versions that this watch has seen and may read, for another watch to resume from."""
+        seen = self._seen or {}
+        return {item: version for item, version in seen.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
+
+    def resume(self, cursor: Seen) -> None:
+        """Continue after the versions that another watch has seen."""
+        self._seen = dict(cursor)
 
 
 def notices(core: Core, changes: Sequence[Change]) -> list[Change]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ...engine.tasks.run import AsyncTaskRun
+from ...engine.tasks.leasing import LeasedRun
 from ...engine.tasks.steps import Saved, load
 from ...engine.tasks.tasks import kept_steps
 from ...errors import LeaseLost, UsageError
@@ -27,16 +27,16 @@ class Leases(ServerNoun, server_nouns.Leases):
     ) -> Held:
         run = self._run(task_id, owner, lease, keep, ns)
         await run.__aenter__()
-        return _held(run._held, whole=True)
+        return _held(run.saved, whole=True)
 
     async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
         run = await self._going_on(task_id, owner, fence, lease)
         await run.heartbeat()
-        return _held(run._held)
+        return _held(run.saved)
 
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
         run = await self._going_on(task_id, owner, fence, 60.0)
-        await run._release(run._held)
+        await run.release()
         return True
 
     async def save(
@@ -59,11 +59,11 @@ class Leases(ServerNoun, server_nouns.Leases):
             await collected(run.batch(), effects, self._key)
         if finish:
             run.state = run.state if state is msgspec.UNSET else state
-            await run._finish(step)
+            await run.finish(step)
         else:
             items = [check_name(item, "subtask") for item in done or ()]
-            await run._save(items, state, update, extend, step)
-        return _held(run._held)
+            await run.save(items, state, update, extend, step)
+        return _held(run.saved)
 
     async def again(self, call: str, task_id: str, owner: str, **rest: Any) -> Any:
         """The answer to a request whose idempotency key was used before: the task now, if the lease is still ours."""
@@ -74,26 +74,20 @@ class Leases(ServerNoun, server_nouns.Leases):
             raise LeaseLost("another worker took over; run the task again to resume after its last step", task=task_id)
         return _held(saved, whole=call == "take")
 
-    def _run(self, task_id: str, owner: str, lease: float, keep: Keep | None, ns: str | None) -> AsyncTaskRun:
+    def _run(self, task_id: str, owner: str, lease: float, keep: Keep | None, ns: str | None) -> LeasedRun:
         check_name(task_id, "task id")
         if not 0 < lease <= MAX_LEASE:
             raise UsageError(f"lease must be above 0 and at most {MAX_LEASE:.0f} seconds (a day)")
         scope = self._core.scope
         space = scope.own() if ns is None else scope.writable(ns)
-        run = AsyncTaskRun(self._core, task_id, space, lease, kept_steps(keep), None, 0)
-        run._owner = check_name(owner, "owner")
-        return run
+        return LeasedRun(self._core, task_id, space, owner=owner, lease=lease, keep=kept_steps(keep))
 
     async def _going_on(
         self, task_id: str, owner: str, fence: int, lease: float, keep: Keep | None = None
-    ) -> AsyncTaskRun:
+    ) -> LeasedRun:
         """The run of a lease taken by an earlier request; raises LeaseLost if it is no longer held."""
         run = self._run(task_id, owner, lease, keep, None)
-        saved = await load(self._core, task_id)
-        if saved is None or saved.task.owner != owner or saved.task.fence != fence:
-            raise run._lost("another worker holds the lease now")
-        self._core.scope.writable(saved.task.ns)
-        run._saved, run.state = saved, saved.state()
+        await run.resume(fence)
         return run
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from ...engine.derive.folding import Folding
+from ...engine.sessions.resumed import ResumedSession
 from ...engine.sessions.session import AsyncSession, Ended
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue, NotFound
@@ -46,8 +47,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         made = [as_message(message) for message in messages]
         if carried is not None:
             made = await self._carrying(made, carried)
-        running = self._session(id, session, number, user=user, agent=agent)
-        running._should_persist = lambda turn: keep
+        running = self._session(id, session, number, keep=keep, user=user, agent=agent)
         return await running.add(made, key=key)
 
     async def context(
@@ -82,10 +82,9 @@ class Turns(ServerNoun, server_nouns.Turns):
         )
 
     async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
-        running = self._session(id, session, turns + 1)
         if not 0 <= persisted <= turns:
             raise InvalidValue("persisted must be from 0 to the number of turns")
-        running._persisted = persisted
+        running = self._session(id, session, turns + 1, persisted=persisted)
         if await self._memory.threads.get(id) is None:
             # Forgotten while the session ran: as in a local session, there is nothing left to archive.
             return Ended(id, turns, None, 0)
@@ -104,13 +103,11 @@ class Turns(ServerNoun, server_nouns.Turns):
             raise NotFound("there is no such thread")
 
     def _session(
-        self, thread: str, session: str, number: int, *, user: str | None = None, agent: str | None = None
-    ) -> AsyncSession:
+        self, thread: str, session: str, number: int, *, persisted: int = 0, keep: bool = True, **whose: str | None
+    ) -> ResumedSession:
         if number < 1:
             raise InvalidValue("turns are numbered from 1 on")
-        running = AsyncSession(self._core, thread, user=user, agent=agent)
-        running.id, running._turns = session, number - 1
-        return running
+        return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
         """The messages with recalled memory stored in one of them, if the HMAC shows that this server made it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.watching import AsyncWatch
+from ...engine.watching import ResumableWatch
 from ...errors import InvalidValue
 from ...protocol import server_nouns
 from ...protocol.server_nouns import Watched
@@ -25,9 +25,9 @@ class Watching(ServerNoun, server_nouns.Watching):
             raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
         if any(" " not in item for item in seen or ()):
             raise InvalidValue("seen must be sent unchanged, as the last answer returned it")
-        watch = AsyncWatch(self._core, namespaces, kinds)
+        watch = ResumableWatch(self._core, namespaces, kinds)
         if seen is None:
             await watch.start()
-            return Watched([], watch._known())
-        watch._resume(seen)
-        return Watched(await watch.next(timeout), watch._known())
+            return Watched([], watch.cursor())
+        watch.resume(seen)
+        return Watched(await watch.next(timeout), watch.cursor())

@@ -1,0 +1,26 @@
+"""Sessions that are continued by number: a client counts the turns, and each call makes the session anew."""
+
+from __future__ import annotations
+
+from ..core import Core
+from .session import AsyncSession
+
+
+class ResumedSession(AsyncSession):
+    """A session at some turn, with the id that the client gave it."""
+
+    def __init__(
+        self,
+        core: Core,
+        thread: str,
+        *,
+        id: str,
+        turns: int,
+        persisted: int = 0,
+        keep: bool = True,
+        user: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        super().__init__(core, thread, user=user, agent=agent, should_persist=lambda turn: keep)
+        # Session and number are the idempotency key of a turn, so a repeated request appends nothing twice.
+        self.id, self._turns, self._persisted = id, turns, persisted

@@ -1,0 +1,46 @@
+"""Runs of tasks whose work happens elsewhere: the lease outlives the object, which is resumed for each call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...values import check_name
+from ..core import Core
+from .run import AsyncTaskRun
+from .steps import Saved, load
+
+
+class LeasedRun(AsyncTaskRun):
+    """A run under a lease whose owner is named by the caller, such as a client of a server."""
+
+    def __init__(self, core: Core, task_id: str, ns: str, *, owner: str, lease: float, keep: int | None) -> None:
+        super().__init__(core, task_id, ns, lease, keep, None, 0)
+        self._owner = check_name(owner, "owner")
+
+    @property
+    def saved(self) -> Saved:
+        """The task as it was saved last."""
+        return self._held
+
+    async def resume(self, fence: int) -> None:
+        """Continue under a lease that an earlier call took; raises LeaseLost if it is no longer held.
+
+        The fence tells two leases of one owner apart: it rises each time a lease is taken.
+        """
+        saved = await load(self._core, self.task_id)
+        if saved is None or saved.task.owner != self._owner or saved.task.fence != fence:
+            raise self._lost("another worker holds the lease now")
+        self._core.scope.writable(saved.task.ns)
+        self._saved, self.state = saved, saved.state()
+
+    async def save(self, done: list[str], state: Any, update: Any, extend: Any, step: int) -> None:
+        """Save a step, with the effects that `batch` collected, in one transaction."""
+        await self._save(done, state, update, extend, step)
+
+    async def finish(self, step: int) -> None:
+        """End the task and its lease."""
+        await self._finish(step)
+
+    async def release(self) -> None:
+        """Give the lease back after a failure; nothing is saved."""
+        await self._release(self._held)
