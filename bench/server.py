@@ -5,6 +5,7 @@
     python -m bench.server overload                  how soon what is too much is refused, and whether health answers
     python -m bench.server soak [requests]           resident memory over a million requests
     python -m bench.server idle                      resident memory of a server that nobody asked
+    python -m bench.server silence                   how long the largest requests keep /healthz waiting
 
 One worker, SQLite on disk, full durability. The load comes from this process, by bare sockets.
 """
@@ -266,6 +267,68 @@ def idle() -> None:
     print(f"packages of the server that `import memorist` brings in: {done.stdout.strip()}")
 
 
+LARGE_TEXTS = {
+    "words": "The pump in hall seven ran for nine hours, then it stopped. ",
+    "facts": "I like pear number 7. I live in Porto. My dog is called Rex. ",
+    "marks": "......!!!???,,,,;;;;::::----",
+    "one word": "pneumonoultramicroscopic",
+    "headings": "# h\n",
+    "other script": "昨日は雨が降りました。",
+}
+"""Texts that are repeated up to the largest size that is accepted."""
+LARGE_BYTES = 4_000_000
+LIMIT_SECONDS = 0.25
+
+
+def silence() -> None:
+    """The longest time that /healthz takes while the largest requests are served."""
+    with tempfile.TemporaryDirectory() as folder, serving(folder) as (_pid, port, key):
+        asyncio.run(ask(port, appends(key, 5)))
+        for kind, piece in LARGE_TEXTS.items():
+            text = piece * (LARGE_BYTES // len(piece.encode()))
+            for name, sent in _largest(kind, text, key):
+                status, took, silent = asyncio.run(_silence(port, key, sent))
+                flag = "" if silent <= LIMIT_SECONDS else "  OVER"
+                print(
+                    f"{kind:13} {name:9} {status} in {took:6.2f} s, /healthz at most {silent * 1000:5.0f} ms{flag}",
+                    flush=True,
+                )
+
+
+def _largest(kind: str, text: str, key: str) -> list[tuple[str, bytes]]:
+    thread = kind.replace(" ", "-")
+    body = {"messages": [{"role": "user", "content": text}], "create": "user:ada"}
+    asked = {"input": "Which pump? Where do I live?", "thread": thread, "budget": 2_000_000}
+    return [
+        ("append", request("POST", f"/v1/thread/messages?id={thread}", key, body)),
+        ("recall", request("POST", "/v1/recall", key, {"query": "pump", "namespaces": ["user:ada"], "top_k": 50})),
+        ("context", request("POST", "/v1/context", key, asked)),
+        ("query", request("POST", "/v1/recall", key, {"query": text})),
+        ("document", request("POST", "/v1/documents", key, {"ns": "user:ada", "text": text, "id": f"doc-{thread}"})),
+        ("found", request("POST", "/v1/recall", key, {"query": "pump pear rain", "namespaces": ["user:ada"]})),
+    ]
+
+
+async def _silence(port: int, key: str, sent: bytes) -> tuple[int, float, float]:
+    """Send a request: its status, its seconds, and the longest that /healthz took meanwhile."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    health_reader, health_writer = await asyncio.open_connection("127.0.0.1", port)
+    longest, start = 0.0, time.perf_counter()
+    writer.write(sent)
+    answer = asyncio.ensure_future(answered(reader))
+    while not answer.done() or longest == 0.0:
+        asked_at = time.perf_counter()
+        health_writer.write(request("GET", "/healthz", key))
+        assert await answered(health_reader) == 200
+        longest = max(longest, time.perf_counter() - asked_at)
+        await asyncio.sleep(0.005)
+    writer.close()
+    health_writer.close()
+    return answer.result(), time.perf_counter() - start, longest
+
+
 if __name__ == "__main__":
     what, *more = sys.argv[1:] or ["cpu"]
-    {"cpu": cpu, "load": load, "overload": overload, "soak": soak, "idle": idle}[what](*map(int, more))
+    {"cpu": cpu, "load": load, "overload": overload, "soak": soak, "idle": idle, "silence": silence}[what](
+        *map(int, more)
+    )

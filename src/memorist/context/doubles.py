@@ -40,6 +40,8 @@ class Said:
         self._lines = {line.source for line in lines if line.source}
         self._wishes = {_plain(line.text) for line in lines}
         self._summary = _plain(summary.text) if summary is not None else ""
+        self._words: dict[str, frozenset[str]] = {}
+        """The words of messages from which an item was taken, by id: several items may come from one long message."""
         self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
     def where(self, item: MemoryItem) -> str:
@@ -48,7 +50,7 @@ class Said:
             return "history"
         if item.source in self._lines:
             return "profile"
-        if (taken := self._messages.get(item.said_in)) is not None and not item.superseded_by and _holds(taken, item):
+        if item.said_in in self._messages and not item.superseded_by and self._holds(item.said_in, item):
             return "history, in the message it was taken from"
         if len(item.text) > MOST_SPACED * self._longest:
             return ""
@@ -58,6 +60,18 @@ class Said:
         if text in self._wishes:
             return "profile"
         return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
+
+    def _holds(self, id: str, item: MemoryItem) -> bool:
+        """Whether a message has all words of the value that was taken from it. It has not where the value was worked
+        out: "next Tuesday" has no date."""
+        value = (item.text.partition(": ")[2] if item.kind == "fact" else item.text).casefold()
+        words = _WORD.findall(value)
+        if not words:
+            return False
+        if id not in self._words:
+            self._words[id] = frozenset(_WORD.findall(self._messages[id].text.casefold()))
+        # A word of the value may be part of a word of the message, where a script has no spaces.
+        return self._words[id].issuperset(words) or value in self._messages[id].text.casefold()
 
     def agrees(self, fates: Iterable[Fate]) -> bool:
         """Whether this index finds the same duplicates among the items as the one that decided these fates."""
@@ -74,14 +88,6 @@ class Said:
             else:
                 fresh.append(item)
         return fresh, double
-
-
-def _holds(message: Message, item: MemoryItem) -> bool:
-    """Whether a message has all words of the value that was taken from it. It has not where the value was worked out:
-    "next Tuesday" has no date."""
-    value, text = item.text.partition(": ")[2] if item.kind == "fact" else item.text, message.text.casefold()
-    words = _WORD.findall(value := value.casefold())
-    return bool(words) and (set(words) <= set(_WORD.findall(text)) or value in text)
 
 
 def identity(item: MemoryItem) -> str:

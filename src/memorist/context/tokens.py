@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from ..ports import TokenCounter
+from ..text_pieces import PIECE_CHARACTERS, text_pieces
 
 DEFAULT_COUNTER = "o200k_base"
 ENCODINGS = ("o200k_base", "cl100k_base")
@@ -172,6 +173,8 @@ class Encoding(Counter):
             import splintr
 
             self._tokenizer = splintr.Tokenizer.from_pretrained(self._name)
+        if len(text) > PIECE_CHARACTERS:
+            return sum(map(self._exact, text_pieces(text)))
         self._uncounted += len(text)
         if self._uncounted > _LOOK_AFTER:
             self._look_at_cache()

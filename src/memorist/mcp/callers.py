@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +16,14 @@ LOCAL_USER = "me"
 """The user where none is named: the person at this machine."""
 
 
+Work = Callable[[], Coroutine[Any, Any, Any]]
+
+
+async def run_here(work: Work, heavy: bool) -> Any:
+    """Do the work of a tool on the loop that called it, without limits: the caller started the process."""
+    return await work()
+
+
 class Caller(msgspec.Struct, frozen=True, eq=False):
     """A narrowed memory, its roles, and the user for calls that name none."""
 
@@ -24,6 +33,8 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     id: str = "local"
     """The id of the key, for the log."""
     org: str = "default"
+    run: Callable[[Work, bool], Coroutine[Any, Any, Any]] = run_here
+    """Does work within the limits of the caller's key; the flag says whether it counts as heavy."""
 
     @property
     def own(self) -> str:

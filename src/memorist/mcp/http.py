@@ -6,7 +6,7 @@ breaks no session. The caller is identified by an API key, or by an OAuth token 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..protocol.keys import ApiKey, Unauthorized
 from ..protocol.parts import Host, MakePart, Part
-from .callers import LOCAL_USER, Caller
+from .callers import LOCAL_USER, Caller, Work
 from .notices import Notices
 from .server import Context, Options, make_server
 from .tokens import Resource, Tokens
@@ -78,8 +78,9 @@ def mounted(
             await refused(scope, receive, send)
             return
         scope[_CALLER] = Caller(
-            server.handle(key), key.user or LOCAL_USER, frozenset(key.roles), id=key.id, org=key.org
-        )
+            server.handle(key), key.user or LOCAL_USER, frozenset(key.roles), id=key.id, org=key.org,
+            run=_limited(server, request, key),
+        )  # fmt: skip
         await manager.handle_request(scope, receive, send)
 
     @asynccontextmanager
@@ -98,6 +99,17 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
+
+
+def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[Any, Any, Any]]:
+    """Runs what a request asks for under the limits of the API: the rate of its key, and the concurrent requests."""
+
+    async def run(work: Work, heavy: bool) -> Any:
+        if heavy:
+            server.limited(request, key, heavy=True)
+        return await server.beside(work)
+
+    return run
 
 
 async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 import msgspec
@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from .. import __version__
 from ..errors import MemoristError, NotFound, UsageError
+from ..protocol.operations import BY_NAME
 from . import prompts, resources
 from .answers import MAX_TOKENS, Fitted, fitted, tokens_of
 from .callers import Caller
@@ -68,7 +69,7 @@ class Handlers:
         given = params.arguments or {}
         clock = Clocked(caller, tool.name, tokens_of(msgspec.json.encode(given).decode()), self._options.used)
         try:
-            answer = await self._done(caller, tool, given)
+            answer = await caller.run(lambda: self._done(caller, tool, given), _is_heavy(tool))
         except MemoristError as error:
             clock.done(type(error).__name__, 0)
             return failed(error, plain=isinstance(tool, GraphTool))
@@ -98,7 +99,7 @@ class Handlers:
         caller = await self._reader(ctx)
         cursor = params.cursor if params else None
         with _as_protocol_errors():
-            found, after = await resources.listed(caller, cursor)
+            found, after = await caller.run(lambda: resources.listed(caller, cursor), False)
         if cursor is None and "graph" in self._options.sets:
             found = [resources.graph_resource(), *found]
         return types.ListResourcesResult(resources=found, next_cursor=after)
@@ -113,7 +114,8 @@ class Handlers:
         """The content of one URI."""
         caller = await self._reader(ctx)
         with _as_protocol_errors(params.uri):
-            return await resources.read(caller, params.uri, self._options.max_tokens)
+            read = await caller.run(lambda: resources.read(caller, params.uri, self._options.max_tokens), False)
+            return cast("types.ReadResourceResult", read)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Watch a URI on a connection (older protocol)."""
@@ -154,7 +156,11 @@ class Handlers:
         """A prompt with the stored data it needs."""
         caller = await self._reader(ctx)
         with _as_protocol_errors():
-            return await prompts.make_prompt(caller, params.name, params.arguments or {}, self._options.max_tokens)
+            arguments = params.arguments or {}
+            made = await caller.run(
+                lambda: prompts.make_prompt(caller, params.name, arguments, self._options.max_tokens), True
+            )
+            return cast("types.GetPromptResult", made)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Completions for an argument of a prompt or of a URI template."""
@@ -197,6 +203,11 @@ def failed(error: MemoristError, *, plain: bool = False) -> types.CallToolResult
     again = " It may be tried again." if error.retryable else ""
     text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+def _is_heavy(tool: Tool | GraphTool) -> bool:
+    """Whether a call counts as heavy, as a request to the operation behind it does."""
+    return isinstance(tool, Tool) and BY_NAME[tool.operation].heavy
 
 
 def announced(tool: Tool | GraphTool) -> types.Tool:

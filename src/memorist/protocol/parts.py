@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ..memory import AsyncMemory
+
+
+T = TypeVar("T")
 
 
 class Host(Protocol):
@@ -26,8 +29,12 @@ class Host(Protocol):
         """The key of a request, checked and counted against its limits; raises Unauthorized."""
         ...
 
-    def limited(self, request: Request, key: ApiKey) -> ApiKey:
+    def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
         """The key, counted against its limits."""
+        ...
+
+    async def beside(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of work that may take long, done off the loop that answers connections."""
         ...
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:

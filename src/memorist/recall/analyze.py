@@ -15,6 +15,7 @@ from typing import Protocol
 
 from memorist.languages import language_of
 from memorist.languages.stemmed import STOP_WORDS
+from memorist.text_pieces import PIECE_CHARACTERS, text_pieces
 
 _NORDIC = ("danish", "norwegian", "swedish")
 _SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
@@ -82,6 +83,8 @@ def normalise(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of a text in order, normalised, stop words included, nothing stemmed."""
+    if len(text) > PIECE_CHARACTERS:
+        return [word for piece in text_pieces(text) for word in words(piece)]
     plain = normalise(text)
     return (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
 

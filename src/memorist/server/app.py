@@ -6,10 +6,10 @@ then becomes one call of a noun through a handle that the key alone determines.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -32,6 +32,7 @@ from .gate import Gate
 from .headers import headers_of
 from .health import Health
 from .inspect import inspect_routes
+from .lane import Lane
 from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused, rate_headers
 from .metrics import Metrics
 from .narrowing import narrow
@@ -43,6 +44,7 @@ from .static import FOLDER, inspector_route
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
+T = TypeVar("T")
 MAX_HANDLES = 10_000
 _NOT_TRACED = nullcontext(NO_REQUEST_SPAN)
 
@@ -77,6 +79,7 @@ class Server:
         self.health = Health(memory, self.metrics)
         self.feed = Feed(memory)
         self.room = Room()
+        self.lane = Lane()
         self.draining = False
         self._telemetry = Telemetry() if self.options.trace else None
         self._orgs: dict[str, AsyncMemory] = {}
@@ -94,6 +97,11 @@ class Server:
                 found = narrow(found, key, narrowed)
             self._handles[(key, narrowed)] = found
         return found
+
+    async def beside(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run work that may take long, within the limit of concurrent requests, on the lane."""
+        async with self.room:
+            return await self.lane.run(work)
 
     def handle_of(self, org: str) -> AsyncMemory:
         """A handle on a whole org, for rows that the server itself keeps there."""
@@ -160,11 +168,14 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
+        # Opened on the lane, so that the worker, which starts with the memory, runs there.
+        await server.lane.run(memory._core.shared.open)
         async with memory, AsyncExitStack() as stack:
             for part in made:
                 await stack.enter_async_context(part.running())
             yield
             server.draining = True
+        await server.lane.close()
 
     app = Application(routes=_routes(server, made), lifespan=running)
     app.state.server = server

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -21,6 +21,7 @@ from .api.analyses import installed_analyzer
 from .api.asked import Asked
 from .calls import Call, read_call, written
 from .headers import headers_of
+from .lane import LARGE_BODY_BYTES
 from .nouns import noun_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
         key = await _allowed(server, request, operation)
         asked = Asked(server, key, server.handle(key, headers.get(NARROWED)))
         query, body = request.scope["query_string"], await read_body(request) if operation.has_body else b""
+        if not (with_request or operation.streamed or operation.waits):
+            if operation.heavy or len(body) > LARGE_BODY_BYTES:
+                return await server.beside(lambda: _once(asked, operation, query, body, headers, once=once))
+            async with server.room:
+                return await _once(asked, operation, query, body, headers, once=once)
         call = read_call(operation, query, body, headers)
         if operation.upload:
             _check_type(request, operation.upload)
@@ -83,16 +89,24 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
             return StreamingResponse(parts, media_type=operation.streamed)
         if operation.waits:
             return _answered(operation, call, await _called(asked, operation, call))
-        idempotency = headers.get("idempotency-key") if once else None
         async with server.room:
-            if idempotency is None:
-                result = await _called(asked, operation, call)
-            else:
-                digest = replay.digest(operation, query, body)
-                result = await _done_once(asked, operation, call, replay.checked(idempotency), digest)
-        return _answered(operation, call, result)
+            return _answered(operation, call, await _called(asked, operation, call))
 
     return answer
+
+
+async def _once(
+    asked: Asked, operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str], *, once: bool
+) -> JsonAnswer:
+    """Read a request and answer it; if it carries an idempotency key and the operation heeds one, do it once."""
+    call = read_call(operation, query, body, headers)
+    idempotency = headers.get("idempotency-key") if once else None
+    if idempotency is None:
+        result = await _called(asked, operation, call)
+    else:
+        digest = replay.digest(operation, query, body)
+        result = await _done_once(asked, operation, call, replay.checked(idempotency), digest)
+    return _answered(operation, call, result)
 
 
 def _answered(operation: Operation, call: Call, result: Any) -> JsonAnswer:

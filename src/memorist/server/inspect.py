@@ -103,6 +103,10 @@ def _endpoint(server: Server, view: View, read_body: ReadBody) -> Callable[[Requ
             asked = msgspec.json.decode(await read_body(request) or b"{}", type=view.asked)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             raise InvalidValue(f"the body of {view.name} is invalid: {wrong}") from None
-        return Response(_encode(await view.answer(server.handle(key), asked)), media_type=JSON)
+
+        async def work() -> bytes:
+            return _encode(await view.answer(server.handle(key), asked))
+
+        return Response(await server.beside(work), media_type=JSON)
 
     return answer

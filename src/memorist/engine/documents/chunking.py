@@ -16,6 +16,7 @@ from ...recall.passage import ABBREVIATION
 
 TARGET_TOKENS = 96
 OVERLAP_TOKENS = 16
+_WINDOW, _WINDOW_MARGIN = 100_000, 500
 _LONG = 4000
 """A sentence of more characters than this is cut without counting its tokens first."""
 
@@ -135,12 +136,23 @@ def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
             continue
         fence = bool(_FENCE.match(line))
         if fence or fenced or _ROW.match(line):
-            yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, begin))
+            yield from _sentence_ends(text, prose, begin)
             yield begin, ""
             yield at, ""
             prose, fenced = at, fenced != fence
-    yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, stop))
+    yield from _sentence_ends(text, prose, stop)
     yield stop, ""
+
+
+def _sentence_ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """The ends of sentences in prose. It is searched window by window, because a search holds the interpreter; a mark
+    that is longer than `_WINDOW_MARGIN` may be seen as two at the end of a window."""
+    for window in range(start, stop, _WINDOW):
+        end = window + _WINDOW
+        for found in _SENTENCE_END.finditer(text, window, min(end + _WINDOW_MARGIN, stop)):
+            if found.start() >= end:
+                break
+            yield found.end(), found[0]
 
 
 def _short_enough(

@@ -91,7 +91,7 @@ class Documents:
             if old is not None and not again and _same(old, new):
                 return old, False
             had = await self._core.scan(Chunk, new.ns, new.id)
-            has = self._chunks(new, file)
+            has = await self._core.runtime.offload(self._chunks, new, file)
             document = msgspec.structs.replace(new, chunks=len(has))
             guards = await made_again(self._core, *_refs(new.ns, new.id), expires=new.expires_at is not None)
             results = await self._core.apply(
@@ -210,8 +210,9 @@ class Documents:
         from .chunking import chunk
 
         chunks: dict[str, Chunk] = {}
+        repeats: dict[str, int] = {}
         for position, piece in enumerate(chunk(document.text, self._core.shared.counter.count)):
-            part = _part(piece, chunks)
+            part = _part(piece, repeats)
             chunks[part] = Chunk(
                 org=document.org,
                 ns=document.ns,
@@ -289,14 +290,12 @@ def _id(ns: str, source: str | None, id: str | None) -> str:
     return digest(f"{ns}\x00{check_name(source, 'source')}".encode(), 12)
 
 
-def _part(piece: Piece, taken: dict[str, Chunk]) -> str:
+def _part(piece: Piece, repeats: dict[str, int]) -> str:
+    """The name of a chunk by its content; `repeats` counts chunks with the same content, so that each has its own."""
     # A part is never all digits: `id#12` is message 12 of a thread.
-    made = "c" + digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:15]
-    part, again = made, 1
-    while part in taken:
-        again += 1
-        part = f"{made}-{again}"
-    return part
+    name = "c" + digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:15]
+    repeats[name] = repeats.get(name, 0) + 1
+    return name if repeats[name] == 1 else f"{name}-{repeats[name]}"
 
 
 def _same(old: Document, new: Document) -> bool:

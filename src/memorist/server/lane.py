@@ -1,0 +1,69 @@
+"""A second event loop, in a thread of its own, for work that grows with its input: recall, contexts, large bodies.
+
+The loop that answers connections then always has time for the next request: Python switches between threads every few
+milliseconds, while a loop is silent until the function it runs returns. The memory's worker runs on the lane too. There
+is one lane, because the indexes of recall that a process caches belong to one event loop at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+LARGE_BODY_BYTES = 16 * 1024
+"""A request with a larger body is read and answered on the lane."""
+FINISH_SECONDS = 5.0
+"""How long tasks may take to end when the lane stops."""
+JOIN_SECONDS = 10.0
+
+
+class Lane:
+    """Runs coroutines on its own event loop; its thread starts with the first of them."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of a coroutine function; cancelling the caller cancels it there."""
+        loop = self._loop or self._start()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        self._loop = loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=_serve, args=(loop,), name="memorist-lane", daemon=True)
+        self._thread.start()
+        return loop
+
+    async def close(self) -> None:
+        """Stop the loop, after what is scheduled on it now."""
+        loop, thread, self._loop = self._loop, self._thread, None
+        if loop is None or thread is None:
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(thread.join, JOIN_SECONDS)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        loop.run_until_complete(_finish_tasks())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+async def _finish_tasks() -> None:
+    """Let tasks end, such as one that closes the connections of this loop, and cancel those that do not."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if not tasks:
+        return
+    _, late = await asyncio.wait(tasks, timeout=FINISH_SECONDS)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*late, return_exceptions=True)

@@ -1,0 +1,31 @@
+"""Cuts a long text into pieces that can be tokenised one by one.
+
+A regular expression or a tokenizer holds the interpreter until it returns, so that one call over megabytes would stop
+every other thread, among them the one that answers connections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+PIECE_CHARACTERS = 50_000
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?= [a-z])", re.IGNORECASE | re.ASCII)
+_LOOK_CHARACTERS = 2_000
+"""How far from the end of a piece a gap between two words is looked for."""
+
+
+def text_pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
+    """The pieces of a text, each of about `size` characters.
+
+    A cut is made before a space between two Latin letters, where neither words nor the tokens of any encoding go
+    across. A stretch of text without such a space is cut anywhere.
+    """
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        gap = _BETWEEN_WORDS.search(text, end - min(_LOOK_CHARACTERS, size // 2), end)
+        stop = gap.start() if gap else end
+        yield text[start:stop]
+        start = stop
+    yield text[start:]

@@ -1,0 +1,125 @@
+"""No request keeps the loop that answers connections from its work."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from memorist.engine.documents import chunking
+from memorist.engine.documents.documents import Documents
+from memorist.mcp.http import mcp_parts
+from memorist.server.app import Options
+from memorist.server.limits import Rate
+
+from .running import FAST, Running, running
+
+LARGE = "The pump in hall seven ran for nine hours. " * 1_000
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    with running(tmp_path / "memory.db", parts=mcp_parts()) as made:
+        yield made
+
+
+def client(server: Running, **options: Any) -> httpx.Client:
+    headers = {"authorization": f"Bearer {server.key(org='acme', **options)}"}
+    return httpx.Client(base_url=server.url, headers=headers, timeout=60)
+
+
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a recall": ("/v1/recall", {"query": "pump"}),
+    "a context": ("/v1/context", {"input": "pump", "thread": "talk", "budget": 4_000}),
+    "a large message": ("/v1/thread/messages?id=talk", {"messages": [LARGE]}),
+    "a large document": ("/v1/documents", {"ns": "user:ada", "text": LARGE}),
+    "a view of the inspector": ("/v1/inspect/overview", {}),
+    "a tool": (
+        "/mcp",
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "x"}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_what_may_take_long_runs_beside_the_loop(server: Running, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, body = REQUESTS[name]
+    with client(server) as http:
+        http.post("/v1/thread/messages?id=talk", json={"messages": ["The pump ran."], "create": "user:ada"})
+        threads: set[int] = set()
+        store = server.memory._core.store
+        for method in ("get", "get_many", "scan", "apply"):
+            monkeypatch.setattr(store, method, noting(getattr(store, method), threads))
+        # The key is looked up on the loop itself; it is cached since the request before.
+        answer = http.post(path, json=body, headers={"accept": "application/json, text/event-stream"})
+        assert answer.status_code == 200, answer.text
+        assert threads
+        assert server._thread.ident not in threads
+
+
+def noting(method: Any, threads: set[int]) -> Any:
+    async def call(*args: Any, **options: Any) -> Any:
+        threads.add(threading.get_ident())
+        return await method(*args, **options)
+
+    return call
+
+
+def test_health_is_answered_while_a_document_is_cut(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    cut = Documents._chunks
+
+    def slowly(self: Documents, *args: Any) -> Any:
+        begun.set()
+        assert go_on.wait(30)
+        return cut(self, *args)
+
+    monkeypatch.setattr(Documents, "_chunks", slowly)
+    with client(server) as http, client(server) as other:
+        answers: list[httpx.Response] = []
+        sending = threading.Thread(
+            target=lambda: answers.append(http.post("/v1/documents", json={"ns": "user:ada", "text": LARGE}))
+        )
+        sending.start()
+        try:
+            assert begun.wait(30)
+            assert other.get("/healthz").status_code == 200
+            assert other.post("/v1/recall", json={"query": "pump"}).status_code == 200
+        finally:
+            go_on.set()
+            sending.join()
+        assert answers[0].status_code == 200
+
+
+def test_repeated_chunks_are_named_in_linear_time() -> None:
+    repeats: dict[str, int] = {}
+    pieces = [chunking.Piece(0, 1, "the same", None, 2)] * 3
+    from memorist.engine.documents.documents import _part
+
+    names = [_part(piece, repeats) for piece in pieces]
+    assert names == [names[0], f"{names[0]}-2", f"{names[0]}-3"]
+    assert len(repeats) == 1
+
+
+def test_a_tool_that_recalls_counts_as_heavy(tmp_path: Path) -> None:
+    options = Options(usual=FAST, heavy=Rate(0.001, 2), bad_keys=FAST)
+    body = REQUESTS["a tool"][1]
+    with running(tmp_path / "memory.db", options, mcp_parts()) as server, client(server) as http:
+        answers = [http.post("/mcp", json=body, headers={"accept": "application/json"}).json() for _ in range(3)]
+    assert [answer["result"].get("isError", False) for answer in answers] == [False, False, True]
+    assert "Limited" in answers[2]["result"]["content"][0]["text"]
+
+
+def test_a_lane_stops_with_its_server(server: Running) -> None:
+    async def name() -> str:
+        return threading.current_thread().name
+
+    assert server.loop is not None
+    lane = server.app.state.server.lane
+    ran = asyncio.run_coroutine_threadsafe(lane.run(name), server.loop).result(30)
+    assert ran == "memorist-lane"
+    server.stop()
+    assert not any(thread.name == "memorist-lane" for thread in threading.enumerate())
