@@ -77,6 +77,9 @@ class Scope(msgspec.Struct, frozen=True):
     """Another org whose `global` (and namespaces granted by `read`) this handle's recalls and contexts read too."""
     foreign: bool = False
     """Whether this scope is a read-only view of a shared org."""
+    tenant: bool = False
+    """Whether a handle over all orgs made this one for a single org. Then the files of the store belong to others too:
+    this handle neither rewrites them nor sees their names and sizes."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
@@ -105,7 +108,7 @@ class Scope(msgspec.Struct, frozen=True):
                 raise Forbidden("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
             # A handle on the shared org itself needs no view of it.
             shared = None if self.shared == org else self.shared
-            return Scope(org, user, actor or self.actor, False, grants(read), grants(write), shared)
+            return Scope(org, user, actor or self.actor, False, grants(read), grants(write), shared, tenant=True)
         if user is not None and self.user is not None and user != self.user:
             raise Forbidden("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user
@@ -114,7 +117,16 @@ class Scope(msgspec.Struct, frozen=True):
             self._check_grants(write, self.write, self.may_write),
         )
         everywhere = self.all_orgs and org is None and narrowed is None
-        return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes, self.shared)
+        tenant = self.tenant or (self.all_orgs and not everywhere)
+        return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes, self.shared, tenant=tenant)
+
+    def check_files(self, what: str) -> None:
+        """Raise Forbidden if the files of the store belong to other orgs too."""
+        if self.tenant:
+            raise Forbidden(
+                f"{what} concerns the files of every org on this store; an operator does it where the server runs, "
+                "with the command line, or over HTTP with an admin's key"
+            )
 
     def view(self) -> Scope | None:
         """The read-only scope of the shared org, if there is one."""

@@ -162,9 +162,13 @@ class Health:
         """The store under us, the queues, the parts that failed, and every problem in one list."""
         core = self._core
         core.scope.whole_org("doctor")
+        if deep:
+            core.scope.check_files("a deep check")
         await core.shared.open()
         store = core.store
-        found = dict(await store.diagnose(deep=deep)) if isinstance(store, Diagnoses) else {}
+        found: dict[str, Any] = {}
+        if isinstance(store, Diagnoses) and not core.scope.tenant:
+            found = dict(await store.diagnose(deep=deep))
         problems = list(found.pop("problems", ()))
         queues = await _sound(Jobs(core).backlog(), [], problems)
         for queue in queues:
@@ -178,7 +182,8 @@ class Health:
                 problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `memorist worker`")
         if not any(queue.queue == "index" and queue.waiting for queue in queues):
             core.shared.problems.pop(INDEX, None)  # another process has written what this one could not
-        problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
+        if not core.scope.tenant:  # what failed for one org, and why, is no business of another
+            problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
         if replaced := await _sound(replaced_corrections(core), [], problems):
             keys = ", ".join(dict.fromkeys(one.fact.key for one in replaced[:3]))
             problems.append(

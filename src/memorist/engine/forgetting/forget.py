@@ -234,7 +234,8 @@ class Forgetting:
         return await eraser.thread(id)
 
     def _own_files(self) -> Scrubs:
-        """The store, if its files belong to this memory alone; raises Unsupported otherwise."""
+        """The store, if its files belong to this memory alone; raises Unsupported or Forbidden otherwise."""
+        self._core.scope.check_files("physical=True")
         store = self._core.store
         if isinstance(store, Scrubs) and store.owns_files:
             return store
@@ -274,6 +275,7 @@ class Scrubbing:
     async def scrub(self) -> Scrubbed:
         """Rewrite every file of the store; refused to a user's handle, and on a server to a handle of one org."""
         self._core.scope.whole_org("scrub")
+        self._core.scope.check_files("scrub")
         await self._core.shared.open()
         store = self._core.store
         if not isinstance(store, Scrubs):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memorist.engine.tidying import Plan, PlanLine
-from memorist.errors import Forbidden, InvalidValue, MemoristError, NotFound, UsageError
+from memorist.errors import Forbidden, InvalidValue, MemoristError, NotFound, Unsupported, UsageError
 from memorist.memory import AsyncMemory
 from memorist.scope import OMITTED
 from memorist.testing.clock import FakeClock
@@ -67,6 +67,23 @@ class ScopeTests:
     def victim(self, memory: Any) -> Any:
         """A handle on the whole org, to check ada's data."""
         return memory
+
+    async def test_a_handle_on_one_of_all_orgs_neither_rewrites_nor_sees_what_belongs_to_all(
+        self, open_memory: Any, org: str
+    ) -> None:
+        operator = open_memory(all_orgs=True)
+        for tenant in (operator.scope(org=org), operator.scope(org=f"{org}-other"), operator.scope(org=org).scope()):
+            await tenant.facts.set("user:ada", "home", "Porto")
+            with pytest.raises(Forbidden):
+                await tenant.scrub()
+            with pytest.raises((Forbidden, Unsupported)):
+                await tenant.forget(user="ada", physical=True)
+            with pytest.raises(Forbidden):
+                await tenant.doctor(deep=True)
+            assert (await tenant.facts.get("user:ada", "home")).value == "Porto"
+            report = await tenant.doctor()
+            assert (report.details, report.problems) == ({}, [])
+        assert (await operator.doctor()).store
 
     async def test_a_scope_can_be_narrowed_and_never_widened(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
