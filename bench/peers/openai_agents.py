@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents import SQLiteSession
 from measure import main
+
+from agents import SQLiteSession
 
 
 class Session:
