@@ -98,7 +98,8 @@ class Eraser(Rows):
     async def _erase(self, *roots: Node) -> bool:
         self._roots = list(roots)
         await self._walk_until_nothing_is_found(first=True)
-        return not any(root.ref in self._held for root in roots)
+        # What others have from a source that they share is theirs to keep, and nothing that the caller should hear of.
+        return not any(root.ref in self._held for root in roots if not root.passive)
 
     async def _walk_until_nothing_is_found(self, *, first: bool) -> None:
         for walks in range(MAX_WALKS):

@@ -22,7 +22,7 @@ from ..hooks import warn
 from .erase import Eraser
 from .fingerprints import fingerprint
 from .guard import forgotten, resolve
-from .reach import in_reach, thread_reach
+from .reach import thread_reach
 
 QUEUE = "forget"
 SCRUB = "scrub"
@@ -154,11 +154,9 @@ class Forgetting:
         if kind == "fact":
             return encode_json(await self._fact(value))
         id = check_name(value if isinstance(value, str) else getattr(value, "id", value), kind)
-        if kind == "source":
-            reach = await in_reach(self._core, id)
-        else:
-            reach = await thread_reach(self._core, id if kind == "thread" else message_id(id)[0])
-        if not reach:
+        # Several users may have sources of the same name. Each forgets what came to them from it, and must not learn
+        # from an error that somebody else has one.
+        if kind != "source" and not await thread_reach(self._core, id if kind == "thread" else message_id(id)[0]):
             raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
         return id
 

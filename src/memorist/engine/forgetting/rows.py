@@ -38,7 +38,7 @@ from ..threads.numbering import numbering_changes
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
 from .fingerprints import fingerprint, value_fingerprint
-from .guard import epochs, owned, raised
+from .guard import epochs, owned, owners, raised
 from .lineage import links_to
 from .needles import AT_ONCE, Needles
 
@@ -206,15 +206,27 @@ class Rows(Deletions):
         if row is not None and row.source:
             self._aliases[ref] = row.source
         bare = Ref("document", key=ref.key)
+        # Where another namespace has a document of this name, the bare name is a source of theirs, too.
+        is_shared = await self._is_elsewhere(ref)
         return [
             *raised(self._core, bare),
-            self._forget_source(bare),
+            *([] if is_shared else [self._forget_source(bare)]),
             owned(self._core, ref.ns, "document", ref.key),
             *(DeleteRange(part, (self._org, ref.ns, ref.key)) for part in owned_by("document")),
             DeleteRange(Entry, (self._org, ref.ns, "document", ref.key)),
             Delete(Job, (self._org, "index", ref.ns, f"document:{ref.key}")),
             Delete(Document, (self._org, ref.ns, ref.key)),
         ]
+
+    async def _is_elsewhere(self, ref: Ref) -> bool:
+        """Whether another namespace has a document with this id or source."""
+        spaces = {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}
+        for ns in spaces:
+            if await self._get(Document, ns, ref.key) is not None:
+                return True
+            if await self._scan(Document, ns, where=same("source", ref.key), limit=1):
+                return True
+        return False
 
     async def _namespace(self, ns: str) -> list[Change]:
         """All rows under a namespace, and those of its user: tasks, working memory, entities and jobs."""

@@ -16,6 +16,30 @@ SAID = f"The {CANARY} is under the pier."
 class ForgettingTests:
     """What `forget` and `redact` promise, on every store."""
 
+    async def test_a_source_that_two_users_share_is_forgotten_for_one_of_them(self, memory: Any) -> None:
+        for user in ("ada", "bob"):
+            handle = memory.scope(user=user)
+            await handle.documents.add(f"user:{user}", f"Notes of {user} on herons.", source="notes.md")
+            await handle.facts.set(f"user:{user}", "bird", "heron", source="notes.md")
+        ada, bob = memory.scope(user="ada"), memory.scope(user="bob")
+        alone = await memory.scope(user="eve").forget(source="notes.md")
+        erased = await ada.forget(source="notes.md")
+        assert "bob" not in repr(erased)
+        assert (erased.complete, alone.complete) == (True, True)
+        assert alone == await memory.scope(user="eve").forget(source="nobody has it.md")
+        assert erased.counts["documents"] == 1
+        assert await ada.documents.list("user:ada") == []
+        assert await ada.facts.get("user:ada", "bird") is None
+        assert await ada.recall("herons") == []
+        assert len(await bob.documents.list("user:bob")) == 1
+        assert (await bob.facts.get("user:bob", "bird")).value == "heron"
+        assert {hit.kind for hit in await bob.recall("herons")} >= {"document"}
+        # Bob goes on with his source, and Ada may use that name again.
+        await bob.facts.set("user:bob", "nest", "reeds", source="notes.md")
+        assert (await bob.facts.get("user:bob", "nest")).value == "reeds"
+        await memory.forget(source="notes.md")
+        assert await bob.documents.list("user:bob") == []
+
     async def test_a_message_of_a_session_is_forgotten_everywhere(self, memory: Any, scan_table: Any) -> None:
         async with memory.session("talk", user="ada") as talk:
             await talk.add(SAID, "Noted.")
