@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,6 +14,8 @@ import msgspec
 from ...engine.hooks import EVENTS, HookEvent
 from ...errors import InvalidValue
 from ...protocol import server_nouns
+from ...protocol.keys import Unauthorized
+from ..answers import Limited
 from .asked import ServerNoun
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 KEPT = 10_000
 """How many events are buffered for clients that reconnect with `Last-Event-ID`."""
 HEARTBEAT_SECONDS = 15.0
+CHECK_SECONDS = 1.0
+"""How often a quiet stream checks that the key it was opened with is still valid; a busy one checks at each event."""
 LOOK_SECONDS = 0.1
 """How often a stream polls the buffer: events are added by several threads, so it cannot simply await them."""
 
@@ -79,19 +83,36 @@ class EventStream(ServerNoun, server_nouns.EventStream):
         feed = self._server.feed
         feed.listen()
         last = request.headers.get("last-event-id", "") if request is not None else ""
-        return _stream(self._server, feed, self._core.org, wanted, last)
+
+        async def is_allowed() -> bool:
+            # By key or cookie, as the request came. A key that another process revoked is noticed once its cached copy
+            # is read again.
+            try:
+                key = await self._server.who(request)
+            except (Unauthorized, Limited):
+                return False
+            return key == self._key
+
+        return _stream(self._server, feed, self._core.org, wanted, last, is_allowed)
 
 
-async def _stream(server: Any, feed: Feed, org: str, names: Sequence[str], last: str) -> AsyncIterator[bytes]:
+async def _stream(
+    server: Any, feed: Feed, org: str, names: Sequence[str], last: str, is_allowed: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
     run, _, number = last.partition("-")
     known = run == feed.run and number.isdecimal()
     at = int(number) if known else feed.newest
     yield b"retry: 1000\n\n"
     if last and not known:
         yield _sent("missed", f"{feed.run}-{at}", {})
-    spoke = time.monotonic()
+    spoke = checked = time.monotonic()
     while not server.draining:
         found, missed = feed.since(at, org, names)
+        # A stream outlives the request that opened it: whoever may no longer ask gets nothing more.
+        if found or missed or time.monotonic() - checked > CHECK_SECONDS:
+            checked = time.monotonic()
+            if not await is_allowed():
+                return
         if missed:
             yield _sent("missed", f"{feed.run}-{at}", {})
         for one in found:

@@ -38,7 +38,7 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
         for look in count(1):
             await anyio.sleep(LOOK_SECONDS)
             now_and_then = look % LOOKS == 0
-            if server.draining or (now_and_then and not await allowed()):
+            if server.draining or not await allowed():
                 return
             notices = await watch.next(timeout=0)
             # Jobs cause no notices, so the number of dead letters is polled.
