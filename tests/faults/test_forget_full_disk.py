@@ -1,12 +1,14 @@
 """Forgetting on a full disk: the rows go at once, the bytes as soon as there is room to rewrite the file."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from memorist import Memory, StoreError
-from memorist.records import Job
+from memorist.records import Job, Watermark
 from memorist.runtime import run_blocking
+from memorist.stores.base import Delete, Put
 from tests.faults.test_full_disk import _open
 from tests.faults.test_full_disk import small_disk as small_disk
 
@@ -57,3 +59,23 @@ def test_bytes_that_could_not_go_for_lack_of_room_go_when_there_is_some(small_di
         assert memory.threads.get("talk") is None
     found = [file.name for file in small_disk.iterdir() if MARK.encode() in file.read_bytes()]
     assert found == []
+
+
+def test_the_space_kept_for_deleting_is_not_spent_by_ordinary_work(small_disk: Path) -> None:
+    path = small_disk / "memory.db"
+    with _open(path) as memory:
+        for thread in ("talk", "rest", "empty"):
+            memory.threads.create("user:ada" if thread == "talk" else "global", id=thread)
+        memory.threads.append("talk", MARK)
+        core = memory._core
+        _fill(memory)
+        at = core.at()
+        for number in range(200):
+            # What a worker commits when it is done with a job that yielded nothing.
+            item = f"thread:{number}"
+            mark = Watermark(org=core.org, name="derive", item=item, position=1, updated_at=at)
+            job = Job(org=core.org, queue="derive", ns="global", item=item, run_at=at, created_at=at, updated_at=at)
+            with contextlib.suppress(StoreError):
+                run_blocking(core.apply(Delete(Job, job.row_key), Put(mark)))
+        assert path.with_name("memory.db-ballast").exists()
+        assert memory.forget(user="ada").counts["messages"] == 1

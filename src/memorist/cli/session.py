@@ -78,7 +78,9 @@ class Session:
         path = _file(self.url)
         made = path is not None and not os.path.exists(path)
         if made and not create:
-            raise NotFound(f"there is no memory at {self.url!r}; name one with --url or MEMORIST_URL")
+            # What is not there may be a mistyped URL, with a password in it.
+            name = os.path.basename(str(path)) if "@" not in self.url and ":" not in self.url else "that path"
+            raise NotFound(f"there is no memory at {name!r}; name one with --url or MEMORIST_URL")
         options = {"worker": False, **_encryption(), **options}
         unused = False
         try:

@@ -86,7 +86,9 @@ class Audit:
             >>> [event.action for event in memory.audit.list(subject="user:ada/city")]
             ['set']
         """
-        bounds: dict[str, Any] = {"limit": limit, "reverse": reverse}
+        from .facts.facts import checked_limit  # which writes audit events itself
+
+        bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
         if after is not None:
             bounds["before" if reverse else "after"] = (_event_bound(after, reverse),)
         user = self._core.scope.user

@@ -7,6 +7,7 @@ nothing; then it writes in batches and records its progress in a mark, so that i
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from collections import Counter
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import msgspec
 
-from ..errors import CorruptRecord, InvalidValue, SchemaError, UsageError
+from ..errors import CorruptRecord, InvalidValue, NotFound, SchemaError, StoreUnavailable, UsageError
 from ..gate.passing import mask_message
 from ..kinds import RECORDS, kind_of_table
 from ..messages.message import Message
@@ -239,6 +240,20 @@ def create(path: Path) -> BinaryIO:
 
 
 @contextmanager
+def file_errors(path: Path, doing: str) -> Iterator[None]:
+    """Raise errors of the file system as ours: NotFound, StoreUnavailable on a full or broken disk, else UsageError."""
+    try:
+        yield
+    except FileNotFoundError as cause:
+        raise NotFound(f"{path.name!r} cannot be {doing}: it, or its folder, does not exist") from cause
+    except OSError as cause:
+        reason = f"{path.name!r} cannot be {doing}: {cause.strerror or type(cause).__name__}"
+        if cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise StoreUnavailable(reason) from cause
+        raise UsageError(reason) from cause
+
+
+@contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
     """Write a file atomically: under a temporary name, renamed to its own when complete, deleted on an error.
 
@@ -246,15 +261,16 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
     """
     # A random name, so that two exports to one path do not collide and nobody can plant a link there.
     part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
-    try:
-        with create(part) as file:
-            yield file
-            if not file.closed:
-                file.flush()
-                os.fsync(file.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with file_errors(target, "written"):
+        try:
+            with create(part) as file:
+                yield file
+                if not file.closed:
+                    file.flush()
+                    os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def _line(record: Record) -> bytes:
@@ -272,7 +288,7 @@ def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
     digest = hashlib.blake2b(digest_size=16)
     counts: Counter[str] = Counter()
     end: int | None = None
-    with path.open("rb") as file:
+    with file_errors(path, "read"), path.open("rb") as file:
         _check_header(file.readline(), digest)
         for number, line in enumerate(file, 2):
             digest.update(line)
@@ -299,7 +315,7 @@ def _check_header(line: bytes, digest: Any) -> None:
 
 
 def _rows(path: Path, skip: int) -> Iterator[Record]:
-    with path.open("rb") as file:
+    with file_errors(path, "read"), path.open("rb") as file:
         file.readline()
         for number, line in enumerate(file, 2):
             if line.startswith(b'{"rows":'):

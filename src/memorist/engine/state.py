@@ -11,7 +11,7 @@ from ..errors import InvalidValue
 from ..ports import Ttl
 from ..records import StateEntry
 from ..stores.base import Change, Delete, Expect, Increment, Put
-from ..values import Json, as_list, check_name, check_prefix
+from ..values import INT_MAX, INT_MIN, Json, as_list, check_name, check_prefix
 from .core import Core
 from .facts.facts import page, version_of
 
@@ -93,6 +93,8 @@ class State:
         """
         if isinstance(by, bool) or not isinstance(by, int):
             raise InvalidValue("a counter is incremented by a whole number")
+        if not INT_MIN <= by <= INT_MAX:
+            raise InvalidValue("a counter is incremented by a number of at most 64 bits")
         change = Increment(self._new(key, by, ttl))
         return (await self._core.apply(change)).total(change)
 

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
 """A head that is still unfinished after so many bytes is answered with 431."""
+_HEADER_MARKS = len(b": \r\n")
 SILENT_SECONDS = 30.0
 """How long a head may take, and how long a client may be silent within a body; then it is answered with 408."""
 
@@ -23,6 +24,7 @@ class BoundedProtocol(HttpToolsProtocol):
     silent_seconds = SILENT_SECONDS
     _in_head = True
     _head = 0
+    _lines = 0
     _timer: Any = None
 
     def connection_made(self, transport: Any) -> None:
@@ -45,9 +47,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._wait()
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._lines += len(name) + len(value) + _HEADER_MARKS
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        # A head that came whole, in one segment or with the body, is measured here.
+        lines, self._lines = self._lines + len(self.url), 0
         self._in_head, self._head = False, 0
         self._wait()
+        if lines > self.head_bytes:
+            self._refuse(431, f"A request line with its headers may have {self.head_bytes} bytes.")
+            return
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

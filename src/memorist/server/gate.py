@@ -79,7 +79,7 @@ class Gate:
 
     async def _answered(self, scope: Any, receive: Any, send: Answering) -> None:
         try:
-            refused = self._refusal(headers_of(scope))
+            refused = self._refusal(headers_of(scope), scope)
             await (refused or self.app)(scope, receive, send)
         except ClientDisconnect:
             return
@@ -99,11 +99,15 @@ class Gate:
                 scope, receive, send
             )
 
-    def _refusal(self, headers: Mapping[str, str]) -> Response | None:
+    def _refusal(self, headers: Mapping[str, str], scope: Any) -> Response | None:
         hosts = self.server.options.hosts
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            return forbidden("a request has one Host header")
         if host_name(headers) not in hosts and "*" not in hosts:
             return forbidden("this server does not answer to that host name")
         origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != headers.get("host"):
+        # Behind a proxy that ends TLS, pages are https while the request to us is not.
+        ours = [f"{scheme}://{headers.get('host')}" for scheme in (scope["scheme"], "https")]
+        if origin is not None and origin not in ours:
             return forbidden("requests of other origins are refused")
         return None

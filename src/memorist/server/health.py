@@ -6,6 +6,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
+import anyio
 import msgspec
 
 from ..errors import MemoristError
@@ -34,16 +35,19 @@ class Health:
         self._memory = memory
         self._metrics = metrics
         self._last: tuple[float, Readiness] | None = None
+        self._probing = anyio.Lock()
 
     async def ready(self, *, draining: bool) -> Readiness:
         """Whether a row can be written and read back, and the worker keeps up."""
         if draining:
             return Readiness(ready=False, problems=("the server is stopping",))
-        now = time.monotonic()
-        if self._last is None or now - self._last[0] > CHECKED_SECONDS:
-            problems = tuple(await self._problems())
-            self._last = (now, Readiness(ready=not problems, problems=problems))
-        return self._last[1]
+        # One probe at a time: strangers may ask, and each probe writes a row.
+        async with self._probing:
+            now = time.monotonic()
+            if self._last is None or now - self._last[0] > CHECKED_SECONDS:
+                problems = tuple(await self._problems())
+                self._last = (now, Readiness(ready=not problems, problems=problems))
+            return self._last[1]
 
     async def _problems(self) -> list[str]:
         records = self._memory.scope(org=PROBE_ORG).records

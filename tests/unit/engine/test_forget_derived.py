@@ -15,7 +15,6 @@ from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.learnings import Learnings
 from memorist.engine.threads.threads import Threads
-from memorist.errors import NotFound
 from memorist.kinds import RECORDS
 from memorist.records import Fact, Link, Summary, Tombstone
 from memorist.stores.base import Scan

@@ -457,7 +457,11 @@ def _create(path: str) -> bool:
     """Make the file, readable by its owner alone, and set our application id before anything else is written."""
     if os.path.exists(path) and os.path.getsize(path) > 0:
         return False
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as cause:
+        name = os.path.basename(path)[:100]
+        raise StoreUnavailable(f"{name!r} cannot be created ({type(cause).__name__}: {cause.strerror})") from cause
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         # In rollback-journal mode, so that the application id is in the file itself and not in a WAL.

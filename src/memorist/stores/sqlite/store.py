@@ -344,6 +344,13 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
     return cursor.execute(sql, (now,)).fetchone() is not None
 
 
+def _is_removal(change: Delete | DeleteRange) -> bool:
+    """Whether a deletion is of something stored, or begins a forgetting. A worker that is done with a job deletes the
+    job, which is ordinary work, and must not spend the space that is kept for deleting."""
+    key = change.key if isinstance(change, Delete) else change.prefix
+    return change.kind is not Job or "forget" in key[1:2]
+
+
 def _only_deletes(changes: Sequence[Change]) -> bool:
     """Whether a batch only deletes, and writes at most the audit event, tombstone or job that goes with it."""
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
@@ -351,7 +358,7 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
     gone = {(change.kind, change.key) for change in taken if isinstance(change, Delete)}
     others = len(changes) - len(traces) - len(taken) - sum(isinstance(change, Expect) for change in changes)
     return (
-        bool(taken)
+        any(_is_removal(change) for change in taken)
         and not others
         and all(
             isinstance(
