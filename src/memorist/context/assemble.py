@@ -20,7 +20,7 @@ import msgspec
 from ..errors import BudgetError, UsageError
 from ..messages.message import INSTRUCTIONS, Message
 from .budget import CACHED_MEMORY_PART, SECTIONS
-from .context import Account, Context
+from .context import STARTS, Account, Context
 from .doubles import Said, without_repeated
 from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
 from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
@@ -33,7 +33,6 @@ from .units import EMPTY_MESSAGE, Unit
 from .validate import check_view
 
 OMITTED = "(earlier messages are left out)"
-STARTS = "(start of the conversation)"
 ROUNDS = 2
 """How often history may grow into what memory gave back because history says it."""
 LEAD_TOKENS = 16
