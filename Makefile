@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: recall-fit run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
+.PHONY: recall-fit recall-check run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
 
 run: $(VENV)/.run
 	$(BIN)/memorist demo
@@ -44,6 +44,10 @@ lint: $(VENV)/.test
 # The weights of recall, made anew from the data that bench/DATA.md names; the same data gives the same bytes.
 recall-fit: $(VENV)/.test
 	$(BIN)/python bench/recall/fit.py $(DATA) --date 2026-11-17 --write
+
+# Fits the weights again and fails if a byte differs from the shipped ones.
+recall-check: $(VENV)/.test
+	$(BIN)/python bench/recall/fit.py $(DATA) --date 2026-11-17 --check
 
 # The long run: more examples, more kills, more of every fault. Hours; a second call goes on where the first was stopped.
 soak: $(VENV)/.test

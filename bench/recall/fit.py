@@ -16,8 +16,9 @@ import argparse
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from pools import Case, cached
 
 from memorist.recall.features import FEATURES
+from memorist.recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
 from memorist.recall.ranking import Weights, calibrate, evidence_of, newest_first
 
 Floats = NDArray[np.float64]
@@ -38,13 +40,38 @@ FIT = {
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
 NO_STRANGERS = {"memorycode.json", "factconsolidation.json"}
 """Sets whose questions have answers in the other conversations too."""
-UNANSWERABLE = ("stranger", "foreign", "chatter")
+MEASURED = ("foreign", "chatter")
+"""Unanswerable questions that floors are measured on, and the calibration does not see."""
+UNANSWERABLE = ("stranger", *MEASURED)
 """Questions of other conversations, questions of other sets, and small talk: nothing should be found for them."""
 FIXED = {"confidence": 1.0}
 """Weights set by hand: no set has doubtful or superseded records."""
 HELD_OUT = 3
 """Every third conversation is held out when figures of unseen conversations are reported."""
 STEPS, PENALTY, RATE = 150, 2e-3, 0.15
+LEVELS = (
+    0.0,
+    0.0001,
+    0.0002,
+    0.0005,
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.015,
+    0.02,
+    0.03,
+    0.04,
+    0.05,
+    0.06,
+    0.08,
+    0.1,
+    0.15,
+    0.2,
+)
+"""The floors to choose from."""
+FLOOR_POINTS = 1.0
+"""How much evidence in 2,000 tokens, in points, the floors of contexts may cost."""
 DEPTH = 20
 """How many of the best candidates of a question the calibration looks at."""
 WEIGHTS = Path(__file__).parents[2] / "src/memorist/recall/weights.json"
@@ -58,6 +85,8 @@ class Row:
     case: Case
     x: Floats
     held_out: bool
+    ranked: tuple[Floats, NDArray[np.int64], list[str]] = field(init=False)
+    """Scores, tokens and units of its candidates, best first, while floors are chosen."""
 
 
 def rows_of(folder: Path, name: str, *, vectors: bool) -> list[Row]:
@@ -165,6 +194,8 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     """Does the question have an answer here, and is a candidate of an answerable question relevant?"""
     evidence, answers, weight = [], [], []
     xs, ys, ws = [], [], []
+    judged_rows = [row for row in rows if row.case.category not in MEASURED]
+    sizes = Counter((row.name, row.case.category in UNANSWERABLE) for row in judged_rows)
     for row in rows:
         case, raw = row.case, scores(row, weights)
         assert case.pool is not None
@@ -176,7 +207,7 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
         values = dict(zip(FEATURES, row.x.T, strict=True))
         evidence.append(evidence_of(case.pool, values, raw))
         answers.append(0.0 if stranger else 1.0)
-        same = sum(r.name == row.name and (r.case.category in UNANSWERABLE) == stranger for r in rows)
+        same = sizes[row.name, stranger]
         weight.append(FIT[row.name] / same * (1.0 if stranger else 0.7))
         if not stranger:
             for place in judged(row, raw):
@@ -270,6 +301,62 @@ def calibration_figures(rows: Sequence[Row], table: Weights, floor: float) -> di
     }
 
 
+def floored(rows: Sequence[Row], table: Weights, best: float, hit: float) -> float:
+    """The evidence that is among the hits above both floors, within 2,000 tokens, in per cent; each set counts once."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row.case.category in (*UNANSWERABLE, "adversarial") or not row.case.gold:
+            continue
+        score, tokens, units = row.ranked
+        sent = (score >= hit) & (np.cumsum(tokens) <= 2000) & bool(score.max(initial=0.0) >= best)
+        inside = {units[place] for place in np.nonzero(sent)[0].tolist()}
+        found.setdefault(row.name, []).append(len(row.case.gold & inside) / len(row.case.gold))
+    return 100 * float(np.mean([np.mean(values) for values in found.values()]))
+
+
+def sent_tokens(rows: Sequence[Row], best: float, hit: float, categories: Sequence[str]) -> list[int]:
+    """How many tokens of memory each question of these categories would be sent, of 2,000."""
+    out = []
+    for row in rows:
+        if row.case.category in categories and not (row.case.category == "stranger" and row.name in NO_STRANGERS):
+            score, tokens, _ = row.ranked
+            allowed = (score >= hit) & (np.cumsum(tokens) <= 2000) & bool(score.max(initial=0.0) >= best)
+            out.append(int(tokens[allowed].sum()))
+    return out
+
+
+def choose_floors(rows: Sequence[Row], table: Weights) -> tuple[float, float]:
+    """The highest floors that keep all but one point of the evidence in 2,000 tokens: half a point for each."""
+    for row in rows:
+        row.ranked = ranked(row, table)
+    whole = floored(rows, table, 0.0, 0.0)
+    best = max(level for level in LEVELS if floored(rows, table, level, 0.0) >= whole - FLOOR_POINTS / 2)
+    hit = max(level for level in LEVELS if floored(rows, table, best, level) >= whole - FLOOR_POINTS)
+    return best, hit
+
+
+def ranked(row: Row, table: Weights) -> tuple[Floats, NDArray[np.int64], list[str]]:
+    """Scores, tokens and units of a question's candidates, best first."""
+    case = row.case
+    assert case.pool is not None
+    raw = scores(row, table.features)
+    score = calibrate(case.pool, dict(zip(FEATURES, row.x.T, strict=True)), raw, table)
+    order = np.argsort(-raw, kind="stable").tolist()
+    tokens = np.array([max(1, len(case.texts[place]) // 4) for place in order], np.int64)
+    return score[order], tokens, [case.units[place] for place in order]
+
+
+def report_floors(rows: Sequence[Row], table: Weights, best: float, hit: float) -> None:
+    """What the floors keep, and what they let through."""
+    without, kept = floored(rows, table, 0.0, 0.0), floored(rows, table, best, hit)
+    print(f"  floors {best} (best hit), {hit} (each): evidence in 2,000 tokens {kept:.1f}, {without:.1f} without them")
+    for category in UNANSWERABLE:
+        tokens = sent_tokens(rows, best, hit, [category])
+        if tokens:
+            share, median, most = np.mean(np.array(tokens) > 0), np.median(tokens), np.percentile(tokens, 95)
+            print(f"  {category}: {100 * share:.1f} % get something, median {median:.0f}, 95 % up to {most:.0f} tokens")
+
+
 def fingerprint(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that the weights were fitted on."""
     names = dict.fromkeys(name.replace(".named", ".json") for name in FIT)
@@ -281,6 +368,7 @@ def main() -> None:
     ap.add_argument("folder", type=Path)
     ap.add_argument("--date", default="2026-11-17")
     ap.add_argument("--write", action="store_true", help="write the shipped weights; otherwise they are printed")
+    ap.add_argument("--check", action="store_true", help="compare the rebuilt weights with the shipped ones")
     ap.add_argument("--ablate", action="store_true", help="fit without each feature in turn")
     ap.add_argument("--measure", action="store_true", help="also measure the sets that are never fitted on")
     ap.add_argument("--floor", type=float, default=0.1)
@@ -299,6 +387,10 @@ def main() -> None:
             print(f"  {name:24} {figures(rows, table.features, lambda row: row.held_out)}")
             print(f"  {'':24} {figures(rows, tables[kind].features)}", flush=True)
         print(f"  held out: {calibration_figures(unseen, table, a.floor)}", flush=True)
+        if kind == "default":
+            highest = choose_floors(every, tables[kind])
+            for best, hit in ((LEAST_BEST_SCORE, DEFAULT_FLOOR), highest):
+                report_floors(every, tables[kind], best, hit)
         if a.measure and kind == "default":
             for name in MEASURE_ONLY:
                 rows = rows_of(a.folder, name, vectors=True)
@@ -321,6 +413,14 @@ def main() -> None:
         "tables": {k: {"features": t.features, "evidence": t.evidence, "hit": t.hit} for k, t in tables.items()},
     }
     text = json.dumps(body, indent=1) + "\n"
+    if a.check:
+        same = text.encode() == WEIGHTS.read_bytes()
+        print(
+            "the shipped weights are rebuilt byte for byte"
+            if same
+            else "the rebuilt weights differ from the shipped ones"
+        )
+        sys.exit(0 if same else 1)
     if a.write:
         WEIGHTS.write_text(text, encoding="utf-8")
     else:
