@@ -152,7 +152,7 @@ class Encryption:
                         ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
                         ids = ids or [self._make_data_key(org, ns)]
                 id = self._current[org, ns] = ids[-1]
-        return id, self._cipher_of(id)
+        return id, self._ciphers.get(id) or self._cipher_of(id)
 
     def _make_data_key(self, org: str, ns: str) -> str:
         by, wrapping = self._org_key(org, None)
@@ -309,7 +309,10 @@ class SealedStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, with their content sealed."""
-        sealed = [await self._sealed_change(change, changes, now) for change in changes]
+        sealed = [
+            change if self._has_no_content(change) else await self._sealed_change(change, changes, now)
+            for change in changes
+        ]
         return await self.below.apply(sealed, now=now)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -317,6 +320,12 @@ class SealedStore:
         return await self.below.purge(now=now, limit=limit)
 
     # -- parts
+
+    @staticmethod
+    def _has_no_content(change: Change) -> bool:
+        if type(change) is Put or type(change) is Load:
+            return type(change.record) not in CONTENT
+        return type(change) is not Append
 
     async def _sealed_change(self, change: Change, changes: Sequence[Change], now: int) -> Change:
         if isinstance(change, Append):
