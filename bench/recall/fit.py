@@ -196,7 +196,7 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     xs, ys, ws = [], [], []
     judged_rows = [row for row in rows if row.case.category not in MEASURED]
     sizes = Counter((row.name, row.case.category in UNANSWERABLE) for row in judged_rows)
-    for row in rows:
+    for row in judged_rows:
         case, raw = row.case, scores(row, weights)
         assert case.pool is not None
         stranger = case.category in UNANSWERABLE
