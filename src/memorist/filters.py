@@ -57,7 +57,7 @@ def parse_filter(given: Where | None) -> Filter | None:
     return _parse(given, 1)
 
 
-def _parse(given: Any, depth: int) -> Filter:
+def _parse(given: object, depth: int) -> Filter:
     if depth > MAX_FILTER_DEPTH:
         raise InvalidFilter(f"a filter nested deeper than {MAX_FILTER_DEPTH}")
     if not isinstance(given, Mapping):
@@ -69,7 +69,7 @@ def _all(parts: list[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _parse_item(name: Any, operand: Any, depth: int) -> list[Filter]:
+def _parse_item(name: object, operand: object, depth: int) -> list[Filter]:
     if not isinstance(name, str) or not name:
         raise InvalidFilter("a filter key is a field name or one of $and, $or, $not")
     if name in ("$and", "$or"):
@@ -87,7 +87,7 @@ def _parse_item(name: Any, operand: Any, depth: int) -> list[Filter]:
     return [_test(path, "$eq", operand, depth)]
 
 
-def _test(path: tuple[str, ...], op: str, operand: Any, depth: int) -> Filter:
+def _test(path: tuple[str, ...], op: str, operand: object, depth: int) -> Filter:
     if op == "$not":
         if not isinstance(operand, Mapping):
             raise InvalidFilter("$not takes a filter")
@@ -105,7 +105,7 @@ def _test(path: tuple[str, ...], op: str, operand: Any, depth: int) -> Filter:
     return Test(path, op, operand)
 
 
-def matches(filter: Filter | None, document: Mapping[str, Any]) -> bool:
+def matches(filter: Filter | None, document: Mapping[str, object]) -> bool:
     """Whether a document passes a filter."""
     if filter is None:
         return True
@@ -118,7 +118,7 @@ def matches(filter: Filter | None, document: Mapping[str, Any]) -> bool:
     return _holds(filter, _at(document, filter.path))
 
 
-def _at(document: Any, path: tuple[str, ...]) -> Any:
+def _at(document: object, path: tuple[str, ...]) -> object:
     # A key that itself contains dots wins over a path through nested dicts.
     whole = ".".join(path)
     if isinstance(document, Mapping) and whole in document:
@@ -138,7 +138,7 @@ def is_place(name: str) -> bool:
     return name.isascii() and name.isdecimal() and len(name) < 10
 
 
-def _holds(test: Test, value: Any) -> bool:
+def _holds(test: Test, value: object) -> bool:
     op, operand = test.op, test.operand
     if op == "$exists":
         return (value is not MISSING) is operand
@@ -155,7 +155,7 @@ def _holds(test: Test, value: Any) -> bool:
     return _ordered(op, value, operand)
 
 
-def _equal(value: Any, operand: Any) -> bool:
+def _equal(value: object, operand: object) -> bool:
     if value is MISSING:
         return False
     if isinstance(value, bool) or isinstance(operand, bool):
@@ -167,7 +167,7 @@ def _equal(value: Any, operand: Any) -> bool:
     return bool(value == operand)
 
 
-def _contains(value: Any, operand: Any) -> bool:
+def _contains(value: object, operand: object) -> bool:
     if isinstance(value, str):
         return isinstance(operand, str) and operand in value
     if isinstance(value, list | tuple):
@@ -175,7 +175,7 @@ def _contains(value: Any, operand: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(operand, str) and operand in value
 
 
-def _rank(value: Any) -> str | None:
+def _rank(value: object) -> str | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):

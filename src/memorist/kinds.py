@@ -209,7 +209,7 @@ def sought_text(fact: Fact) -> str:
     return "\n".join(texts)
 
 
-def _field_texts(value: Any, path: list[str]) -> Iterator[str]:
+def _field_texts(value: object, path: list[str]) -> Iterator[str]:
     """The texts under a dotted path; a list yields those of each item."""
     if isinstance(value, list):
         for item in value:
@@ -221,7 +221,7 @@ def _field_texts(value: Any, path: list[str]) -> Iterator[str]:
         yield value if isinstance(value, str) else encode_json(value)
 
 
-def _fact_content(fact: Fact) -> Any:
+def _fact_content(fact: Fact) -> object:
     return [fact.value, fact.text, fact.subject, fact.metadata]
 
 
@@ -253,7 +253,7 @@ def event_text(event: Event) -> str:
     return f"{event.text} ({', '.join(details)})"
 
 
-def _event_content(event: Event) -> Any:
+def _event_content(event: Event) -> object:
     return [event.text, event.people, event.location, event.metadata]
 
 
@@ -265,7 +265,7 @@ def _event_entry(event: Event) -> Entry:
     )  # fmt: skip
 
 
-def _step_says(step: CheckpointStep) -> Any:
+def _step_says(step: CheckpointStep) -> object:
     if not step.snapshot:
         return None
     # JSON never begins with the first byte of zlib, by which long bodies are compressed.

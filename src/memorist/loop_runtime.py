@@ -52,7 +52,7 @@ class AsyncRuntime:
         self._unsettled.add(work)
         work.add_done_callback(self._unsettled.discard)
 
-    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+    async def brief(self, function: Callable[..., T], *args: object) -> T:
         if self._unsettled:
             # Whoever cleans up after a cancelled write must see what came of it: the worker thread finishes that first.
             return await self.call(function, *args)
@@ -74,7 +74,7 @@ class AsyncRuntime:
                     self._pid = os.getpid()
         return self._worker
 
-    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+    async def offload(self, function: Callable[..., T], *args: object) -> T:
         return await asyncio.to_thread(function, *args)
 
     async def sleep(self, seconds: float) -> None:
@@ -216,7 +216,7 @@ class _LoopLock:
     async def __aenter__(self) -> None:
         await self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()).acquire()
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         self._locks[asyncio.get_running_loop()].release()
 
 

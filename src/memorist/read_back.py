@@ -7,7 +7,7 @@ request and run the model's calls with `ReadBack.call` or `ReadBack.run`; both w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .context.read_tools import (
     MAX_HITS,
@@ -25,6 +25,7 @@ from .context.stash import READ_MORE
 from .errors import NotFound
 from .messages.message import Given, Message, ToolCall, as_message
 from .messages.stashed import Stashed
+from .values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from .blocking.memory import Memory
@@ -40,11 +41,11 @@ class ReadBack:
         self._memory = memory
         self._thread = thread
 
-    def tools(self, shape: Shape = "openai") -> list[dict[str, Any]]:
+    def tools(self, shape: Shape = "openai") -> list[JsonObject]:
         """The definitions of both tools."""
         return tools(shape)
 
-    def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+    def call(self, name: str, arguments: str | JsonMapping) -> str:
         """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
         call = parse_call(name, arguments)
         if isinstance(call, str):
@@ -54,7 +55,7 @@ class ReadBack:
             return list_hits(self._thread, call.query, hits)
         return _answer(call, self._message(call))
 
-    def run(self, message: Given) -> list[dict[str, Any]]:
+    def run(self, message: Given) -> list[JsonObject]:
         """The results of all calls to the two tools in an assistant's message, in the shape of that message."""
         asked = as_message(message)
         return _results(asked, [(call, self.call(call.name, _arguments(call))) for call in _own_calls(asked)])
@@ -77,11 +78,11 @@ class AsyncReadBack:
         self._memory = memory
         self._thread = thread
 
-    def tools(self, shape: Shape = "openai") -> list[dict[str, Any]]:
+    def tools(self, shape: Shape = "openai") -> list[JsonObject]:
         """The definitions of both tools."""
         return tools(shape)
 
-    async def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+    async def call(self, name: str, arguments: str | JsonMapping) -> str:
         """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
         call = parse_call(name, arguments)
         if isinstance(call, str):
@@ -91,7 +92,7 @@ class AsyncReadBack:
             return list_hits(self._thread, call.query, hits)
         return _answer(call, await self._message(call))
 
-    async def run(self, message: Given) -> list[dict[str, Any]]:
+    async def run(self, message: Given) -> list[JsonObject]:
         """The results of all calls to the two tools in an assistant's message, in the shape of that message."""
         asked = as_message(message)
         return _results(asked, [(call, await self.call(call.name, _arguments(call))) for call in _own_calls(asked)])
@@ -117,11 +118,11 @@ def _own_calls(message: Message) -> list[ToolCall]:
     return [call for call in message.tool_calls if call.name in (READ_MORE, SEARCH_HISTORY)]
 
 
-def _arguments(call: ToolCall) -> str | Mapping[str, Any]:
+def _arguments(call: ToolCall) -> str | JsonMapping:
     return call.arguments if isinstance(call.arguments, str | Mapping) else str(call.arguments)
 
 
-def _results(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
+def _results(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
     if asked.shape == "anthropic":
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers]
         return [{"role": "user", "content": blocks}] if blocks else []

@@ -67,14 +67,14 @@ def run_with_memory(
     policy: Policy | None = None,
     scratchpad: Json = None,
     layout: Layout = "cached",
-) -> Any:
+) -> object:
     """Run an agent (a function, or an object with run/invoke) with recalled memory, and record the turn.
 
     Returns the agent's output; with an AsyncMemory, an awaitable of it.
     """
     handle = memory.scope(org=org) if org is not None else memory
 
-    async def answered() -> Any:
+    async def answered() -> object:
         answer = await handle._core.kind(Injection)(handle._core).run(
             agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
             scratchpad=scratchpad, layout=layout,

@@ -51,7 +51,7 @@ class Runtime(Protocol):
         """Run a store's blocking function: in place, or on the worker thread so that the loop is not blocked."""
         ...
 
-    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+    async def brief(self, function: Callable[..., T], *args: object) -> T:
         """Run a function of some microseconds in place, because a hop to the worker thread would cost more."""
         ...
 
@@ -59,7 +59,7 @@ class Runtime(Protocol):
         """A function that processes items in batches: items that arrive while the worker thread is busy share one."""
         ...
 
-    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+    async def offload(self, function: Callable[..., T], *args: object) -> T:
         """Run a user's slow function: in place, or on another thread than the store's worker."""
         ...
 
@@ -113,7 +113,7 @@ class BlockingRuntime:
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         return function(*args)
 
-    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+    async def brief(self, function: Callable[..., T], *args: object) -> T:
         return function(*args)
 
     def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
@@ -125,7 +125,7 @@ class BlockingRuntime:
 
         return alone
 
-    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+    async def offload(self, function: Callable[..., T], *args: object) -> T:
         return function(*args)
 
     async def sleep(self, seconds: float) -> None:
@@ -197,7 +197,7 @@ class _ThreadLock:
     async def __aenter__(self) -> None:
         self._lock.acquire()
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         self._lock.release()
 
 

@@ -207,12 +207,12 @@ class Scope(msgspec.Struct, frozen=True):
             )
         return self.own()
 
-    def resolve_readable(self, *arguments: Any) -> tuple[Any, ...]:
+    def resolve_readable(self, *arguments: object) -> tuple[Any, ...]:
         """The positional arguments of a call such as `facts.get(ns, key)`: first the namespace as text, checked."""
         ns, *rest = self._with_namespace(arguments)
         return self.readable(ns), *rest
 
-    def resolve_writable(self, *arguments: Any) -> tuple[Any, ...]:
+    def resolve_writable(self, *arguments: object) -> tuple[Any, ...]:
         """The same for a call that writes, such as `facts.set(ns, key, value)`."""
         ns, *rest = self._with_namespace(arguments)
         return self.writable(ns), *rest

@@ -15,7 +15,7 @@ _lock = threading.Lock()
 _ready: set[Any] = set()
 
 
-def ready(kind: Any) -> None:
+def ready(kind: object) -> None:
     """Initialise a type; afterwards any thread may decode or convert to it."""
     if kind in _ready:
         return

@@ -15,7 +15,11 @@ import msgspec
 from .errors import InvalidValue, TooLarge, UsageError
 
 Json = Any
-"""A user's own value: None, a bool, a number, text, or lists and dicts of these; checked by `encode_json`."""
+"""A JSON value: None, a bool, a number, text, or lists and dicts of these; a user's own is checked by `encode_json`."""
+JsonObject = dict[str, Any]
+"""A JSON object, as providers, files and requests have them, and as users give as metadata."""
+JsonMapping = Mapping[str, Any]
+"""A JSON object that is only read."""
 
 MAX_NAME_BYTES = 512
 MAX_TAGS = 50
@@ -35,7 +39,7 @@ _decode = msgspec.json.Decoder().decode
 _BAD_NAME = re.compile("[\x00\ud800-\udfff]")
 
 
-def check_name(text: Any, what: str, error: type[UsageError] = InvalidValue) -> str:
+def check_name(text: object, what: str, error: type[UsageError] = InvalidValue) -> str:
     """An id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
     if type(text) is str and 0 < len(text) <= MAX_NAME_BYTES and text.isascii() and "\x00" not in text:
         return text  # a fast path: names are checked on every call
@@ -50,7 +54,7 @@ def check_name(text: Any, what: str, error: type[UsageError] = InvalidValue) -> 
     return text
 
 
-def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
+def check_text(text: object, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
     """Free text for a plain column: no NUL, no lone surrogates, within the size limit."""
     if not isinstance(text, str):
         raise InvalidValue(f"{what} must be text, not {type(text).__name__}")
@@ -61,19 +65,19 @@ def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
     return text
 
 
-def check_confidence(value: Any) -> float:
+def check_confidence(value: object) -> float:
     """A confidence as a float; raises unless it is a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidValue("confidence must be a number from 0 to 1")
     return float(value)
 
 
-def encode_json(value: Any, what: str = "value") -> str:
+def encode_json(value: object, what: str = "value") -> str:
     """The JSON text of a value, key order kept; refuses what would not come back the same."""
     return json_bytes(value, what, MAX_VALUE_BYTES).decode()
 
 
-def json_bytes(value: Any, what: str, limit: int) -> bytes:
+def json_bytes(value: object, what: str, limit: int) -> bytes:
     """The same as UTF-8 bytes, with a given size limit."""
     if isinstance(value, str):
         if len(value) > limit:
@@ -89,7 +93,7 @@ def json_bytes(value: Any, what: str, limit: int) -> bytes:
     return data
 
 
-def check_metadata(given: Mapping[str, Any] | None, what: str = "metadata") -> dict[str, Any]:
+def check_metadata(given: Mapping[str, object] | None, what: str = "metadata") -> dict[str, Any]:
     """Check a user's metadata: it must be JSON, without reserved keys (`memorist.…`)."""
     if given is not None and not isinstance(given, Mapping):
         raise InvalidValue(f"{what} must be a dict")
@@ -114,7 +118,7 @@ def decode_json(text: str | bytes) -> Any:
     return _decode(text)
 
 
-def compact_json(value: Any) -> str:
+def compact_json(value: object) -> str:
     """JSON without spaces for sending and counting; values without a JSON form are written as text."""
     try:
         return _encode_any(value).decode()
@@ -124,7 +128,7 @@ def compact_json(value: Any) -> str:
         return _any_json(value)
 
 
-def _any_json(value: Any) -> str:
+def _any_json(value: object) -> str:
     """A slower encoder that also takes lone surrogates (escaped), huge integers and keys that are not text."""
     import json
 
@@ -136,12 +140,12 @@ def _any_json(value: Any) -> str:
         raise InvalidValue(f"a value to send cannot be written as JSON: {type(cause).__name__}") from cause
 
 
-def fingerprint_json(value: Any) -> bytes:
+def fingerprint_json(value: object) -> bytes:
     """Canonical JSON: equal values give equal bytes, whatever the order of their keys."""
     return _encode_sorted(value)
 
 
-def _check(value: Any, what: str) -> None:
+def _check(value: object, what: str) -> None:
     """Raise for a value that JSON or a store cannot hold; an explicit stack keeps deep nesting from crashing."""
     open_: list[Iterator[Any]] = [iter((value,))]
     while open_:
@@ -173,19 +177,19 @@ def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
     return iter(item.values())
 
 
-def as_list(given: Any, what: str) -> list[Any]:
+def as_list(given: object, what: str) -> list[Any]:
     """The items of a list; a text is refused, because its letters would be taken for items."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InvalidValue(f"{what} must be a list, not {type(given).__name__}")
     return list(given)
 
 
-def check_prefix(given: Any) -> str | None:
+def check_prefix(given: object) -> str | None:
     """The beginning of keys to list; None for all of them."""
     return None if given is None or given == "" else check_name(given, "prefix")
 
 
-def as_name(given: Any, what: str) -> str:
+def as_name(given: object, what: str) -> str:
     """A text or a number as a name."""
     try:
         return check_name(str(given), what)

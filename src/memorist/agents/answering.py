@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import Conflict
 from ..records import Fact
+from ..values import JsonObject
 from .matching import rank_notes
 from .notes import Note, cleaned, find_notes, storable
 from .payloads import Hook
@@ -144,7 +145,7 @@ class _Turn:
             self._set(f"note/{digest}", note, {"speaker": speaker}, source)
         return len(notes)
 
-    def _set(self, key: str, note: Note, metadata: dict[str, Any], source: str | None) -> None:
+    def _set(self, key: str, note: Note, metadata: JsonObject, source: str | None) -> None:
         space = self._user if note.kind == "preference" else self._project.namespace
         self._memory.facts.set(
             space, key, note.text, text=note.text, tags=[note.kind], source=source,

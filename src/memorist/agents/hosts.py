@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..values import JsonObject
 from .payloads import Agent
 
 Where = Literal["project", "user"]
@@ -83,7 +84,7 @@ def _json_file(path: Path, entries: Mapping[str, Any]) -> ConfigFile:
     )
 
 
-def _merged(data: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(data)
     for name, entry in entries.items():
         if isinstance(entry, Mapping) and isinstance(merged.get(name), dict) and name != NAME:
@@ -95,7 +96,7 @@ def _merged(data: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _without(data: dict[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
+def _without(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
     """The data without our entries, and without objects and lists that held nothing else."""
     left = dict(data)
     for name, entry in entries.items():

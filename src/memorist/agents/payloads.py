@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..values import JsonMapping
+
 Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "opencode", "copilot"]
 AGENTS: tuple[Agent, ...] = ("claude-code", "codex", "cursor", "gemini-cli", "opencode", "copilot")
 Moment = Literal["start", "prompt", "before-tool", "after-tool", "before-compaction", "after-compaction", "stop", "end"]
@@ -51,7 +53,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the host stops again because of a stop hook."""
 
 
-def read_hook(agent: str, event: str, payload: Mapping[str, Any]) -> Hook | None:
+def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
     """A host's payload in our shape; None for events that mean nothing here."""
     name = str(payload.get("hook_event_name") or event)
     moment = MOMENTS.get(name.lower().replace("_", "").replace("-", "").replace(".", ""))
@@ -79,7 +81,7 @@ def read_hook(agent: str, event: str, payload: Mapping[str, Any]) -> Hook | None
     )  # fmt: skip
 
 
-def _failure_of(payload: Mapping[str, Any]) -> str:
+def _failure_of(payload: JsonMapping) -> str:
     """What a failed tool reported: an error field, an exit code other than 0, or a result that says it failed."""
     if isinstance(payload.get("error"), str):
         return str(payload["error"])

@@ -5,8 +5,7 @@ Made by scripts/generate-blocking from engine/events.py; change that, then run t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ..engine.events import Events as EngineEvents
 from ..engine.events import EventStatus
@@ -14,6 +13,7 @@ from ..ports import Ttl, When
 from ..records import Event
 from ..runtime import run_blocking
 from ..scope import Ns
+from ..values import JsonMapping
 
 
 class Events:
@@ -33,7 +33,7 @@ class Events:
         location: str | None = None,
         subject: str | None = None,
         tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         confidence: float = 1.0,
         source: str | None = None,
         ttl: Ttl | None = None,
@@ -113,7 +113,7 @@ class Events:
         people: Iterable[str] | None = None,
         location: str | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         reason: str | None = None,
         expect: int | None = None,
         ns: Ns | None = None,

@@ -6,7 +6,6 @@ Made by scripts/generate-blocking from engine/facts/facts.py; change that, then 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ..engine.facts.facts import Facts as EngineFacts
 from ..engine.facts.facts import FactScope
@@ -15,7 +14,7 @@ from ..ports import Ttl, When
 from ..records import Fact
 from ..runtime import run_blocking
 from ..scope import OMITTED, Ns
-from ..values import Json
+from ..values import Json, JsonMapping
 
 
 class Facts:
@@ -41,7 +40,7 @@ class Facts:
         valid_until: When | None = None,
         scope: FactScope = "standing",
         tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
     ) -> Fact:
         """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
 
@@ -149,7 +148,7 @@ class Facts:
         valid_from: When | None = None,
         valid_until: When | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         confidence: float | None = None,
         reason: str | None = None,
         expect: int | None = None,

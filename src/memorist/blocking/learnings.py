@@ -5,13 +5,13 @@ Made by scripts/generate-blocking from engine/learnings.py; change that, then ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ..engine.learnings import Learnings as EngineLearnings
 from ..engine.learnings import LearningType
 from ..records import Learning
 from ..runtime import run_blocking
+from ..values import JsonMapping
 
 
 class Learnings:
@@ -29,7 +29,7 @@ class Learnings:
         source: str | None = None,
         corrects: str | None = None,
         tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
         """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
@@ -83,7 +83,7 @@ class Learnings:
         type: LearningType | None = None,
         confidence: float | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         reason: str | None = None,
         user: str | None = None,
     ) -> Learning:

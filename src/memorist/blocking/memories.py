@@ -6,14 +6,13 @@ Made by scripts/generate-blocking from engine/memories.py; change that, then run
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..engine.memories import KINDS, MemoryKind, Remembered, T
 from ..engine.memories import Memories as EngineMemories
 from ..ports import When
 from ..runtime import run_blocking
 from ..scope import Ns
-from ..values import Json
+from ..values import Json, JsonMapping
 
 
 class Memories:
@@ -61,7 +60,7 @@ class Memories:
         valid_from: When | None = None,
         valid_until: When | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         confidence: float | None = None,
         reason: str | None = None,
         ns: Ns | None = None,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..engine.sessions.assembling import Recall
 from ..messages.message import Message
 from ..runtime import run_blocking
+from ..values import JsonObject
 from .demo_words import CALLS, DOCUMENTS, FIRST, LAUNCH, MOVING, ORDERS, PEOPLE, STOCK, SYSTEM, TOOLS, WARDS
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _settle(memory: Memory, clock: StoryClock) -> None:
     memory.jobs.drain()
 
 
-def _thread(memory: Memory, user: str, title: str, **metadata: Any) -> str:
+def _thread(memory: Memory, user: str, title: str, **metadata: object) -> str:
     return memory.threads.create(f"user:{user}", title=title, metadata=metadata).id
 
 
@@ -191,7 +192,7 @@ def _week(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
     _settle(memory, clock)
 
 
-def _exchange(memory: Memory, clock: StoryClock, thread: str, call: dict[str, Any]) -> None:
+def _exchange(memory: Memory, clock: StoryClock, thread: str, call: JsonObject) -> None:
     """A question, the call it led to, its result, and the answer."""
     asked = {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
     memory.threads.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ..values import JsonObject
 
 FIRST = (
     ("Hi, I'm Ada Moreau. I live in London and I work as a nurse.", "Nice to meet you, Ada!"),
@@ -45,7 +45,7 @@ SYSTEM = (
 )
 
 
-def _tool(name: str, says: str, **fields: str) -> dict[str, Any]:
+def _tool(name: str, says: str, **fields: str) -> JsonObject:
     properties = {field: {"type": kind, "description": f"The {field} it is about"} for field, kind in fields.items()}
     parameters = {"type": "object", "properties": properties, "required": sorted(fields)}
     return {"type": "function", "function": {"name": name, "description": says, "parameters": parameters}}
@@ -59,7 +59,7 @@ TOOLS = [
 _STOCK = "item,count\nmask-ffp2,140\nmask-surgical,1310\n" + "\n".join(
     f"item-{number:03},{(number * 37) % 400}" for number in range(1, 199)
 )
-CALLS: tuple[dict[str, Any], ...] = (
+CALLS: tuple[JsonObject, ...] = (
     {
         "id": "call_1", "name": "stock_lookup", "arguments": '{"ward": 3}',
         "question": "Check the stock for ward 3, please.", "result": _STOCK,

@@ -18,6 +18,8 @@ from typing import Any
 
 import click
 
+from ..values import JsonObject
+
 GAP = 2
 NARROWEST = 8
 """The narrowest that a column is made to fit the terminal."""
@@ -49,7 +51,7 @@ def echo(text: str = "", *, err: bool = False) -> None:
     click.echo(text, err=err, color=colour)
 
 
-def table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
+def table(rows: Sequence[JsonObject], names: Sequence[str]) -> None:
     """Print rows under headings, with long texts wrapped; columns without any value are left out."""
     now = datetime.now(UTC)
     used = [name for name in names if any(row.get(name) not in (None, "", [], {}, ()) for row in rows)] or names[:1]
@@ -81,7 +83,7 @@ def titled(name: str) -> str:
     return name.removesuffix("_at").replace("_", " ")
 
 
-def human(value: Any, *, now: datetime | None = None, nested: bool = False) -> str:
+def human(value: object, *, now: datetime | None = None, nested: bool = False) -> str:
     """A value for a table cell: relative times, shortened ids, no JSON."""
     if value is None:
         return ""
@@ -101,7 +103,7 @@ def human(value: Any, *, now: datetime | None = None, nested: bool = False) -> s
     return f"…{text[-SHORT:]}" if _GENERATED.fullmatch(text) else text
 
 
-def spelled(value: Any, *, now: datetime) -> str:
+def spelled(value: object, *, now: datetime) -> str:
     """A value on a line of its own: whole ids, absolute and relative times."""
     if isinstance(value, datetime):
         return f"{value.astimezone():%d %b %Y %H:%M:%S} ({ago(value, now)})"
@@ -131,7 +133,7 @@ def url_without_password(url: str) -> str:
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if found else url
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """Text with control characters escaped, so that content cannot send commands to the terminal."""
     if value is None:
         return ""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 import msgspec
 
 from ..context.given import Layout
+from ..values import JsonObject
 from .display import cell, human
 from .session import Session, as_of_option, plain, read_filter, read_json, session_of, thread_id
 
@@ -61,7 +60,7 @@ def _names(reasons: list[str]) -> list[str]:
     return [reason.partition(" ")[0] for reason in reasons[:3]]
 
 
-def _readable(row: dict[str, Any]) -> str:
+def _readable(row: JsonObject) -> str:
     """The text of a hit, with a fact's JSON value as in other tables, and with what replaced it."""
     text = str(row["text"])
     key, _, value = text.partition(": ")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from ..errors import UsageError
+from ..values import JsonObject
 from .display import echo
 from .grouping import group
 from .session import Session, session_of
@@ -48,7 +48,7 @@ def set_policy(
         if reset:
             memory.gate.reset()
         current = memory.gate.get()
-        parts: dict[str, Any] = {} if file is None else _read(file)
+        parts: JsonObject = {} if file is None else _read(file)
         if secrets:
             parts["secrets"] = {**parts.get("secrets", current.secrets), **dict(map(_pair, secrets))}
         if personal:
@@ -83,7 +83,7 @@ def show_report(session: Session) -> None:
             echo("nothing was masked, refused or held yet")
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> JsonObject:
     text = file.read_text("utf-8")
     if file.suffix == ".toml":
         import tomllib

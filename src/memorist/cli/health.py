@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 import msgspec
 
 from ..agents.errors_log import clear_errors, last_errors
 from ..errors import Unsupported
 from ..scope import KINDS, Kind
+from ..values import JsonObject
 from .display import cell, echo
 from .session import Session, session_of
 
@@ -96,7 +95,7 @@ def _hook_problems() -> list[str]:
     ]
 
 
-def _queue(queue: dict[str, Any]) -> str:
+def _queue(queue: JsonObject) -> str:
     """The state of a queue in words, without what is zero."""
     said = [f"{queue['waiting']} waiting"]
     said += [f"{queue[name]} {name}" for name in ("failing", "dead") if queue[name]]

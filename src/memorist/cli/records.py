@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from ..engine.records import OpaqueRecord
-from ..values import encode_json
+from ..values import JsonObject, encode_json
 from .grouping import group
 from .session import Session, read_filter, read_json, session_of
 
@@ -108,11 +108,11 @@ def _bytes(path: Path) -> bytes:
     return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
 
 
-def _head(record: OpaqueRecord, as_json: bool) -> dict[str, Any]:
+def _head(record: OpaqueRecord, as_json: bool) -> JsonObject:
     fields = ("size", "version", "meta", "created_at", "updated_at", "expires_at")
     key = list(record.key) if as_json else encode_json(record.key)
     return {"key": key, **{name: getattr(record, name) for name in fields}}
 
 
-def _shown(data: Any) -> Any:
+def _shown(data: object) -> object:
     return data if not isinstance(data, bytes) else {"bytes": len(data), "start": data[:64].hex()}

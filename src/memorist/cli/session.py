@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from ..errors import NotFound, UsageError
+from ..values import JsonObject
 from .display import SHORT, cell, echo, pairs, table
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Session:
             if unused and path is not None:
                 _remove(path)
 
-    def show(self, rows: Sequence[Any], columns: Sequence[str], *, empty: str = "nothing") -> None:
+    def show(self, rows: Sequence[object], columns: Sequence[str], *, empty: str = "nothing") -> None:
         """Print records as a table, or as a JSON list."""
         self._told = True
         dicts = [row if isinstance(row, dict) else plain(row) for row in rows]
@@ -118,7 +119,7 @@ class Session:
             raise NotFound(missing)
         self.fields(record if isinstance(record, dict) else plain(record))
 
-    def fields(self, fields: dict[str, Any]) -> None:
+    def fields(self, fields: JsonObject) -> None:
         """Print names and values, or JSON; without --json empty values are left out."""
         self._told = True
         if self.as_json:
@@ -126,7 +127,7 @@ class Session:
         else:
             pairs([(name, value) for name, value in fields.items() if value not in (None, "", [], {}, ())])
 
-    def done(self, fact: dict[str, Any], said: str) -> None:
+    def done(self, fact: JsonObject, said: str) -> None:
         """Print what was done, as a sentence or as JSON."""
         self._told = True
         if self.as_json:
@@ -145,7 +146,7 @@ class Session:
         self.done({"deleted": True}, f"deleted {what}")
 
     @staticmethod
-    def print_json(value: Any) -> None:
+    def print_json(value: object) -> None:
         """Print a value as JSON on one line."""
         click.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
@@ -192,19 +193,19 @@ def _file(url: str) -> str | None:
     return unquote(rest).removeprefix("/") if scheme in ("sqlite", "file") else None
 
 
-def plain(record: Any) -> dict[str, Any]:
+def plain(record: object) -> JsonObject:
     """A record as a dict of plain values, except that times stay datetimes."""
-    made: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,))
+    made: JsonObject = msgspec.to_builtins(record, builtin_types=(datetime,))
     if "id" not in made and hasattr(record, "id"):
         made = {"id": record.id, **made}
     return made
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str) -> object:
     """Parse an argument as JSON, or take it as text; refuses duplicate keys, of which one would be lost."""
     import json
 
-    def unique(found: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(found: list[tuple[str, Any]]) -> JsonObject:
         if len({name for name, _ in found}) < len(found):
             raise click.UsageError("a JSON object has the same key twice; remove one")
         return dict(found)
@@ -219,7 +220,7 @@ as_of_option = click.option("--as-of", metavar="TIME", help="What was known then
 """The option of commands that can look back."""
 
 
-def read_filter(text: str | None) -> dict[str, Any] | None:
+def read_filter(text: str | None) -> JsonObject | None:
     """Parse a filter, which must be a JSON object."""
     if text is None:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from ..errors import UsageError
+from ..values import JsonObject
 from .display import ago, bar, cell, echo, progress, table
 from .session import Session, confirm, session_of
 
@@ -40,7 +41,7 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
             for lines in memory.export_lines():
                 click.echo(lines, nl=False)
         return
-    options: dict[str, Any] = {"to": to, "namespace": namespace}
+    options: JsonObject = {"to": to, "namespace": namespace}
     with session.memory(settle=True) as memory, progress("rows written") as tick:
         done = memory.export(path, progress=tick, **options)
     session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows written to {path}")
@@ -77,7 +78,7 @@ def import_(
     if kind is None:
         _load(session, path)
         return 0
-    options: dict[str, Any] = {
+    options: JsonObject = {
         "kind": kind, "namespace": namespace, "mapping": mapping, "users": _pairs(users), "source": source,
         "strict": strict,
     }  # fmt: skip
@@ -108,7 +109,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     return {there: here for there, _, here in pairs}
 
 
-def _run(memory: Memory, path: str, label: str, options: dict[str, Any]) -> ImportReport:
+def _run(memory: Memory, path: str, label: str, options: JsonObject) -> ImportReport:
     with bar(label) as tick:
         return memory.import_from(path, progress=tick, **options)
 

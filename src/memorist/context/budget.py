@@ -125,7 +125,7 @@ def as_budget(given: TokenBudget | int | str) -> TokenBudget:
     return TokenBudget(given)
 
 
-def _check(name: str, value: Any) -> None:
+def _check(name: str, value: object) -> None:
     if value is None and name not in ("total", "output_reserve"):
         return
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:

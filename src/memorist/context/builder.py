@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..messages.message import Message, as_message
-from ..values import as_list
+from ..values import JsonObject, as_list
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
@@ -35,7 +35,7 @@ class PromptBuilder:
         search: Searcher | None = None,
     ) -> None:
         self._budget = as_budget(_UNLIMITED if budget is None else budget)
-        self._options: dict[str, Any] = {"policy": policy, "counter": counter, "layout": layout}
+        self._options: JsonObject = {"policy": policy, "counter": counter, "layout": layout}
         self._options |= {"summarizer": summarize, "search": search}
         self._system: list[Any] = []
         self._items: list[MemoryItem] = []
@@ -47,12 +47,12 @@ class PromptBuilder:
         self._input: list[Message] = []
         self._notes: list[Any] = []
 
-    def add_system(self, prompt: Any) -> PromptBuilder:
+    def add_system(self, prompt: object) -> PromptBuilder:
         """Text, a system message, or several."""
         self._system.extend(instruction_messages(prompt))
         return self
 
-    def add_context(self, items: Any, *, source: str | None = None, trust: str | None = None) -> PromptBuilder:
+    def add_context(self, items: object, *, source: str | None = None, trust: str | None = None) -> PromptBuilder:
         """Retrieved context and memory, best first: text, hits, facts or dicts with `text`."""
         for item in as_items(items):
             self._items.append(msgspec.structs.replace(item, source=source or item.source, trust=trust or item.trust))
@@ -63,14 +63,14 @@ class PromptBuilder:
         self._profile.extend(lines)
         return self
 
-    def add_tools(self, tools: Iterable[Any]) -> PromptBuilder:
+    def add_tools(self, tools: Iterable[object]) -> PromptBuilder:
         """Tool definitions in either shape."""
         self._tools.extend(as_tools(tools))
         return self
 
     def add_history(
         self,
-        messages: Iterable[Any],
+        messages: Iterable[object],
         max_tokens: int | None = None,
         *,
         policy: Policy | None = None,
@@ -86,13 +86,13 @@ class PromptBuilder:
         self._summary = summary or self._summary
         return self
 
-    def add_user(self, message: Any) -> PromptBuilder:
+    def add_user(self, message: object) -> PromptBuilder:
         """The current input: text, a message, or several (the results of tool calls, say)."""
         listed = [message] if isinstance(message, str | Mapping | Message) else as_list(message, "the input")
         self._input.extend(as_message(item) for item in listed)
         return self
 
-    def add_scratchpad(self, notes: Any) -> PromptBuilder:
+    def add_scratchpad(self, notes: object) -> PromptBuilder:
         """Working notes, put last."""
         if notes:
             self._notes.append(notes)

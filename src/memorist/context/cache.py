@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..values import compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .measure import MESSAGE_TOKENS, count_content, count_tools
 from .tokens import Counter
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MARKER = {"cache_control": {"type": "ephemeral"}}
 
 
-def mark(request: dict[str, Any], context: Context) -> dict[str, Any]:
+def mark(request: JsonObject, context: Context) -> JsonObject:
     """The request with cache markers after the parts that stay the same: tools, system, summary, the input."""
     made = dict(request)
     if request["tools"]:
@@ -30,7 +30,7 @@ def mark(request: dict[str, Any], context: Context) -> dict[str, Any]:
     return made
 
 
-def _mark_summary(messages: list[dict[str, Any]], context: Context) -> None:
+def _mark_summary(messages: list[JsonObject], context: Context) -> None:
     if context.summary_message is None or not messages:
         return
     text = context.summary_message.text
@@ -39,7 +39,7 @@ def _mark_summary(messages: list[dict[str, Any]], context: Context) -> None:
             messages[0]["content"][place] = {**block, **MARKER}
 
 
-def _mark_end(messages: list[dict[str, Any]], context: Context) -> None:
+def _mark_end(messages: list[JsonObject], context: Context) -> None:
     """Mark the last block that the next request repeats: the input, not the scratchpad, which changes each time."""
     if not messages:
         return
@@ -53,7 +53,9 @@ def _mark_end(messages: list[dict[str, Any]], context: Context) -> None:
         content[place] = {**content[place], **MARKER}
 
 
-def cached_tokens(before: Mapping[str, Any] | None, after: Mapping[str, Any], counter: Counter) -> tuple[int, int]:
+def cached_tokens(
+    before: Mapping[str, object] | None, after: Mapping[str, object], counter: Counter
+) -> tuple[int, int]:
     """(tokens of the prefix that the OpenAI request `after` shares with `before`, all tokens of `after`).
 
     Tools come first, as providers put them; from the first message that differs on, a cache serves nothing.
@@ -68,7 +70,7 @@ def cached_tokens(before: Mapping[str, Any] | None, after: Mapping[str, Any], co
     return served, sum(tokens for _, tokens in pieces)
 
 
-def _pieces(request: Mapping[str, Any], counter: Counter) -> list[tuple[str, int]]:
+def _pieces(request: JsonMapping, counter: Counter) -> list[tuple[str, int]]:
     tools: Sequence[Any] = request.get("tools") or ()
     pieces = [(compact_json(tool), count_tools([tool], counter)) for tool in tools]
     for message in request["messages"]:

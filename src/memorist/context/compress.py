@@ -22,15 +22,15 @@ _ACKNOWLEDGED = "Understood. I will go on from there."
 
 
 def compress(
-    messages: Iterable[Any],
+    messages: Iterable[object],
     *,
     budget: TokenBudget | int | str,
     policy: Policy | None = None,
-    counter: Any = None,
-    system: Any = None,
-    memory: Any = None,
-    tools: Iterable[Any] | None = None,
-    scratchpad: Any = None,
+    counter: object = None,
+    system: object = None,
+    memory: object = None,
+    tools: Iterable[object] | None = None,
+    scratchpad: object = None,
     layout: str = "standard",
     summarize: Summarizer | None = None,
     search: Searcher | None = None,
@@ -77,7 +77,7 @@ class _Read(Sequence[Message]):
         return as_message(self._listed[place])
 
 
-def _instructions(listed: Sequence[Any]) -> int:
+def _instructions(listed: Sequence[object]) -> int:
     """How many messages at the start are the system prompt."""
     for place, item in enumerate(listed):
         role = item.role if isinstance(item, Message) else item.get("role") if isinstance(item, dict) else "user"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from typing import Any
 
 import msgspec
 
@@ -99,7 +98,7 @@ def render_summary(text: str) -> str:
     return fence("conversation_summary", SUMMARY_NOTE, text)
 
 
-def render_scratchpad(notes: Any) -> str:
+def render_scratchpad(notes: object) -> str:
     """Working notes in their fence."""
     try:
         written = notes if isinstance(notes, str) else msgspec.json.encode(notes).decode()

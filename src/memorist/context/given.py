@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from ..messages.message import Given, Message
 from ..recall.hit import Hit
 from ..records import Fact, Learning
+from ..values import JsonMapping
 from .budget import TokenBudget
 from .items import MemoryItem
 from .profile import ProfileLine
@@ -18,10 +19,10 @@ BudgetSpec = TokenBudget | int | str
 Prompt = Given | Sequence[Given]
 """One message or several: an input, or a system prompt."""
 
-Tool = Mapping[str, Any]
+Tool = JsonMapping
 """A tool's definition, in the OpenAI or the Anthropic shape."""
 
-Item = str | Mapping[str, Any] | MemoryItem | Hit | Fact | Learning | Message
+Item = str | JsonMapping | MemoryItem | Hit | Fact | Learning | Message
 """Something remembered that goes into a context: text, a hit, a fact, a message, or a dict with `text`."""
 
 Layout = Literal["standard", "cached"]

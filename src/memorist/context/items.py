@@ -225,7 +225,7 @@ def _cost(item: MemoryItem, count: Callable[[str], int]) -> int:
     return count(item.line()) + 1
 
 
-def as_items(given: Any) -> list[MemoryItem]:
+def as_items(given: object) -> list[MemoryItem]:
     """Memory items from hits, messages, facts, dicts or plain text."""
     if given is None:
         return []
@@ -235,7 +235,7 @@ def as_items(given: Any) -> list[MemoryItem]:
     return [item for item in items if item.text.strip()]
 
 
-def _as_item(given: Any) -> MemoryItem:
+def _as_item(given: object) -> MemoryItem:
     if isinstance(given, MemoryItem):
         return given
     if isinstance(given, str):
@@ -255,7 +255,7 @@ def _as_item(given: Any) -> MemoryItem:
     )  # fmt: skip
 
 
-def _key_value(given: Any) -> str:
+def _key_value(given: object) -> str:
     key, value = _field(given, "key"), _field(given, "value")
     if key is None:
         raise UsageError(f"memory to put in a context is text, or has `text`; got {type(given).__name__}")
@@ -263,7 +263,7 @@ def _key_value(given: Any) -> str:
     return f"{key}: {written}"
 
 
-def _field(given: Any, name: str) -> Any:
+def _field(given: object, name: str) -> Any:
     return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ..values import JsonObject
+
 _MARKS = {
     "system": "S",
     "profile": "U",
@@ -70,9 +72,9 @@ class Manifest(msgspec.Struct, frozen=True):
         """The report of one section."""
         return next(report for report in self.sections if report.name == name)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain data, for JSON."""
-        built: dict[str, Any] = msgspec.to_builtins(self)
+        built: JsonObject = msgspec.to_builtins(self)
         return built
 
     def explain(self) -> str:

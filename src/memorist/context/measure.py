@@ -21,7 +21,7 @@ import msgspec
 from ..messages.message import INSTRUCTIONS, Message, as_message
 from ..messages.responses import SHAPE as RESPONSES
 from ..messages.wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
-from ..values import compact_json
+from ..values import JsonMapping, compact_json
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 MESSAGE_TOKENS = 4
@@ -88,15 +88,15 @@ def _count_items(message: Message, counter: Counter) -> int:
     return tokens
 
 
-def _listed(content: Any) -> list[Any]:
+def _listed(content: object) -> list[Any]:
     return list(content) if isinstance(content, list | tuple) else []
 
 
-def _is_image(part: Any) -> bool:
+def _is_image(part: object) -> bool:
     return isinstance(part, Mapping) and str(part.get("type", "")).endswith(("image", "image_url", "file"))
 
 
-def _count_openai(message: Mapping[str, Any], counter: Counter) -> int:
+def _count_openai(message: JsonMapping, counter: Counter) -> int:
     extra = {name: value for name, value in message.items() if name not in _OWN_FIELDS}
     tokens = _count_parts(message.get("content"), counter) + _count_extra(extra, counter)
     return tokens if message.get("name") is None else tokens + NAME_TOKENS + counter.count(message["name"])
@@ -108,7 +108,7 @@ def _count_parts(content: Any, counter: Counter) -> int:
     return (0 if results else MESSAGE_TOKENS) + count_content(content, counter)
 
 
-def _is_result(block: Any) -> bool:
+def _is_result(block: object) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "tool_result"
 
 
@@ -123,7 +123,7 @@ def count_content(content: Any, counter: Counter) -> int:
     return sum(_count_block(block, counter) for block in content)
 
 
-def _count_extra(extra: Mapping[str, Any], counter: Counter) -> int:
+def _count_extra(extra: Mapping[str, object], counter: Counter) -> int:
     tokens = 0
     for name, value in extra.items():
         if name == "tool_calls" and isinstance(value, list):
@@ -135,7 +135,7 @@ def _count_extra(extra: Mapping[str, Any], counter: Counter) -> int:
     return tokens
 
 
-def _count_call(call: Any, counter: Counter) -> int:
+def _count_call(call: object, counter: Counter) -> int:
     if not isinstance(call, Mapping):
         return CALL_TOKENS + counter.count(compact_json(call))
     inner = call.get("function") or call.get("custom") or {}
@@ -146,7 +146,7 @@ def _count_call(call: Any, counter: Counter) -> int:
     return CALL_TOKENS + name + count_arguments(raw, counter)
 
 
-def count_arguments(raw: Any, counter: Counter) -> int:
+def count_arguments(raw: object, counter: Counter) -> int:
     """Tokens of a call's arguments: the larger of the text as written and as re-encoded for another provider."""
     if not isinstance(raw, str):
         return counter.count(compact_json(raw))
@@ -180,14 +180,14 @@ def _count_block(block: Any, counter: Counter) -> int:
     return _count_file(block, counter)
 
 
-def _count_result(block: Mapping[str, Any], counter: Counter) -> int:
+def _count_result(block: Mapping[str, object], counter: Counter) -> int:
     content = block.get("content")
     joints = len(content) if isinstance(content, list | tuple) else 0
     name = counter.count(str(block.get("tool_use_id", "")))
     return MESSAGE_TOKENS + name + joints + count_content(content, counter)
 
 
-def _count_file(block: Mapping[str, Any], counter: Counter) -> int:
+def _count_file(block: Mapping[str, object], counter: Counter) -> int:
     source = block.get("source")
     if block.get("type") == "document" and isinstance(source, Mapping) and source.get("type") == "base64":
         size = len(str(source.get("data", ""))) * 3 // 4
@@ -202,7 +202,7 @@ def _count_file(block: Mapping[str, Any], counter: Counter) -> int:
     return counter.count(compact_json({name: value for name, value in block.items() if name != "cache_control"}))
 
 
-def image_tokens(block: Mapping[str, Any]) -> int:
+def image_tokens(block: Mapping[str, object]) -> int:
     """Low detail 85; a PNG or GIF sent inline by its size; any other 1,600."""
     image = block.get("image_url")
     if isinstance(image, Mapping) and image.get("detail") == "low":
@@ -226,7 +226,7 @@ def _area(width: int, height: int) -> int:
     return min(IMAGE_TOKENS, math.ceil(width * fit * height * fit / 750))
 
 
-def _inline_size(block: Mapping[str, Any], image: Any) -> tuple[int, int] | None:
+def _inline_size(block: Mapping[str, object], image: object) -> tuple[int, int] | None:
     source = block.get("source")
     data = source.get("data") if isinstance(source, Mapping) else None
     url = image.get("url") if isinstance(image, Mapping) else image
@@ -247,25 +247,25 @@ def _inline_size(block: Mapping[str, Any], image: Any) -> tuple[int, int] | None
     return size if min(size) > 0 else None
 
 
-def count_tools(tools: Iterable[Any] | None, counter: Counter | None = None) -> int:
+def count_tools(tools: Iterable[object] | None, counter: Counter | None = None) -> int:
     """Tokens of tool definitions: each 8 and its compact JSON, in the shape that costs more."""
     counter = counter or open_counter()
     listed = [*(tools or ())]
     return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))
 
 
-def _sum_tools(tools: Iterable[Any], counter: Counter) -> int:
+def _sum_tools(tools: Iterable[object], counter: Counter) -> int:
     return sum(TOOL_TOKENS + counter.count(compact_json(tool)) for tool in tools)
 
 
-def measure_openai(messages: Sequence[Mapping[str, Any]], tools: Any = None, counter: Counter | None = None) -> int:
+def measure_openai(messages: Sequence[JsonMapping], tools: Any = None, counter: Counter | None = None) -> int:
     """Count a rendered OpenAI request from scratch, by the rule above."""
     counter = counter or open_counter()
     tokens = REQUEST_TOKENS + _sum_tools(tools or (), counter)
     return tokens + sum(_count_openai(message, counter) for message in messages)
 
 
-def measure_anthropic(request: Mapping[str, Any], counter: Counter | None = None) -> int:
+def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> int:
     """Count a rendered Anthropic request from scratch, by the rule above."""
     counter = counter or open_counter()
     tokens = REQUEST_TOKENS + _sum_tools(_unmarked(request.get("tools")), counter)

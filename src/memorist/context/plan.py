@@ -102,7 +102,7 @@ class Needs(msgspec.Struct, frozen=True):
     """The language model that writes its summaries."""
 
 
-def needs_of(policy: Any) -> Needs:
+def needs_of(policy: object) -> Needs:
     """What a policy declares; nothing for one that declares nothing."""
     needs: Needs = policy.needs() if hasattr(policy, "needs") else Needs()
     return needs

@@ -23,13 +23,13 @@ from .units import Unit
 _EVERYTHING = Reach()
 
 
-def check_count(name: str, value: Any) -> None:
+def check_count(name: str, value: object) -> None:
     """Raise UsageError unless a count is a whole number from 0 up, or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise UsageError(f"{name} must be a whole number, zero or more")
 
 
-def checked_policy(given: Any) -> Policy:
+def checked_policy(given: object) -> Policy:
     """A policy; raises UsageError for anything else."""
     if isinstance(given, type) or not (hasattr(given, "reach") and hasattr(given, "plan")):
         raise UsageError("a policy is an object such as SlidingWindow() or Summarize()")
@@ -351,7 +351,7 @@ def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
     return short if count_message(short, aid.counter) < before else message
 
 
-def _elided_block(block: Any, marker: str) -> Any:
+def _elided_block(block: Any, marker: str) -> object:
     is_result = isinstance(block, Mapping) and block.get("type") == "tool_result"
     return {**block, "content": marker} if is_result else block
 

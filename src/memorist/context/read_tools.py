@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..messages.stashed import RESULTS
+from ..values import JsonObject
 from .outline import reading_lines
 from .stash import READ_MORE
 
@@ -20,7 +21,7 @@ MAX_HIT_LINES = 3
 MAX_HIT_CHARACTERS = 300
 SEARCH_HISTORY = "search_history"
 Shape = Literal["openai", "anthropic"]
-_TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
+_TOOLS: tuple[tuple[str, str, JsonObject, list[str]], ...] = (
     (
         READ_MORE,
         "Read the full text of an earlier message or tool result of this conversation, by lines or by a text to find.",
@@ -52,9 +53,9 @@ class ReadCall(msgspec.Struct, forbid_unknown_fields=True):
     query: str = ""
 
 
-def tools(shape: Shape = "openai") -> list[dict[str, Any]]:
+def tools(shape: Shape = "openai") -> list[JsonObject]:
     """The definitions of both tools, in the shape of a provider."""
-    definitions: list[dict[str, Any]] = []
+    definitions: list[JsonObject] = []
     for name, description, properties, required in _TOOLS:
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         if shape == "anthropic":
@@ -65,7 +66,7 @@ def tools(shape: Shape = "openai") -> list[dict[str, Any]]:
     return definitions
 
 
-def tool_name(tool: Mapping[str, Any]) -> str:
+def tool_name(tool: Mapping[str, object]) -> str:
     """The name of a tool definition in any shape."""
     inner = tool.get("function")
     return str((inner if isinstance(inner, Mapping) else tool).get("name", ""))
@@ -78,7 +79,7 @@ def with_read_tools(others: Sequence[Any]) -> list[Any]:
     return [*others, *(tool for tool in tools(shape) if tool_name(tool) not in names)]
 
 
-def parse_call(name: str, arguments: str | Mapping[str, Any]) -> ReadCall | str:
+def parse_call(name: str, arguments: str | Mapping[str, object]) -> ReadCall | str:
     """The arguments of a model's call, or a sentence that tells the model what is wrong with them."""
     try:
         fields = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)

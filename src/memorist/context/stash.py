@@ -60,7 +60,7 @@ def stash_results(message: Message, over_tokens: int, counter: Counter) -> Messa
     return message if shown is content else msgspec.structs.replace(message, content=shown, tokens=None)
 
 
-def _shown_block(block: Any, id: str, over_tokens: int, counter: Counter) -> Any:
+def _shown_block(block: object, id: str, over_tokens: int, counter: Counter) -> object:
     if not isinstance(block, Mapping) or block.get("type") != "tool_result":
         return block
     content = block.get("content")
@@ -68,7 +68,7 @@ def _shown_block(block: Any, id: str, over_tokens: int, counter: Counter) -> Any
     return block if shown is content else {**block, "content": shown}
 
 
-def _shown_content(content: Any, id: str, over_tokens: int, counter: Counter) -> Any:
+def _shown_content(content: Any, id: str, over_tokens: int, counter: Counter) -> object:
     """Content of one result: its text as a preview, other parts such as images unchanged."""
     texts = [content] if isinstance(content, str) else [part for part in content or () if _is_text(part)]
     if count_content(texts, counter) <= over_tokens:

@@ -117,7 +117,7 @@ class Wrapped(Counter):
 _opened: dict[str, Counter] = {}
 
 
-def open_counter(spec: Any = None) -> Counter:
+def open_counter(spec: object = None) -> Counter:
     """A counter from a name (`o200k_base`, `cl100k_base`, `estimate`), a tokenizer, or a function from text to int."""
     if isinstance(spec, Counter):
         return spec

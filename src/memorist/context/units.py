@@ -234,7 +234,7 @@ class Grouper:
         self.repairs.append(Repair(position, reason, stored_tokens(message, self.counter), _id(message)))
 
 
-def units(messages: Iterable[Any], counter: Counter | None = None) -> list[Unit]:
+def units(messages: Iterable[object], counter: Counter | None = None) -> list[Unit]:
     """All units of a list of messages in any shape, oldest first."""
     return group(messages, counter or open_counter())[0]
 
@@ -291,7 +291,7 @@ def has_substance(message: Message) -> bool:
     return any(_block_substance(block) for block in content)
 
 
-def _block_substance(block: Any) -> bool:
+def _block_substance(block: object) -> bool:
     if not isinstance(block, Mapping):
         return bool(str(block).strip())
     kind = block.get("type")

@@ -12,6 +12,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..ports import Usage
+from ..values import JsonMapping
 
 PRICES_VARIABLE = "MEMORIST_PRICES"
 """The environment variable that names a file of prices."""
@@ -111,11 +112,11 @@ def read_usage(reported: Any) -> Usage:
     return _usage(fields, f"{kind}_tokens", output, cached, written)
 
 
-def _usage(fields: Mapping[str, Any], whole: str, output: str, cached: Any, written: Any = 0) -> Usage:
+def _usage(fields: JsonMapping, whole: str, output: str, cached: Any, written: Any = 0) -> Usage:
     return Usage(_number(fields.get(whole)), _number(fields.get(output)), _number(cached), _number(written))
 
 
-def _fields(value: Any) -> Mapping[str, Any]:
+def _fields(value: Any) -> JsonMapping:
     if isinstance(value, Mapping):
         return value
     if hasattr(value, "model_dump"):

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import MemoristError
 from ..messages.message import Message
+from ..values import JsonMapping
 from .units import carries_results, has_substance
 
 MAX_CACHE_MARKERS = 4
@@ -56,7 +57,7 @@ def _check_parts(message: Message, place: int, open_ids: set[str], problems: lis
     return {call.id for call in message.tool_calls} if message.role == "assistant" else set()
 
 
-def openai_problems(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+def openai_problems(messages: Sequence[Mapping[str, object]]) -> list[str]:
     """What the OpenAI chat API would refuse in a rendered message list."""
     problems: list[str] = []
     open_ids: set[str] = set()
@@ -88,7 +89,7 @@ def openai_problems(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     return problems
 
 
-def _openai_calls(message: Mapping[str, Any], place: int, problems: list[str]) -> set[str]:
+def _openai_calls(message: JsonMapping, place: int, problems: list[str]) -> set[str]:
     calls = message.get("tool_calls")
     if calls is None:
         if not message.get("content") and not message.get("refusal") and not message.get("audio"):
@@ -102,7 +103,7 @@ def _openai_calls(message: Mapping[str, Any], place: int, problems: list[str]) -
     return {str(found) for found in ids}
 
 
-def anthropic_problems(request: Mapping[str, Any]) -> list[str]:
+def anthropic_problems(request: JsonMapping) -> list[str]:
     """What the Anthropic messages API would refuse in a rendered request."""
     problems: list[str] = []
     messages = request["messages"]
@@ -128,7 +129,7 @@ def anthropic_problems(request: Mapping[str, Any]) -> list[str]:
 
 
 def _anthropic_message(
-    message: Mapping[str, Any], place: int, asked: set[str], seen: set[str], problems: list[str]
+    message: JsonMapping, place: int, asked: set[str], seen: set[str], problems: list[str]
 ) -> set[str]:
     content = message.get("content")
     if isinstance(content, str):
@@ -165,12 +166,12 @@ def _anthropic_blocks(content: Sequence[Any], place: int, seen: set[str], proble
     return uses
 
 
-def _has_blank(content: Any) -> bool:
+def _has_blank(content: object) -> bool:
     parts = content if isinstance(content, list) else ()
     return any(part.get("type") == "text" and not str(part.get("text", "")).strip() for part in parts)
 
 
-def cache_markers(request: Mapping[str, Any]) -> int:
+def cache_markers(request: JsonMapping) -> int:
     """How many cache markers a rendered Anthropic request has."""
     blocks: list[Any] = [*(request.get("tools") or ())]
     if isinstance(request.get("system"), list):

@@ -18,8 +18,8 @@ _RETRY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
 def post(
-    url: str, body: Mapping[str, Any], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep
-) -> Any:
+    url: str, body: Mapping[str, object], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep
+) -> object:
     """The decoded answer; transient errors are retried with exponential back-off."""
     data = json.dumps(body).encode()
     for attempt in range(1, ATTEMPTS + 1):

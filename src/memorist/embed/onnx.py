@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from memorist.errors import ModelError, UsageError
 from memorist.extras import install_command
+from memorist.values import JsonMapping, JsonObject
 
 INSTALL = install_command("onnx")
 BATCH = 16
@@ -80,7 +81,7 @@ def source(text: str, known: Sequence[str]) -> Source:
 class Settings(msgspec.Struct, frozen=True):
     """The contents of the JSON files beside a model."""
 
-    files: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, JsonMapping]
 
     def get(self, file: str, key: str) -> Any:
         """One value of one file, or None."""
@@ -195,7 +196,7 @@ def _feed(encoded: Sequence[Any], names: Mapping[str, str]) -> dict[str, Arrays]
     return feed
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def _json(path: Path) -> JsonMapping:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -214,7 +215,7 @@ def _fetched(where: Source) -> Path:
     name, _, revision = where.place.partition("@")
     wanted = [*_SETTINGS, where.options["file"]] if "file" in where.options else [*_SETTINGS, *_order(where)[:4]]
     wanted += [f"{file}_data" for file in wanted if file.endswith(".onnx")]
-    ask: dict[str, Any] = {"revision": revision or None, "allow_patterns": wanted}
+    ask: JsonObject = {"revision": revision or None, "allow_patterns": wanted}
     offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     try:
         return Path(snapshot_download(name, local_files_only=True, **ask))

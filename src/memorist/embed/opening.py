@@ -66,7 +66,7 @@ class OpenEmbedder:
             raise UsageError(f"the embedder {self.name!r} is async; use AsyncMemory")
         return self._checked(made, len(texts))
 
-    def _checked(self, made: Any, count: int) -> Vectors:
+    def _checked(self, made: object, count: int) -> Vectors:
         vectors = np.asarray(made, np.float32)
         if vectors.ndim != 2 or len(vectors) != count or (self.dimensions and vectors.shape[1] != self.dimensions):
             expected = f"({count}, {self.dimensions or 'n'})"
@@ -78,7 +78,7 @@ class OpenEmbedder:
         return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
 
 
-def open_embedder(spec: Any = "default", *, blocking: bool) -> OpenEmbedder | None:
+def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder | None:
     """The embedder of a spec; None for None, and recall then uses text search only."""
     if spec is None:
         return None
@@ -136,7 +136,7 @@ def _named(spec: str) -> OpenEmbedder:
     raise UsageError(f"no embedder {spec!r}; an embedder is {_SPECS}")
 
 
-def _plugged(spec: Any, call: Callable[..., Any], blocking: bool) -> OpenEmbedder:
+def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbedder:
     name = str(getattr(spec, "name", None) or getattr(spec, "__qualname__", type(spec).__qualname__))
     is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
     if blocking and is_async:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from memorist.embed.http import post, rows
 from memorist.errors import UsageError
@@ -21,7 +20,7 @@ def api_key(variable: str, base_url: str | None) -> str:
 def remote(
     url: str,
     key: str,
-    body: Callable[[Sequence[str]], Mapping[str, Any]],
+    body: Callable[[Sequence[str]], Mapping[str, object]],
     *,
     batch: int,
     max_chars: int,

@@ -39,7 +39,7 @@ class OpenReranker(msgspec.Struct, frozen=True):
     is_async: bool = False
 
 
-def open_reranker(spec: Any, *, blocking: bool) -> OpenReranker | None:
+def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
     """The reranker of a spec; None for None, and for `"model"`, which the caller handles itself."""
     if spec is None or spec == "model":
         return None

@@ -9,7 +9,7 @@ documentation, from `PREFIXES`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from memorist.embed.onnx import OnnxModel, Source, source
 from memorist.errors import ModelError, UsageError
+from memorist.values import JsonMapping
 
 POOLINGS = ("mean", "cls", "max", "last")
 PREFIXES: tuple[tuple[str, str, str], ...] = (
@@ -96,13 +97,13 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
     named = f"{where.place}/{settings.get('config.json', '_name_or_path') or ''}".lower()
     known = next(((query, passage) for part, query, passage in PREFIXES if part in named), ("", ""))
     prompts = settings.get("config_sentence_transformers.json", "prompts")
-    said: Mapping[str, Any] = prompts if isinstance(prompts, dict) else {}
+    said: JsonMapping = prompts if isinstance(prompts, dict) else {}
     query = options.get("query", said.get("query") or known[0])
     passage = options.get("passage", said.get("passage") or said.get("document") or known[1])
     return pooling, str(query), str(passage)
 
 
-def _pooled(made: Mapping[str, Any], mask: Any, pooling: str) -> Floats:
+def _pooled(made: JsonMapping, mask: Any, pooling: str) -> Floats:
     """One vector per text: the model's own sentence embedding if it has one, else pooled from its token vectors."""
     own = next((value for name, value in made.items() if name == "sentence_embedding"), None)
     if own is None:

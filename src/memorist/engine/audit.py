@@ -11,7 +11,7 @@ from typing import Any
 from ..ports import Ttl, When, as_datetime, to_micros, ttl_micros
 from ..records import AuditEvent
 from ..stores.base import DeleteRange, Put
-from ..values import check_name
+from ..values import JsonObject, check_name
 from .core import Core
 
 _order = count()
@@ -36,7 +36,7 @@ def audit(
     kind: str,
     subject: str,
     source: str | None = None,
-    detail: dict[str, Any] | None = None,
+    detail: JsonObject | None = None,
     at: datetime | None = None,
 ) -> Put:
     """An audit event, to be applied together with the change it records; `detail` holds ids and numbers, no content."""
@@ -123,7 +123,7 @@ def _event_bound(after: When, reverse: bool) -> str:
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")
 
 
-def _only(kind: str | None, user: str | None) -> Any:
+def _only(kind: str | None, user: str | None) -> object:
     from ..filters import parse_filter
 
     wanted = {"kind": kind, "user": user}

@@ -196,7 +196,7 @@ class Shared:
         """Whether facts are extracted from messages by the local rules alone, which take less than a millisecond."""
         return self.derives and (self.parts.model is None or self.parts.extract == "rules")
 
-    def emit(self, name: str, **data: Any) -> None:
+    def emit(self, name: str, **data: object) -> None:
         """Call the hooks of an event: ids and sizes only."""
         self.events.emit(name, str(data.pop("org", "")), data)
 
@@ -284,7 +284,7 @@ class Scopes:
                 self._kept[key] = scoped
             return scoped
 
-    def put(self, key: tuple[str, str], scoped: Any) -> None:
+    def put(self, key: tuple[str, str], scoped: object) -> None:
         """Cache an index, and evict the least recently used while there are too many vectors."""
         with self._lock:
             kept = self._kept

@@ -188,7 +188,7 @@ class Entities:
     def _fresh(self, row: CachedEntity) -> bool:
         return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
 
-    async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> Any:
+    async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> object:
         arrived = self._state.finished
         async with self._core.shared.entity_locks.hold(key):
             failed = self._state.failed.get(key)
@@ -237,7 +237,7 @@ class Entities:
             raise
         return msgspec.structs.replace(lease, version=results.stored(lease).version)
 
-    async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> Any:
+    async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> object:
         state = self._state
         state.stats.loads += 1
         try:
@@ -266,7 +266,7 @@ class Entities:
             while len(state.failed) > _MOST_FAILURES:
                 state.failed.pop(next(iter(state.failed)))
 
-    async def _keep(self, lease: CachedEntity, value: Any, source: Terms) -> None:
+    async def _keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
         now = self._core.now()
         ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
         row = msgspec.structs.replace(
@@ -298,7 +298,7 @@ class Entities:
             # Invalidated or taken over while loading: the loaded value may be outdated.
             return
 
-    async def _call(self, load: Loader, id: str) -> Any:
+    async def _call(self, load: Loader, id: str) -> object:
         arguments = (id,) if _takes_id(load) else ()
         if inspect.iscoroutinefunction(load):
             return await self._core.runtime.resolve(load(*arguments))

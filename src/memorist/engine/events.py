@@ -15,7 +15,7 @@ from ..ports import Ttl, When, as_datetime, to_micros
 from ..records import Entry, Event, EventVersion, Job, Link, Ref, Tombstone
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import as_list, check_confidence, check_metadata, check_name, check_tags, check_text
+from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
 from .facts.facts import check_reason, checked_limit, index_job, version_of
@@ -47,7 +47,7 @@ class Events:
         location: str | None = None,
         subject: str | None = None,
         tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         confidence: float = 1.0,
         source: str | None = None,
         ttl: Ttl | None = None,
@@ -160,7 +160,7 @@ class Events:
         people: Iterable[str] | None = None,
         location: str | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         reason: str | None = None,
         expect: int | None = None,
         ns: Ns | None = None,
@@ -249,7 +249,7 @@ class Events:
         return self._core.scope.own() if ns is None else ns
 
     async def _update(
-        self, id: str, ns: Ns | None, action: str, fields: Mapping[str, Any], reason: str | None, expect: int | None
+        self, id: str, ns: Ns | None, action: str, fields: Mapping[str, object], reason: str | None, expect: int | None
     ) -> Event:
         core = self._core
         space = core.scope.writable(self._namespace(ns))

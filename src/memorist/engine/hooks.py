@@ -68,7 +68,7 @@ class Events:
         self._traced = Telemetry()
         self.listening = True
 
-    def emit(self, name: str, org: str, data: Mapping[str, Any]) -> None:
+    def emit(self, name: str, org: str, data: Mapping[str, object]) -> None:
         """Call the hooks of an event; a hook that raises is logged and does not stop the operation."""
         if self._traced is not None:
             self._traced.count(name, org, data)

@@ -11,7 +11,7 @@ Confidence changes by these rules:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from ..ids import digest
 from ..kinds import parse_refs
 from ..records import Entry, Job, Learning, Link, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import as_list, check_confidence, check_metadata, check_name, check_tags, check_text
+from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
 from .facts.facts import check_reason, checked_limit, index_job
@@ -54,7 +54,7 @@ class Learnings:
         source: str | None = None,
         corrects: str | None = None,
         tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
         """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
@@ -119,7 +119,7 @@ class Learnings:
         type: LearningType | None = None,
         confidence: float | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         reason: str | None = None,
         user: str | None = None,
     ) -> Learning:

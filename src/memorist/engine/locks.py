@@ -19,7 +19,7 @@ class KeyedLocks:
         self._held: dict[Any, tuple[AbstractAsyncContextManager[Any], int]] = {}
 
     @asynccontextmanager
-    async def hold(self, key: Any) -> AsyncIterator[None]:
+    async def hold(self, key: object) -> AsyncIterator[None]:
         """Hold the lock of a key: one holder at a time in this process."""
         with self._guard:
             lock, users = self._held.get(key) or (self._runtime.lock(), 0)

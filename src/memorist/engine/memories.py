@@ -19,7 +19,7 @@ from ..recall.hit import Hit
 from ..records import Event, Fact, Learning, as_dict
 from ..scope import Ns
 from ..stores.base import Expect, Put
-from ..values import Json, check_name
+from ..values import Json, JsonMapping, JsonObject, check_name
 from .audit import audit
 from .core import Core
 from .events import Events
@@ -59,7 +59,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     people: tuple[str, ...] = ()
     location: str | None = None
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     confidence: float = 1.0
     inferred: bool = False
     sources: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Memories:
         valid_from: When | None = None,
         valid_until: When | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         confidence: float | None = None,
         reason: str | None = None,
         ns: Ns | None = None,

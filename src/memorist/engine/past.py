@@ -50,7 +50,7 @@ class Past:
         """The time of the question, by which rows expire."""
         self._micros = to_micros(moment)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self.below, name)
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:

@@ -360,7 +360,7 @@ def _check_names(record: Record) -> None:
             raise InvalidValue(f"{name} is out of range")
 
 
-def _decoded(number: int, data: bytes, kind: Any) -> Any:
+def _decoded(number: int, data: bytes, kind: object) -> Any:
     ready(kind)
     try:
         return msgspec.json.decode(data, type=kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -254,7 +254,7 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
     return ProfileLine(f"{text[0].upper()}{text[1:]}{date}", lane, fact.id, fact.trust)
 
 
-def _in_words(value: Any, depth: int = 0) -> str | None:
+def _in_words(value: object, depth: int = 0) -> str | None:
     """A value without JSON: text, a number, yes or no, a short list, or a few named values; None for anything else."""
     if isinstance(value, bool):
         return "yes" if value else "no"

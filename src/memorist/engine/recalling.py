@@ -253,7 +253,7 @@ class Recalling:
 
     # -- scope
 
-    async def _namespaces(self, given: Any) -> list[str]:
+    async def _namespaces(self, given: object) -> list[str]:
         scope = self._core.scope
         if given is not None:
             many = [given] if isinstance(given, str | Namespace) else as_list(given, "namespaces")
@@ -395,7 +395,7 @@ def _asked(
     )
 
 
-def _check_counts(top_k: Any, offset: Any, max_tokens: Any, min_score: Any) -> None:
+def _check_counts(top_k: object, offset: object, max_tokens: object, min_score: object) -> None:
     most = 0 if max_tokens is None else max_tokens
     for name, value in (("top_k", top_k), ("offset", offset), ("max_tokens", most)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:

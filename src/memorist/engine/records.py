@@ -415,7 +415,7 @@ def _as_put(item: Any, ttl: Any, absent: bool) -> RecordPut:
     return RecordPut(key=item[0], data=item[1], ttl=ttl, absent=absent)
 
 
-def _encoded(data: Any) -> tuple[str, bytes]:
+def _encoded(data: object) -> tuple[str, bytes]:
     if isinstance(data, bytes | bytearray | memoryview):
         made = bytes(data)
         if len(made) > MAX_RECORD_BYTES:
@@ -428,7 +428,7 @@ def _decoded(form: str, data: bytes) -> Any:
     return data if form == "bytes" else decode_json(data)
 
 
-def _record(row: StoredRecord, data: Any) -> OpaqueRecord:
+def _record(row: StoredRecord, data: object) -> OpaqueRecord:
     return OpaqueRecord(
         ns=row.ns, key=decode_record_key(row.key), data=data, meta=row.metadata, size=row.size, version=row.version,
         created_at=row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -98,7 +97,7 @@ class State:
         change = Increment(self._new(key, by, ttl))
         return (await self._core.apply(change)).total(change)
 
-    def _new(self, key: str, value: Any, ttl: Any) -> StateEntry:
+    def _new(self, key: str, value: object, ttl: object) -> StateEntry:
         now = self._core.now()
         at = self._core.at()
         return StateEntry(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC
-from typing import Any
 
 import msgspec
 
 from ..messages.message import Message
 from ..records import Fact, Thread
+from ..values import JsonObject
 
 PYDANTIC = 5
 """The MessagePack extension type with which LangGraph serialises pydantic objects."""
@@ -67,7 +67,7 @@ def put_fact(file: sqlite3.Connection, fact: Fact) -> None:
 
 def _object(message: Message) -> msgspec.msgpack.Ext:
     kind, name = TYPES.get(message.role, ("system", "System"))
-    fields: dict[str, Any] = {
+    fields: JsonObject = {
         "content": message.content if message.content is not None else "",
         "additional_kwargs": {},
         "response_metadata": {},
@@ -85,5 +85,5 @@ def _object(message: Message) -> msgspec.msgpack.Ext:
     return msgspec.msgpack.Ext(PYDANTIC, _pack(described))
 
 
-def _args(arguments: Any) -> dict[str, Any]:
+def _args(arguments: object) -> JsonObject:
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
 from ..messages.message import INSTRUCTIONS, Message
 from ..messages.wire import sent_anthropic
 from ..records import Thread
+from ..values import Json, JsonObject
 
 _encode = msgspec.json.Encoder().encode
 Pages = Callable[[Thread], AsyncIterator[list[Message]]]
@@ -17,7 +18,7 @@ Pages = Callable[[Thread], AsyncIterator[list[Message]]]
 
 async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     """Write a thread as `{"id", …, "messages": […], "times": […]}`; returns the number of messages."""
-    times: list[Any] = []
+    times: list[Json] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')
     async for page in pages(thread):
@@ -32,7 +33,7 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     """The same in Anthropic's shape, with the instructions at the start as `system`."""
-    times: list[Any] = []
+    times: list[Json] = []
     system: list[str] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')
@@ -55,7 +56,7 @@ async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 def _begin(thread: Thread) -> bytes:
     """The start of a line's JSON object, without its closing brace: id, title and namespace of the thread."""
-    fields: dict[str, Any] = {"id": thread.id, "title": thread.title, "namespace": thread.ns}
+    fields: JsonObject = {"id": thread.id, "title": thread.title, "namespace": thread.ns}
     if thread.ns.startswith("user:"):
         fields["user"] = thread.ns.removeprefix("user:")
     return _encode({**fields, "created_at": thread.created_at})[:-1]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from ..errors import UsageError
 from ..messages.message import Message
 from ..records import Document, Fact, Thread
-from ..values import compact_json
+from ..values import Json, compact_json
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -66,13 +65,13 @@ def fact_lines(facts: list[Fact]) -> str:
     return "".join(f"- **{_line(fact.key)}**: {_value(fact.value)} ({fact.updated_at:%Y-%m-%d})\n" for fact in facts)
 
 
-def front(**fields: Any) -> str:
+def front(**fields: object) -> str:
     """YAML front matter; values are written as JSON, which is valid YAML."""
     lines = [f"{name}: {msgspec.json.encode(value).decode()}" for name, value in fields.items() if value is not None]
     return "\n".join(("---", *lines, "---", ""))
 
 
-def _value(value: Any) -> str:
+def _value(value: Json) -> str:
     return _line(value) if isinstance(value, str) else f"`{compact_json(value)}`"
 
 

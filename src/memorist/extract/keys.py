@@ -9,7 +9,6 @@ import re
 import tomllib
 import unicodedata
 from pathlib import Path
-from typing import Any
 
 from ..languages import words
 
@@ -40,7 +39,7 @@ _NAMED_BY_VALUE = frozenset({"allergy", "condition", "hobby", "language", "medic
 """Whose keys hold the thing: one can have several."""
 
 
-def table_key(key: str, value: Any) -> str:
+def table_key(key: str, value: object) -> str:
     """The key of the table that a writer's key means, so that rules and models store a statement in the same place.
 
     `job` is kept as `role`, and the allergy `nuts` under `allergy.nuts`.
@@ -51,7 +50,7 @@ def table_key(key: str, value: Any) -> str:
     return root
 
 
-def spoken(key: str, value: Any, text: str) -> Any:
+def spoken(key: str, value: object, text: str) -> object:
     """A fact's value as it is stored: what is true of a thing is kept as the words for the thing, as `text` has them.
 
     Whoever reads `likes.black_coffee` finds "black coffee", which can be shown, searched and told from `false`.

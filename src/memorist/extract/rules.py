@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
 import msgspec
 
 from ..languages import UNSPACED, any_of, topic_named
 from ..languages.files import read
+from ..values import JsonObject
 
 FORGET = "forget"
 """The name that stands in the place of a topic for requests to forget."""
@@ -107,7 +107,7 @@ class RuleBook:
         folded = wording.casefold()
         return next((group[0] for group in self.lists.get(name, ()) if folded in map(str.casefold, group)), wording)
 
-    def _compiled(self, row: dict[str, Any], number: int) -> list[Rule]:
+    def _compiled(self, row: JsonObject, number: int) -> list[Rule]:
         topic, here = row.get("topic", ""), f"languages/{self.lang}/rules.toml, rule {number}"
         if set(row) - _FIELDS:
             raise RulesError(f"{here}: unknown field {sorted(set(row) - _FIELDS)[0]!r}")
@@ -156,7 +156,7 @@ class RuleBook:
         return f"(?:{any_of(word for group in self.lists[name] for word in group)}){edge}"
 
 
-def _either(table: dict[str, Any], name: str) -> str:
+def _either(table: JsonObject, name: str) -> str:
     return f"(?:{table.get(name) or '(?!)'})"
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..ports import ttl_micros
+from ..values import JsonObject
 from .personal import CLASSES
 from .secrets import kind_groups
 
@@ -155,7 +156,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as JSON values."""
-        data: dict[str, Any] = msgspec.to_builtins(self)
+        data: JsonObject = msgspec.to_builtins(self)
         return data
 
 

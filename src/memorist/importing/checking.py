@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..messages.message import Message, as_message
-from ..values import MAX_VALUE_BYTES, check_metadata, check_name, check_text, encode_json
+from ..values import MAX_VALUE_BYTES, JsonObject, check_metadata, check_name, check_text, encode_json
 from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
 from .mapping import Places
 
@@ -27,7 +25,7 @@ class Checked(msgspec.Struct, frozen=True):
     message: Message | None = None
 
 
-def _is_plain(content: Any) -> bool:
+def _is_plain(content: object) -> bool:
     """Fast path: whether a text is ASCII and so short that its JSON (6 bytes a character) cannot exceed the limit."""
     return type(content) is str and content.isascii() and len(content) * 6 < MAX_VALUE_BYTES
 
@@ -88,7 +86,7 @@ class Checker:
             encode_json([message.content, message.extra], "a message")
         elif not _is_plain(message.content):
             encode_json(message.content, "the content of a message")
-        metadata: dict[str, Any] = {"source": self._source, **item.metadata}
+        metadata: JsonObject = {"source": self._source, **item.metadata}
         if item.raw is not None:
             encode_json(item.raw, "the original of a message")
         message = _replace(message, metadata=metadata, created_at=item.created_at, raw=item.raw)

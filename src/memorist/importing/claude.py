@@ -6,8 +6,8 @@ Attachments, whose text the export contains, become documents; messages keep the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from ..values import Json, JsonMapping, JsonObject
 from .chatgpt import FILES, heads
 from .files import Given, JsonStream
 from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none
@@ -32,7 +32,7 @@ def read(given: Given) -> Iterator[Item]:
             stream.done()
 
 
-def _conversation(found: Any, place: str) -> Iterator[Item]:
+def _conversation(found: Json, place: str) -> Iterator[Item]:
     id = found.get("uuid") if isinstance(found, Mapping) else None
     messages = found.get("chat_messages") if isinstance(found, Mapping) else None
     if not isinstance(id, str) or not id or not isinstance(messages, list):
@@ -47,7 +47,7 @@ def _conversation(found: Any, place: str) -> Iterator[Item]:
         yield from _message(id, owner, message, number, f"{place}, message {number}")
 
 
-def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
+def _path(messages: Sequence[Json], leaf: Json) -> Sequence[Json]:
     """The messages of the current branch: from the root to `leaf`, where the export names one, else all."""
     known = {
         message["uuid"]: message
@@ -56,7 +56,7 @@ def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
     }
     if not isinstance(leaf, str) or leaf not in known:
         return messages
-    found: list[Any] = []
+    found: list[Json] = []
     while isinstance(leaf, str) and leaf in known:
         message = known.pop(leaf)
         found.append(message)
@@ -64,7 +64,7 @@ def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
     return found[::-1]
 
 
-def _message(thread: str, owner: str | None, found: Any, number: int, place: str) -> Iterator[Item]:
+def _message(thread: str, owner: str | None, found: Json, number: int, place: str) -> Iterator[Item]:
     role = ROLES.get(str(found.get("sender"))) if isinstance(found, Mapping) else None
     if role is None:
         yield Problem(place, "it is not a message with a sender that is known here")
@@ -79,14 +79,14 @@ def _message(thread: str, owner: str | None, found: Any, number: int, place: str
     names = [one for one in map(_name, [*listed(found, "attachments"), *listed(found, "files")]) if one]
     if not content and not names:
         return
-    metadata: dict[str, Any] = {"id": id, **({"attachments": names} if names else {})}
+    metadata: JsonObject = {"id": id, **({"attachments": names} if names else {})}
     blocks = listed(found, "content")
     raw = None if len(blocks) < 2 and all(_is_text(block) for block in blocks) else blocks
     yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, place, raw)
     yield from attached
 
 
-def _content(found: Mapping[str, Any]) -> str:
+def _content(found: JsonMapping) -> str:
     """The text of a message; newer exports have it in blocks, beside tool calls and thoughts."""
     blocks = found.get("content")
     if isinstance(blocks, list):
@@ -99,17 +99,17 @@ def _content(found: Mapping[str, Any]) -> str:
     return text or ""
 
 
-def _is_text(block: Any) -> bool:
+def _is_text(block: Json) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "text"
 
 
-def _name(one: Any) -> str | None:
+def _name(one: Json) -> str | None:
     name = one.get("file_name") if isinstance(one, Mapping) else None
     return name if isinstance(name, str) and name else None
 
 
 def _attachments(
-    thread: str, owner: str | None, message: str, found: Mapping[str, Any], at: Any, place: str
+    thread: str, owner: str | None, message: str, found: JsonMapping, at: Json, place: str
 ) -> Iterator[DocumentItem]:
     for number, one in enumerate(listed(found, "attachments"), 1):
         text = one.get("extracted_content") if isinstance(one, Mapping) else None

@@ -15,11 +15,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 import msgspec
 
 from ..errors import CorruptRecord, UsageError
+from ..values import Json
 
 HEAD = 65_536
 """How many bytes are read to recognise a file's format."""
@@ -152,7 +153,7 @@ class _Checked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Json) -> int:
         try:
             data = self._inner.read(len(buffer))
         except Exception as cause:  # zlib, bz2, lzma and zipfile each have their own
@@ -186,7 +187,7 @@ def lines(part: Part) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def decoded(data: bytes) -> Any:
+def decoded(data: bytes) -> object:
     """Decode JSON; raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(data)
@@ -218,7 +219,7 @@ class JsonStream:
             if not self._fill(STEP):
                 return ""
 
-    def elements(self) -> Iterator[Any]:
+    def elements(self) -> Iterator[Json]:
         """Iterate over the elements of the next array."""
         self._take("[")
         if self.peek() == "]":
@@ -244,7 +245,7 @@ class JsonStream:
             if self._take(",}") == "}":
                 return
 
-    def value(self) -> Any:
+    def value(self) -> Json:
         """Decode the next value."""
         if not self.peek():
             self._damaged("it ends in the middle")

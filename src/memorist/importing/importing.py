@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from ..engine.audit import audit
 from ..engine.core import Core
@@ -42,7 +41,7 @@ class Importing:
         kind: str = "auto",
         namespace: Ns | None = None,
         users: Mapping[str, str] | None = None,
-        mapping: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        mapping: str | os.PathLike[str] | Mapping[str, object] | None = None,
         source: str | None = None,
         dry_run: bool = False,
         strict: bool = False,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue
+from ..values import Json, JsonMapping, JsonObject
 
 
 class ThreadItem(msgspec.Struct, frozen=True):
@@ -18,7 +18,7 @@ class ThreadItem(msgspec.Struct, frozen=True):
     title: str | None = None
     owner: str | None = None
     """The owner's name in the source, a user's id or a namespace, which the mapping translates."""
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     created_at: datetime | None = None
     place: str = ""
     """Its position in the source, for error reports: `line 12`."""
@@ -32,19 +32,19 @@ class MessageItem(msgspec.Struct, frozen=True):
     thread: str
     key: str
     """Its identity in the thread, so that it is imported once: the original id, or its number and a digest."""
-    message: dict[str, Any]
+    message: JsonObject
     """Role, content and the other fields of the OpenAI or Anthropic shape."""
     created_at: datetime | None = None
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     place: str = ""
-    raw: Any = None
+    raw: Json = None
     """The original, if the message does not hold all of it."""
 
 
 class Version(msgspec.Struct, frozen=True):
     """The value of a fact from a time on; `ended` if the fact ended then."""
 
-    value: Any
+    value: Json
     at: datetime | None = None
     ended: bool = False
 
@@ -68,7 +68,7 @@ class DocumentItem(msgspec.Struct, frozen=True):
     text: str
     title: str | None = None
     owner: str | None = None
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     created_at: datetime | None = None
     place: str = ""
     space: str | None = None
@@ -87,7 +87,7 @@ _LATEST = 253_402_300_799.0
 """The last second of the year 9999."""
 
 
-def named(fields: Mapping[str, Any], *names: str) -> str | None:
+def named(fields: Mapping[str, object], *names: str) -> str | None:
     """The first of some fields that is a non-empty text or an integer, as text."""
     for name in names:
         value = fields.get(name)
@@ -98,13 +98,13 @@ def named(fields: Mapping[str, Any], *names: str) -> str | None:
     return None
 
 
-def listed(fields: Mapping[str, Any], name: str) -> list[Any]:
+def listed(fields: JsonMapping, name: str) -> list[Json]:
     """The list in a field; empty where there is none."""
     value = fields.get(name)
     return list(value) if isinstance(value, list) else []
 
 
-def moment_or_none(given: Any) -> datetime | None:
+def moment_or_none(given: Json) -> datetime | None:
     """`moment`, but None for a time that cannot be parsed."""
     try:
         return moment(given)
@@ -112,7 +112,7 @@ def moment_or_none(given: Any) -> datetime | None:
         return None
 
 
-def moment(given: Any) -> datetime | None:
+def moment(given: Json) -> datetime | None:
     """Parse a time: ISO text, or seconds, milliseconds or microseconds since 1970; None for an empty one."""
     if type(given) in (int, float) and abs(given) < _LATEST:
         return datetime.fromtimestamp(given, UTC)  # fast path

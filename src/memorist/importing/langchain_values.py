@@ -6,10 +6,10 @@ Its MessagePack extensions hold a class name and constructor arguments; we keep 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
+from ..values import Json, JsonMapping, JsonObject
 from .files import decoded
 
 ROLES = {
@@ -38,10 +38,10 @@ class Built(msgspec.Struct, frozen=True):
 
     module: str
     name: str
-    arguments: Any
+    arguments: Json
 
 
-def loaded(kind: Any, data: Any) -> Any:
+def loaded(kind: Json, data: Json) -> object:
     """Decode a value by its type and bytes; raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
@@ -57,11 +57,11 @@ def loaded(kind: Any, data: Any) -> Any:
     raise ValueError("its serialisation format is not supported")
 
 
-def _unpacked(data: bytes, depth: int) -> Any:
+def _unpacked(data: bytes, depth: int) -> object:
     if depth > DEEPEST:
         raise ValueError("it is nested too deep")
 
-    def extension(code: int, inner: memoryview) -> Any:
+    def extension(code: int, inner: memoryview) -> object:
         if code == SNAPSHOT:
             return _unpacked(bytes(inner), depth + 1)
         if code not in TUPLES:
@@ -77,7 +77,7 @@ def _unpacked(data: bytes, depth: int) -> Any:
         raise ValueError("it is not MessagePack, or damaged") from cause
 
 
-def _revived(value: Any) -> Any:
+def _revived(value: object) -> object:
     """The value with `lc` objects, by which earlier versions wrote classes as JSON, as `Built`."""
     if isinstance(value, list):
         return [_revived(one) for one in value]
@@ -89,14 +89,14 @@ def _revived(value: Any) -> Any:
     return {name: _revived(one) for name, one in value.items()}
 
 
-def as_messages(value: Any) -> list[dict[str, Any]]:
+def as_messages(value: object) -> list[JsonObject]:
     """The LangChain messages of a channel, as dicts; empty if the channel holds anything else."""
     listed = value if isinstance(value, list) else [value]
     found = [_fields(one) for one in listed]
     return [one for one in found if one is not None] if found and all(one is not None for one in found) else []
 
 
-def _fields(value: Any) -> dict[str, Any] | None:
+def _fields(value: Json) -> JsonObject | None:
     if not isinstance(value, Built) or not isinstance(value.arguments, Mapping):
         return None
     fields = dict(value.arguments)
@@ -106,13 +106,13 @@ def _fields(value: Any) -> dict[str, Any] | None:
     return fields
 
 
-def chat(fields: Mapping[str, Any]) -> dict[str, Any]:
+def chat(fields: Mapping[str, object]) -> JsonObject:
     """A LangChain message in the OpenAI chat shape; raises ValueError for an unknown type."""
     kind = fields.get("type")
     role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
     if role not in ("user", "assistant", "system", "tool", "function", "developer"):
         raise ValueError("its message type is not supported")
-    made: dict[str, Any] = {"role": role, "content": _content(fields.get("content"))}
+    made: JsonObject = {"role": role, "content": _content(fields.get("content"))}
     if isinstance(fields.get("name"), str) and fields["name"]:
         made["name"] = fields["name"]
     calls = fields.get("tool_calls")
@@ -123,19 +123,19 @@ def chat(fields: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _content(content: Any) -> Any:
+def _content(content: Json) -> object:
     if isinstance(content, list):
         return [plain(part) for part in content]
     return content
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _call(call: JsonMapping) -> JsonObject:
     arguments = msgspec.json.encode(plain(call.get("args") or {})).decode()
     function = {"name": str(call.get("name") or ""), "arguments": arguments}
     return {"id": str(call.get("id") or ""), "type": "function", "function": function}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Json:
     """A value as JSON data: an object becomes its arguments, bytes and other types the name of their type."""
     if isinstance(value, Built):
         return plain(value.arguments)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
+from ..values import Json, JsonMapping, JsonObject
 from .databases import Database, has, is_database, opened
 from .files import Given, decoded
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, moment_or_none, named
@@ -56,7 +56,7 @@ class _Thread:
         self.id = id
         self.place = place
         self.seen: set[str] = set()
-        self.state: dict[str, Any] = {}
+        self.state: JsonObject = {}
         self.at: datetime | None = None
         self.announced = False
 
@@ -81,7 +81,7 @@ def _threads(database: Database) -> Iterator[Item]:
         yield from _ended(database, thread)
 
 
-def _checkpoint(kind: Any, data: Any) -> Mapping[str, Any]:
+def _checkpoint(kind: object, data: object) -> JsonMapping:
     found = data if isinstance(data, Mapping) else loaded(kind, data)  # Postgres holds it as JSON
     if not isinstance(found, Mapping):
         raise ValueError("it is not a checkpoint")
@@ -89,7 +89,7 @@ def _checkpoint(kind: Any, data: Any) -> Mapping[str, Any]:
 
 
 def _checkpointed(
-    database: Database, thread: _Thread, checkpoint: Mapping[str, Any], about: Any, place: str
+    database: Database, thread: _Thread, checkpoint: Mapping[str, object], about: object, place: str
 ) -> Iterator[Item]:
     at = moment_or_none(checkpoint.get("ts"))
     if not thread.announced:
@@ -107,7 +107,7 @@ def _checkpointed(
             thread.state[channel] = value
 
 
-def _values(database: Database, thread: str, checkpoint: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _values(database: Database, thread: str, checkpoint: Mapping[str, object]) -> tuple[JsonObject, list[str]]:
     """The channel values of a checkpoint, stored inside it or in a table of blobs by version; and problems."""
     inside = checkpoint.get("channel_values")
     values = {str(name): value for name, value in inside.items()} if isinstance(inside, Mapping) else {}
@@ -131,7 +131,7 @@ def _values(database: Database, thread: str, checkpoint: Mapping[str, Any]) -> t
     return values, problems
 
 
-def _message(thread: _Thread, fields: dict[str, Any], at: datetime | None, place: str) -> Iterator[Item]:
+def _message(thread: _Thread, fields: JsonObject, at: datetime | None, place: str) -> Iterator[Item]:
     original = plain(fields)
     id = named(fields, "id") or hashlib.blake2b(msgspec.json.encode(original), digest_size=8).hexdigest()
     if id in thread.seen:
@@ -174,14 +174,14 @@ def _written(database: Database, thread: _Thread) -> Iterator[Item]:
             yield from _message(thread, message, thread.at, f"{thread.place}, a write")
 
 
-def _json(value: Any) -> Any:
+def _json(value: object) -> Json:
     """A JSON column: a value from Postgres, text or bytes from SQLite."""
     if isinstance(value, str):
         return decoded(value.encode("utf-8", "surrogateescape"))
     return decoded(value) if isinstance(value, bytes) else value
 
 
-def _owner(about: Any) -> str | None:
+def _owner(about: object) -> str | None:
     """The user of a thread, if its metadata names one."""
     try:
         found = _json(about)

@@ -6,9 +6,8 @@ An agent's messages become a thread, its memory blocks facts of the agent, its f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from ..values import compact_json
+from ..values import Json, JsonMapping, JsonObject, compact_json
 from .files import PIECE, Given, damaged, decoded
 from .items import (
     DocumentItem,
@@ -53,7 +52,7 @@ def read(given: Given) -> Iterator[Item]:
         yield from _file(found, given.stem)
 
 
-def _file(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
+def _file(found: JsonMapping, stem: str) -> Iterator[Item]:
     if not isinstance(found.get("agents"), list):
         yield from _agent(found, named(found, "name", "id") or stem, listed(found, "core_memory"), "the agent")
         return
@@ -69,7 +68,7 @@ def _file(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
     yield from _files(found, stem)
 
 
-def _agent(agent: Mapping[str, Any], name: str, blocks: list[Any], place: str) -> Iterator[Item]:
+def _agent(agent: Mapping[str, object], name: str, blocks: list[Json], place: str) -> Iterator[Item]:
     space = f"agent:{name}"
     for number, block in enumerate(blocks, 1):
         label, value = (block.get("label"), block.get("value")) if isinstance(block, Mapping) else (None, None)
@@ -88,7 +87,7 @@ def _agent(agent: Mapping[str, Any], name: str, blocks: list[Any], place: str) -
         yield _message(thread, message, number, f"{place}, message {number}")
 
 
-def _message(thread: str, found: Any, number: int, place: str) -> Item:
+def _message(thread: str, found: Json, number: int, place: str) -> Item:
     role = ROLES.get(str(found.get("role"))) if isinstance(found, Mapping) else None
     if role is None:
         return Problem(place, "it is not a message with a role that is known here")
@@ -101,14 +100,14 @@ def _message(thread: str, found: Any, number: int, place: str) -> Item:
     return MessageItem(thread, id, fields, at, {"id": id}, place, dict(found))
 
 
-def _fields(found: Mapping[str, Any], role: str) -> dict[str, Any]:
+def _fields(found: JsonMapping, role: str) -> JsonObject:
     parts = found.get("content")
     parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
     if parts is None and isinstance(found.get("text"), str):
         parts = [{"type": "text", "text": found["text"]}]
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         parts = [] if parts is None else _refused()
-    fields: dict[str, Any] = {"role": role, "content": "\n".join(_texts(parts))}
+    fields: JsonObject = {"role": role, "content": "\n".join(_texts(parts))}
     calls = [*_calls(parts), *(one for one in listed(found, "tool_calls") if isinstance(one, Mapping))]
     if role == "assistant" and calls:
         fields["tool_calls"] = calls
@@ -119,25 +118,25 @@ def _fields(found: Mapping[str, Any], role: str) -> dict[str, Any]:
     return {**fields, "name": name} if isinstance(name, str) and name and role == "user" else fields
 
 
-def _refused() -> Any:
+def _refused() -> Json:
     raise ValueError("its content is neither text nor parts")
 
 
-def _texts(parts: list[Any]) -> Iterator[str]:
+def _texts(parts: list[Json]) -> Iterator[str]:
     for part in parts:
         value = part.get("content") if part.get("type") == "tool_return" else part.get("text")
         if isinstance(value, str) and value:
             yield value
 
 
-def _calls(parts: list[Any]) -> Iterator[dict[str, Any]]:
+def _calls(parts: list[Json]) -> Iterator[JsonObject]:
     for part in parts:
         if part.get("type") == "tool_call":
             function = {"name": str(part.get("name") or ""), "arguments": compact_json(part.get("input") or {})}
             yield {"id": str(part.get("id") or ""), "type": "function", "function": function}
 
 
-def _files(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
+def _files(found: Mapping[str, object], stem: str) -> Iterator[Item]:
     for number, one in enumerate(listed(found, "files"), 1):
         text = one.get("content") if isinstance(one, Mapping) else None
         if isinstance(text, str) and text.strip():

@@ -6,13 +6,12 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from ..errors import InvalidNamespace, UsageError
 from ..scope import Namespace, Ns
-from ..values import MAX_NAME_BYTES
+from ..values import MAX_NAME_BYTES, Json, JsonMapping
 from .files import decoded
 
 HOME = "user:me"
@@ -46,7 +45,7 @@ class Places(msgspec.Struct, frozen=True):
 
 
 def places(
-    namespace: Ns | None, users: Mapping[str, str] | None, mapping: str | os.PathLike[str] | Mapping[str, Any] | None
+    namespace: Ns | None, users: Mapping[str, str] | None, mapping: str | os.PathLike[str] | JsonMapping | None
 ) -> Places:
     """The mapping from options and a mapping file; options have priority.
 
@@ -66,7 +65,7 @@ def places(
     return places
 
 
-def _read(mapping: Any) -> Mapping[str, Any]:
+def _read(mapping: Json) -> JsonMapping:
     if mapping is None:
         return {}
     read = mapping if isinstance(mapping, Mapping) else _from_file(Path(mapping))
@@ -76,7 +75,7 @@ def _read(mapping: Any) -> Mapping[str, Any]:
     return read
 
 
-def _from_file(path: Path) -> Mapping[str, Any]:
+def _from_file(path: Path) -> JsonMapping:
     try:
         if path.stat().st_size > MOST:
             raise UsageError(f"the mapping file {path.name!r} is over {MOST // 1024 // 1024} MB")
@@ -91,7 +90,7 @@ def _from_file(path: Path) -> Mapping[str, Any]:
     return read
 
 
-def _texts(read: Mapping[str, Any], name: str) -> dict[str, str]:
+def _texts(read: Mapping[str, object], name: str) -> dict[str, str]:
     found = read.get(name, {})
     if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
         raise UsageError(f"`{name}` of a mapping must map names of the source to names here, both text")

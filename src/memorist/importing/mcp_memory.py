@@ -6,9 +6,9 @@ They become the facts that our graph tools use: `entity/<name>` and `relation/<f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from ..graph_keys import entity_key, relation_key
+from ..values import Json, JsonMapping
 from .files import Given, decoded, lines
 from .items import FactItem, Item, Problem, Version
 
@@ -36,7 +36,7 @@ def read(given: Given) -> Iterator[Item]:
                 yield Problem(place, str(problem))
 
 
-def _fact(found: Any, line: int) -> FactItem:
+def _fact(found: Json, line: int) -> FactItem:
     """The fact of a line; its line number is the `order`, which is lower than that of all entities added later."""
     place = f"line {line}"
     kind = found.get("type") if isinstance(found, Mapping) else None
@@ -53,7 +53,7 @@ def _fact(found: Any, line: int) -> FactItem:
     raise ValueError("it is neither an entity nor a relation")
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
+def _text(found: JsonMapping, name: str) -> str:
     value = found.get(name)
     if not isinstance(value, str) or not value:
         raise ValueError(f"`{name}` is missing, or not text")

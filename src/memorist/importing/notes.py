@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
+from ..values import JsonObject
 from .files import Given, Part
 from .items import DocumentItem, Item, Problem, moment_or_none
 
@@ -71,12 +71,12 @@ def _document(part: Part, *, vault: bool) -> Item:
     fields, body = _front(text)
     heading = _HEADING.search(body)
     title = str(fields.get("title") or (heading.group(1).strip() if heading else PurePosixPath(part.name).stem))
-    metadata: dict[str, Any] = {"path": part.name, **(_vault(fields, body) if vault else {})}
+    metadata: JsonObject = {"path": part.name, **(_vault(fields, body) if vault else {})}
     at = moment_or_none(fields.get("created") or fields.get("date")) or part.changed
     return DocumentItem(part.name, text, title[:1000], None, metadata, at, part.name)
 
 
-def _vault(fields: dict[str, Any], body: str) -> dict[str, Any]:
+def _vault(fields: JsonObject, body: str) -> JsonObject:
     """Tags, links and aliases of a note."""
     tags = [*_several(fields.get("tags")), *_TAG.findall(body)]
     named = {
@@ -87,17 +87,17 @@ def _vault(fields: dict[str, Any], body: str) -> dict[str, Any]:
     return {name: list(dict.fromkeys(found))[:MOST_NAMED] for name, found in named.items() if found}
 
 
-def _several(value: Any) -> list[str]:
+def _several(value: object) -> list[str]:
     listed = value if isinstance(value, list) else str(value).split(",") if value else []
     return [one.strip().lstrip("#") for one in map(str, listed) if one.strip()]
 
 
-def _front(text: str) -> tuple[dict[str, Any], str]:
+def _front(text: str) -> tuple[JsonObject, str]:
     """The front matter of a note, as names with texts or lists of texts, and the rest of the note."""
     found = _FRONT.match(text)
     if found is None:
         return {}, text
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     name = ""
     for line in found.group(1).splitlines():
         stripped = line.strip()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+
+from ..values import Json, JsonObject
 
 MOST = 16 * 1024 * 1024
 
@@ -16,16 +17,16 @@ MOST = 16 * 1024 * 1024
 class Point:
     """Stands in for Qdrant's classes and only stores the fields of the pickled object."""
 
-    def __init__(self, *given: Any) -> None:
-        self.fields: dict[str, Any] = {}
+    def __init__(self, *given: Json) -> None:
+        self.fields: JsonObject = {}
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         found = state[0] if isinstance(state, tuple) and state else state
         fields = found.get("__dict__", found) if isinstance(found, dict) else {}
         self.fields = fields if isinstance(fields, dict) else {}
 
 
-ALLOWED: dict[tuple[str, str], Any] = {
+ALLOWED: dict[tuple[str, str], Json] = {
     ("qdrant_client.http.models.models", "PointStruct"): Point,
     ("qdrant_client.http.models.models", "SparseVector"): Point,
     ("builtins", "set"): set,
@@ -35,17 +36,17 @@ ALLOWED: dict[tuple[str, str], Any] = {
 
 
 class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         try:
             return ALLOWED[module, name]
         except KeyError:
             raise ValueError("its pickle names something that is not a point") from None
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: object) -> object:
         raise ValueError("its pickle refers to an object outside of it")
 
 
-def point(data: Any) -> dict[str, Any]:
+def point(data: object) -> JsonObject:
     """The payload of a pickled point; raises ValueError for anything else."""
     if not isinstance(data, bytes) or len(data) > MOST:
         raise ValueError("it is not a pickled point, or too large")

@@ -40,7 +40,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """The fixed part of the key: `allergy` of `allergy.{thing}`."""
         return self.key.partition(".{")[0]
 
-    def tell_value(self, value: Any, key: str) -> str:
+    def tell_value(self, value: object, key: str) -> str:
         """The fact as a short statement without its subject: "lives in Porto", "dislikes black coffee"."""
         parts = key.removeprefix(self.stem).lstrip(".").split(".")
         if len(parts) > 1 and isinstance(value, str):  # relation.sister.maria: the name is the value
@@ -51,7 +51,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.tell.format(thing=thing, value=thing if value is True else plain(value))
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """A value as text: a list with commas, an amount with its unit."""
     if isinstance(value, dict) and "amount" in value:
         return f"{value['amount']} {value.get('unit', '')}".strip()

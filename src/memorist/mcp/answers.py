@@ -13,6 +13,7 @@ import msgspec
 
 from ..context.fence import MEMORY_NOTE, fence, is_hidden_or_opening
 from ..context.tokens import open_counter
+from ..values import JsonObject
 
 MAX_TOKENS = 4_000
 """The most tokens of an answer."""
@@ -28,21 +29,21 @@ class Answer(msgspec.Struct, frozen=True):
     """Whether it contains stored text, which must be fenced."""
     listed: str = ""
     """The list field whose last items are dropped first if the answer is too long."""
-    cursor: Callable[[dict[str, Any]], str] | None = None
+    cursor: Callable[[JsonObject], str] | None = None
     """Makes the cursor of the next page from the last item kept."""
 
 
 class Fitted(msgspec.Struct, frozen=True):
     """An answer within its limit, as structured content and as text."""
 
-    data: dict[str, Any]
+    data: JsonObject
     text: str
     tokens: int
 
 
 def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
     """The answer as structured content and as text, in at most `max_tokens`; it says how many items were dropped."""
-    data: dict[str, Any] = msgspec.to_builtins(answer.data)
+    data: JsonObject = msgspec.to_builtins(answer.data)
     if answer.stored:
         data["note"] = MEMORY_NOTE
     whole = _sent(data, answer.stored)
@@ -53,7 +54,7 @@ def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
     return _shorter(data, answer.stored, max_tokens)
 
 
-def _fewer(data: dict[str, Any], answer: Answer, max_tokens: int) -> dict[str, Any]:
+def _fewer(data: JsonObject, answer: Answer, max_tokens: int) -> JsonObject:
     """The answer with as many items as fit, at least one; found by binary search."""
     items = data[answer.listed]
     fits, over = 1, len(items)
@@ -66,7 +67,7 @@ def _fewer(data: dict[str, Any], answer: Answer, max_tokens: int) -> dict[str, A
     return _first(data, answer, fits)
 
 
-def _first(data: dict[str, Any], answer: Answer, count: int) -> dict[str, Any]:
+def _first(data: JsonObject, answer: Answer, count: int) -> JsonObject:
     items = data[answer.listed]
     if len(items) <= count:
         return data
@@ -76,7 +77,7 @@ def _first(data: dict[str, Any], answer: Answer, count: int) -> dict[str, Any]:
     return {**kept, "left_out": data.get("left_out", 0) + len(items) - count}
 
 
-def _shorter(data: dict[str, Any], stored: bool, max_tokens: int) -> Fitted:
+def _shorter(data: JsonObject, stored: bool, max_tokens: int) -> Fitted:
     """The answer with texts and lists cut shorter and shorter until it fits."""
     longest = _LONGEST
     made = _sent(data, stored)
@@ -86,7 +87,7 @@ def _shorter(data: dict[str, Any], stored: bool, max_tokens: int) -> Fitted:
     return made
 
 
-def _cut(value: Any, longest: int) -> Any:
+def _cut(value: object, longest: int) -> Any:
     if isinstance(value, str):
         return value if len(value) <= longest or value == MEMORY_NOTE else value[:longest] + CUT
     many = max(1, longest // 40)
@@ -99,12 +100,12 @@ def _cut(value: Any, longest: int) -> Any:
     return value
 
 
-def _sent(data: dict[str, Any], stored: bool) -> Fitted:
+def _sent(data: JsonObject, stored: bool) -> Fitted:
     text = fenced(data) if stored else msgspec.json.encode(data).decode()
     return Fitted(data, text, tokens_of(text))
 
 
-def fenced(data: dict[str, Any]) -> str:
+def fenced(data: JsonObject) -> str:
     """Stored data as escaped JSON inside a fence."""
     shown = {name: value for name, value in data.items() if name != "note"}
     return fence("recalled_memory", MEMORY_NOTE, escaped(msgspec.json.encode(shown).decode()))

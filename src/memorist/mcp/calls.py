@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..gate.secrets import find_secrets
 from ..kinds import fact_text
 from ..languages.small_talk import is_small_talk
+from ..values import JsonMapping, JsonObject
 from . import shown
 from .answers import Answer
 from .callers import Caller
@@ -34,12 +35,12 @@ Given = Any
 """The arguments of a call, as the struct made by `arguments_of`."""
 
 
-async def call(caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Answer:
+async def call(caller: Caller, tool: Tool, arguments: JsonMapping) -> Answer:
     """Run a tool."""
     return await _CALLS[tool.name](caller, read_arguments(tool, arguments))
 
 
-def read_arguments(tool: Tool, arguments: Mapping[str, Any]) -> Given:
+def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> Given:
     """The arguments, checked against the tool's schema; the error lists what the tool takes, for a model to retry."""
     try:
         return msgspec.convert(dict(arguments), arguments_of(tool))
@@ -60,7 +61,7 @@ async def _remember(caller: Caller, given: Given) -> Answer:
     return Answer(answer)
 
 
-async def _remember_fact(caller: Caller, user: str, key: str, value: Any) -> shown.Remembered:
+async def _remember_fact(caller: Caller, user: str, key: str, value: object) -> shown.Remembered:
     text = f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
     if kinds := _secret_kinds(text):
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=_SECRET.format(kinds))])
@@ -150,12 +151,12 @@ async def _update(caller: Caller, given: Given) -> Answer:
     memory = await resolve_memory(caller, given.id)
     if kinds := _secret_kinds(str(given.to)):
         raise UsageError(_SECRET.format(kinds))
-    change: dict[str, Any] = {"value": given.to} if memory.kind == "fact" else {"text": _sentence(given.to)}
+    change: JsonObject = {"value": given.to} if memory.kind == "fact" else {"text": _sentence(given.to)}
     changed = await caller.memory.memories.update(memory.id, **change, reason=given.reason, ns=memory.namespace)
     return Answer(shown.Updated(id=changed.id, before=memory.text, after=changed.text), stored=True)
 
 
-def _sentence(value: Any) -> str:
+def _sentence(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

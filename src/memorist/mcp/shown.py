@@ -10,6 +10,7 @@ import msgspec
 from ..engine.memories import Remembered as Memory
 from ..recall.hit import Hit
 from ..records import Fact
+from ..values import JsonObject
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -130,7 +131,7 @@ class Section(Shown, frozen=True, kw_only=True):
 class Request(Shown, frozen=True, kw_only=True):
     """A request for a model, within its budget."""
 
-    messages: list[dict[str, Any]]
+    messages: list[JsonObject]
     tokens: int
     manifest: list[Section] = []
     left_out: int = 0

@@ -17,6 +17,7 @@ import msgspec
 from ..errors import UsageError
 from ..protocol.keys import Role
 from ..protocol.operations import BY_NAME, parameters_of
+from ..values import JsonMapping, JsonObject
 from . import shown
 
 ToolSet = Literal["core", "tasks", "graph"]
@@ -47,7 +48,7 @@ class Argument(msgspec.Struct, frozen=True):
     kind: Any = None
     """A narrower type than the parameter's."""
     required: bool = False
-    limits: Mapping[str, Any] = {}
+    limits: JsonMapping = {}
 
 
 class Tool(msgspec.Struct, frozen=True, eq=False):
@@ -81,7 +82,7 @@ TOOLS: tuple[Tool, ...] = (
         "understood, and what was refused and why.",
         {
             "text": Argument("messages", "one or more plain sentences, first or third person", kind=str),
-            "facts": Argument("messages", 'values by name, e.g. {"city": "Oslo"}', kind=dict[str, Any]),
+            "facts": Argument("messages", 'values by name, e.g. {"city": "Oslo"}', kind=JsonObject),
             "user": _USER,
         },
     ),
@@ -136,7 +137,7 @@ TOOLS: tuple[Tool, ...] = (
         "Save the progress of a long task, to resume it after an interruption.",
         {
             "task_id": _needed("checkpoint", kind=str),
-            "state": Argument("checkpoint", kind=dict[str, Any]),
+            "state": Argument("checkpoint", kind=JsonObject),
             "step": Argument("checkpoint", kind=int, limits={"ge": 0}),
             "completed": Argument("checkpoint", "subtasks done, by id", kind=list[str]),
         },
@@ -174,7 +175,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
     return msgspec.defstruct(tool.name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def _plain(kind: Any) -> Any:
+def _plain(kind: object) -> Any:
     """The type without None, since an argument not given is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
@@ -183,31 +184,31 @@ def _plain(kind: Any) -> Any:
 
 
 @cache
-def input_schema(tool: Tool) -> dict[str, Any]:
+def input_schema(tool: Tool) -> JsonObject:
     """The JSON Schema of a tool's arguments, kept short because models pay for it."""
     schema = _root(arguments_of(tool))
     asked = {name: _short(value) for name, value in schema["properties"].items()}
-    made: dict[str, Any] = {"type": "object", "properties": asked}
+    made: JsonObject = {"type": "object", "properties": asked}
     if schema.get("required"):
         made["required"] = schema["required"]
     return made
 
 
 @cache
-def output_schema(tool: Tool) -> dict[str, Any]:
+def output_schema(tool: Tool) -> JsonObject:
     """The JSON Schema of a tool's structured answer."""
     return _root(tool.answer)
 
 
-def _root(kind: type) -> dict[str, Any]:
+def _root(kind: type) -> JsonObject:
     """The JSON Schema of a type with the object at its root, not a `$ref`, as clients expect."""
     schema = msgspec.json.schema(kind)
-    defined: dict[str, Any] = dict(schema.get("$defs", {}))
+    defined: JsonObject = dict(schema.get("$defs", {}))
     root = defined.pop(str(schema.get("$ref", "")).rpartition("/")[2], schema)
     return {**root, "$defs": defined} if defined else dict(root)
 
 
-def _short(schema: dict[str, Any]) -> dict[str, Any]:
+def _short(schema: JsonObject) -> JsonObject:
     """The schema without defaults, titles and the alternative null."""
     kept = {name: value for name, value in schema.items() if name not in ("default", "title")}
     if "enum" in kept:

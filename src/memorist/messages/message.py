@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..ports import as_datetime
 from ..records import Record, Table
-from ..values import check_metadata, check_name
+from ..values import Json, JsonMapping, JsonObject, check_metadata, check_name
 from .responses import SHAPE as RESPONSES
 from .responses import as_chat, is_item, item_fields, output_text
 from .shapes import mended
@@ -56,14 +55,14 @@ class ToolCall(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    arguments: Any
+    arguments: Json
 
 
 class ToolResult(msgspec.Struct, frozen=True):
     """What a call gave back."""
 
     id: str
-    content: Any
+    content: Json
     is_error: bool = False
 
 
@@ -74,14 +73,14 @@ class Message(Record, frozen=True, kw_only=True):
     thread: str = ""
     seq: int = 0
     role: str
-    content: Any = ""
+    content: Json = ""
     name: str | None = None
-    extra: dict[str, Any] = {}
+    extra: JsonObject = {}
     """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
     shape: str | None = None
     """`anthropic` where the content blocks are Anthropic's; `responses` where it is an item of the Responses API;
     `bare` where there was no content field at all; otherwise the OpenAI chat shape."""
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     importance: float | None = None
     pinned: bool = False
     trust: str | None = None
@@ -89,7 +88,7 @@ class Message(Record, frozen=True, kw_only=True):
     tokens: int | None = None
     counter: str | None = None
     """Which counter made `tokens`; None is the default one."""
-    raw: Any = None
+    raw: Json = None
     """The original that this message was read from, as JSON: not counted, indexed or sent, and returned unchanged."""
     created_at: datetime | None = None
     expires_at: datetime | None = None
@@ -119,19 +118,19 @@ class Message(Record, frozen=True, kw_only=True):
         """The results this message carries, in either shape."""
         return _tool_results(self)
 
-    def openai(self) -> list[dict[str, Any]]:
+    def openai(self) -> list[JsonObject]:
         """The OpenAI chat messages this stands for: one, or several where an Anthropic message holds tool results."""
         from .wire import to_openai
 
         return to_openai(self)
 
-    def anthropic(self) -> dict[str, Any]:
+    def anthropic(self) -> JsonObject:
         """The Anthropic messages shape."""
         from .wire import to_anthropic
 
         return to_anthropic(self)
 
-    def responses(self) -> list[dict[str, Any]]:
+    def responses(self) -> list[JsonObject]:
         """The items of the Responses API this stands for: one, or several where a message holds text and calls."""
         from .responses import to_items
 
@@ -148,7 +147,7 @@ def message_id(text: str) -> tuple[str, int]:
     return thread, int(seq)
 
 
-def text_of(content: Any) -> str:
+def text_of(content: Json) -> str:
     """The readable text of content in either shape."""
     if isinstance(content, str):
         return content
@@ -159,7 +158,7 @@ def text_of(content: Any) -> str:
     return "\n".join(part for part in (_part_text(block) for block in content) if part)
 
 
-def _part_text(block: Any) -> str:
+def _part_text(block: object) -> str:
     if isinstance(block, str):
         return block
     if not isinstance(block, Mapping):
@@ -172,7 +171,7 @@ def _part_text(block: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-Given = Message | Mapping[str, Any] | str
+Given = Message | JsonMapping | str
 """A message as users give it: a `Message`, a dict in the shape of OpenAI (chat or Responses) or Anthropic, or text (a
 user's message)."""
 
@@ -205,7 +204,7 @@ def as_message(given: Given) -> Message:
     return message
 
 
-def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(given: JsonMapping) -> JsonObject:
     """The fields of a message from a dict with a role; unknown ones are kept in `extra`."""
     fields = {name: given[name] for name in _OWN if name in given}
     if "role" not in fields:
@@ -220,7 +219,7 @@ def as_messages(given: Iterable[Given]) -> list[Message]:
     return [as_message(item) for item in given]
 
 
-def _shape_of(content: Any, extra: Mapping[str, Any]) -> str | None:
+def _shape_of(content: object, extra: Mapping[str, object]) -> str | None:
     if extra.get("type") == "message":
         return RESPONSES
     if not isinstance(content, list) or "tool_calls" in extra or "tool_call_id" in extra:
@@ -271,14 +270,14 @@ def _tool_calls(message: Message) -> list[ToolCall]:
     ]
 
 
-def _openai_call(call: Mapping[str, Any]) -> ToolCall:
+def _openai_call(call: Mapping[str, object]) -> ToolCall:
     inner = call.get("function") or call.get("custom") or {}
     raw = inner.get("arguments", inner.get("input", "")) if isinstance(inner, Mapping) else ""
     name = inner.get("name", "") if isinstance(inner, Mapping) else ""
     return ToolCall(str(call.get("id", "")), str(name), parse_arguments(raw))
 
 
-def parse_arguments(raw: Any) -> Any:
+def parse_arguments(raw: object) -> object:
     """Arguments parsed as JSON, or the text unchanged if it does not parse: models do write broken JSON."""
     if not isinstance(raw, str):
         return raw

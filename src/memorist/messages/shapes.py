@@ -7,11 +7,11 @@ message that is stored already is sent repaired, and the manifest says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..values import compact_json
+from ..values import Json, JsonMapping, JsonObject, compact_json
 from .responses import flaw_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def mended(message: Message) -> tuple[Message, list[str]]:
     return msgspec.structs.replace(message, content=content, extra=extra, tokens=None), flaws
 
 
-def _extra(extra: Mapping[str, Any], flaws: list[str]) -> dict[str, Any]:
+def _extra(extra: Mapping[str, object], flaws: list[str]) -> JsonObject:
     made = dict(extra)
     calls = made.get("tool_calls")
     if calls is not None:
@@ -45,7 +45,7 @@ def _extra(extra: Mapping[str, Any], flaws: list[str]) -> dict[str, Any]:
     return made
 
 
-def _calls(calls: Any, flaws: list[str]) -> list[Any]:
+def _calls(calls: object, flaws: list[str]) -> list[Json]:
     if not isinstance(calls, list | tuple):
         flaws.append("tool_calls is not a list")
         calls = [calls]
@@ -53,7 +53,7 @@ def _calls(calls: Any, flaws: list[str]) -> list[Any]:
     return [call for call in made if call is not None]
 
 
-def _call(call: Any, flaws: list[str]) -> dict[str, Any] | None:
+def _call(call: Json, flaws: list[str]) -> JsonObject | None:
     kind = "custom" if isinstance(call, Mapping) and "custom" in call else "function"
     inner = call.get(kind) if isinstance(call, Mapping) else None
     if not isinstance(inner, Mapping):
@@ -72,19 +72,19 @@ def _call(call: Any, flaws: list[str]) -> dict[str, Any] | None:
     return made
 
 
-def _identity(given: Any, what: str, flaws: list[str]) -> str:
+def _identity(given: object, what: str, flaws: list[str]) -> str:
     if isinstance(given, str):
         return given
     flaws.append(f"{what} is not text")
     return "" if given is None else str(given)
 
 
-def _parts(content: Sequence[Any], flaws: list[str]) -> list[Any]:
+def _parts(content: Sequence[Json], flaws: list[str]) -> list[Json]:
     made = [_part(part, flaws) for part in content]
     return [part for part in made if part is not None]
 
 
-def _part(part: Any, flaws: list[str]) -> Any:
+def _part(part: Json, flaws: list[str]) -> object:
     if isinstance(part, str):
         return part
     kind = part.get("type") if isinstance(part, Mapping) else None
@@ -112,11 +112,11 @@ def _part(part: Any, flaws: list[str]) -> Any:
     return part
 
 
-def _has_url(image: Any) -> bool:
+def _has_url(image: Json) -> bool:
     return isinstance(image, str) or (isinstance(image, Mapping) and isinstance(image.get("url"), str))
 
 
-def _use(part: Mapping[str, Any], flaws: list[str]) -> dict[str, Any] | None:
+def _use(part: JsonMapping, flaws: list[str]) -> JsonObject | None:
     if not isinstance(part.get("name"), str) or not part["name"]:
         flaws.append("a tool_use part does not name its tool")
         return None
@@ -127,7 +127,7 @@ def _use(part: Mapping[str, Any], flaws: list[str]) -> dict[str, Any] | None:
     return made
 
 
-def _result(part: Mapping[str, Any], flaws: list[str]) -> dict[str, Any]:
+def _result(part: JsonMapping, flaws: list[str]) -> JsonObject:
     made = {**part, "tool_use_id": _identity(part.get("tool_use_id"), "the tool_use_id of a result", flaws)}
     content = part.get("content")
     if isinstance(content, list | tuple):

@@ -8,9 +8,8 @@ Tokens are counted over these two as well, so that what is counted is what is se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from ..values import compact_json
+from ..values import Json, JsonMapping, JsonObject, compact_json
 from .message import INSTRUCTIONS, Message, parse_arguments, text_of
 from .responses import SHAPE as RESPONSES
 from .responses import as_chat, nested_tool, without_items
@@ -20,7 +19,7 @@ SYSTEM_NOTE = "System note:"
 _LISTED = (list, tuple)
 
 
-def to_openai(message: Message) -> list[dict[str, Any]]:
+def to_openai(message: Message) -> list[JsonObject]:
     """One dict, or several where an Anthropic user message carries several tool results."""
     if message.shape == RESPONSES:
         message = without_items(as_chat(message))
@@ -31,7 +30,7 @@ def to_openai(message: Message) -> list[dict[str, Any]]:
     return _user_to_openai(message)
 
 
-def to_anthropic(message: Message) -> dict[str, Any]:
+def to_anthropic(message: Message) -> JsonObject:
     """One dict in the Anthropic messages shape."""
     if message.shape == RESPONSES:
         message = without_items(as_chat(message))
@@ -41,15 +40,15 @@ def to_anthropic(message: Message) -> dict[str, Any]:
         return _tool_to_anthropic(message)
     if message.role == "assistant":
         return _assistant_to_anthropic(message)
-    out: dict[str, Any] = {"role": message.role, "content": _parts_to_anthropic(message.content)}
+    out: JsonObject = {"role": message.role, "content": _parts_to_anthropic(message.content)}
     # Anthropic has no speaker name: keep it readable in front of the text.
     if message.name and message.role == "user":
         out["content"] = _with_name(message.name, out["content"])
     return out
 
 
-def _as_given(message: Message) -> dict[str, Any]:
-    out: dict[str, Any] = {"role": message.role}
+def _as_given(message: Message) -> JsonObject:
+    out: JsonObject = {"role": message.role}
     if message.shape != "bare":
         out["content"] = message.content
     if message.name is not None:
@@ -58,7 +57,7 @@ def _as_given(message: Message) -> dict[str, Any]:
     return out
 
 
-def _with_name(name: str, content: Any) -> Any:
+def _with_name(name: str, content: Json) -> object:
     if isinstance(content, str):
         return f"{name}: {content}"
     return [{"type": "text", "text": f"{name}:"}, *content]
@@ -67,7 +66,7 @@ def _with_name(name: str, content: Any) -> Any:
 # What a request carries
 
 
-def sent_openai(message: Message) -> list[dict[str, Any]]:
+def sent_openai(message: Message) -> list[JsonObject]:
     """The chat messages that stand for a message in a request."""
     made = to_openai(message)
     for one in made:
@@ -82,7 +81,7 @@ def sent_openai(message: Message) -> list[dict[str, Any]]:
     return made
 
 
-def _written_call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _written_call(call: Mapping[str, object]) -> JsonObject:
     """A call whose arguments are text, as the API wants them; some servers give an object."""
     inner = call.get("function")
     if not isinstance(inner, Mapping) or isinstance(inner.get("arguments"), str):
@@ -90,18 +89,18 @@ def _written_call(call: Mapping[str, Any]) -> dict[str, Any]:
     return {**call, "function": {**inner, "arguments": compact_json(inner.get("arguments") or {})}}
 
 
-def _tool_content(content: Any) -> str | list[Any]:
+def _tool_content(content: object) -> str | list[Json]:
     """The content of a tool message, which may hold text only; other parts become their type in brackets."""
     if not isinstance(content, _LISTED):
         return "" if content is None else str(content)
     return [part if part.get("type") == "text" else _word(part) for part in content]
 
 
-def _word(part: Mapping[str, Any]) -> dict[str, Any]:
+def _word(part: Mapping[str, object]) -> JsonObject:
     return {"type": "text", "text": f"[{part.get('type') or 'part'}]"}
 
 
-def sent_anthropic(message: Message) -> tuple[str, list[dict[str, Any]]]:
+def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
     """Role and content blocks that stand for a message in a request; no blocks for an empty message."""
     if message.role in INSTRUCTIONS:
         return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
@@ -116,7 +115,7 @@ def sent_anthropic(message: Message) -> tuple[str, list[dict[str, Any]]]:
     return made["role"], blocks
 
 
-def _block(block: Any) -> dict[str, Any]:
+def _block(block: object) -> JsonObject:
     """A typed block without its cache_control, because a request places its own cache markers."""
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
@@ -135,16 +134,16 @@ def _block(block: Any) -> dict[str, Any]:
     return made
 
 
-def _is_blank(block: Mapping[str, Any]) -> bool:
+def _is_blank(block: Mapping[str, object]) -> bool:
     return block["type"] == "text" and not str(block.get("text") or "").strip()
 
 
 # From Anthropic to OpenAI
 
 
-def _assistant_to_openai(message: Message) -> dict[str, Any]:
-    texts: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
+def _assistant_to_openai(message: Message) -> JsonObject:
+    texts: list[JsonObject] = []
+    calls: list[JsonObject] = []
     thoughts: list[str] = []
     for block in message.content:
         kind = block.get("type") if isinstance(block, Mapping) else None
@@ -154,8 +153,8 @@ def _assistant_to_openai(message: Message) -> dict[str, Any]:
             calls.append(_tool_use_to_call(block))
         elif kind == "thinking":
             thoughts.append(str(block.get("thinking", "")))
-    content: Any = texts[0]["text"] if len(texts) == 1 else (texts or None)
-    out: dict[str, Any] = {"role": "assistant", "content": content}
+    content: Json = texts[0]["text"] if len(texts) == 1 else (texts or None)
+    out: JsonObject = {"role": "assistant", "content": content}
     if message.name is not None:
         out["name"] = message.name
     if calls:
@@ -167,14 +166,14 @@ def _assistant_to_openai(message: Message) -> dict[str, Any]:
     return out
 
 
-def _tool_use_to_call(block: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_use_to_call(block: Mapping[str, object]) -> JsonObject:
     function = {"name": block.get("name", ""), "arguments": compact_json(block.get("input", {}))}
     return {"id": block.get("id", ""), "type": "function", "function": function}
 
 
-def _user_to_openai(message: Message) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    parts: list[dict[str, Any]] = []
+def _user_to_openai(message: Message) -> list[JsonObject]:
+    out: list[JsonObject] = []
+    parts: list[JsonObject] = []
     for block in message.content:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
             written = _result_text(block.get("content"))
@@ -184,7 +183,7 @@ def _user_to_openai(message: Message) -> list[dict[str, Any]]:
     parts = [part for part in parts if not _is_blank(part)] if out else parts
     if parts or not out:
         content = parts[0]["text"] if len(parts) == 1 and parts[0].get("type") == "text" else parts
-        plain: dict[str, Any] = {"role": message.role, "content": content}
+        plain: JsonObject = {"role": message.role, "content": content}
         if message.name is not None:
             plain["name"] = message.name
         plain.update(message.extra)
@@ -192,18 +191,18 @@ def _user_to_openai(message: Message) -> list[dict[str, Any]]:
     return out
 
 
-def _result_text(content: Any) -> str:
+def _result_text(content: Json) -> str:
     """A tool result as text; other parts become their type in brackets, because a tool message takes text only."""
     if not isinstance(content, _LISTED):
         return content or ""
     return "\n".join(text_of([part]) or f"[{_kind(part)}]" for part in content)
 
 
-def _kind(part: Any) -> str:
+def _kind(part: object) -> str:
     return str(part.get("type", "part")) if isinstance(part, Mapping) else "part"
 
 
-def _part_to_openai(block: Any) -> dict[str, Any]:
+def _part_to_openai(block: object) -> JsonObject:
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
     kind, source = block.get("type"), block.get("source")
@@ -216,7 +215,7 @@ def _part_to_openai(block: Any) -> dict[str, Any]:
     return dict(block)
 
 
-def _document_to_openai(block: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+def _document_to_openai(block: Mapping[str, object], source: Mapping[str, object]) -> JsonObject:
     """A document in the chat shape: text, or an attached file; a document behind a URL is only mentioned."""
     name = str(block.get("title") or "document")
     if source.get("type") == "text":
@@ -228,7 +227,7 @@ def _document_to_openai(block: Mapping[str, Any], source: Mapping[str, Any]) -> 
     return {"type": "text", "text": f"[document: {name}, left out: {source.get('url') or source.get('type')}]"}
 
 
-def _url_of(source: Mapping[str, Any], media: str) -> str:
+def _url_of(source: Mapping[str, object], media: str) -> str:
     if source.get("type") == "base64":
         return f"data:{source.get('media_type', media)};base64,{source.get('data', '')}"
     return str(source.get("url", ""))
@@ -237,25 +236,25 @@ def _url_of(source: Mapping[str, Any], media: str) -> str:
 # From OpenAI to Anthropic
 
 
-def _tool_to_anthropic(message: Message) -> dict[str, Any]:
+def _tool_to_anthropic(message: Message) -> JsonObject:
     call_id = message.extra.get("tool_call_id", message.name or "")
     block = {"type": "tool_result", "tool_use_id": call_id, "content": _parts_to_anthropic(message.content)}
     return {"role": "user", "content": [block]}
 
 
-def _assistant_to_anthropic(message: Message) -> dict[str, Any]:
+def _assistant_to_anthropic(message: Message) -> JsonObject:
     calls = message.extra.get("tool_calls")
     if not calls:
         return {"role": "assistant", "content": _parts_to_anthropic(message.content)}
     content = _parts_to_anthropic(message.content)
-    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
         blocks.extend(content)
     blocks.extend(_call_to_tool_use(call) for call in calls)
     return {"role": "assistant", "content": blocks}
 
 
-def _call_to_tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
+def _call_to_tool_use(call: JsonMapping) -> JsonObject:
     inner = call.get("function") or call.get("custom") or {}
     given = parse_arguments(inner.get("arguments") or inner.get("input") or "{}")
     if not isinstance(given, dict):
@@ -263,7 +262,7 @@ def _call_to_tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.get("id") or "", "name": inner.get("name", ""), "input": given}
 
 
-def _parts_to_anthropic(content: Any) -> Any:
+def _parts_to_anthropic(content: Json) -> object:
     if content is None:
         return ""
     if isinstance(content, str):
@@ -271,7 +270,7 @@ def _parts_to_anthropic(content: Any) -> Any:
     return [_part_to_anthropic(part) for part in content]
 
 
-def _part_to_anthropic(part: Any) -> dict[str, Any]:
+def _part_to_anthropic(part: object) -> JsonObject:
     if not isinstance(part, Mapping):
         return {"type": "text", "text": str(part)}
     if part.get("type") == "refusal":
@@ -287,12 +286,12 @@ def _part_to_anthropic(part: Any) -> dict[str, Any]:
     return {"type": "image", "source": _source(str(image.get("url", "")))}
 
 
-def _file_to_anthropic(file: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"type": "document", "source": _source(file["file_data"])}
+def _file_to_anthropic(file: JsonMapping) -> JsonObject:
+    made: JsonObject = {"type": "document", "source": _source(file["file_data"])}
     return {**made, "title": file["filename"]} if file.get("filename") else made
 
 
-def _source(url: str) -> dict[str, Any]:
+def _source(url: str) -> JsonObject:
     head, mark, data = url.partition(";base64,")
     if mark and head.startswith("data:"):
         return {"type": "base64", "media_type": head[5:], "data": data}
@@ -302,12 +301,12 @@ def _source(url: str) -> dict[str, Any]:
 # Tool definitions
 
 
-def openai_tools(tools: Sequence[Any]) -> list[Any]:
+def openai_tools(tools: Sequence[object]) -> list[Json]:
     """Tool definitions in the OpenAI shape."""
     return [_openai_tool(tool) for tool in tools]
 
 
-def _openai_tool(tool: Any) -> Any:
+def _openai_tool(tool: object) -> object:
     if not isinstance(tool, Mapping) or "input_schema" not in tool:
         return nested_tool(tool)
     function = {"name": tool.get("name", "")}
@@ -316,17 +315,17 @@ def _openai_tool(tool: Any) -> Any:
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 
-def anthropic_tools(tools: Sequence[Any]) -> list[Any]:
+def anthropic_tools(tools: Sequence[object]) -> list[Json]:
     """Tool definitions in the Anthropic shape."""
     return [_anthropic_tool(tool) for tool in tools]
 
 
-def _anthropic_tool(tool: Any) -> Any:
+def _anthropic_tool(tool: object) -> object:
     tool = nested_tool(tool)
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(inner, Mapping):
         return tool
-    made: dict[str, Any] = {"name": inner.get("name", "")}
+    made: JsonObject = {"name": inner.get("name", "")}
     if inner.get("description"):
         made["description"] = inner["description"]
     made["input_schema"] = inner.get("parameters") or {"type": "object", "properties": {}}

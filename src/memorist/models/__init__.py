@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 from ..errors import UsageError
 from ..ports import Completion, Model, Usage
+from ..values import Json
 from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, LOCAL_TIMEOUT, iterate
 from .function import Call, FunctionModel, label
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def answer_seconds(spec: Any) -> float:
+def answer_seconds(spec: object) -> float:
     """How long a model may take for one answer: its own `timeout`, else five minutes on a server of one's own.
 
     A model on one's own machine reads some hundred tokens a second and writes ten; a provider's is fifty times faster.
@@ -33,7 +33,7 @@ def answer_seconds(spec: Any) -> float:
     return float(getattr(spec, "timeout", None) or DEFAULT_TIMEOUT)
 
 
-def open_model(spec: Any, *, blocking: bool, call: Call | None = None) -> Model:
+def open_model(spec: object, *, blocking: bool, call: Call | None = None) -> Model:
     """A model from `provider:id`, `provider:id@base_url`, a function `str -> str`, or an object with `complete`.
 
     `call` runs a blocking function: a runtime's `offload`, so that neither the event loop nor the store waits for it.
@@ -64,7 +64,7 @@ def _named(spec: str, blocking: bool) -> Model:
     raise UsageError(f"unknown model provider {provider!r}; use anthropic:MODEL, openai:MODEL or openai:MODEL@URL")
 
 
-def _object(spec: Any, blocking: bool) -> Model:
+def _object(spec: Json, blocking: bool) -> Model:
     """A user's own model object, checked: an async one needs AsyncMemory, a blocking one Memory."""
     if not inspect.iscoroutinefunction(spec.complete):
         raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")

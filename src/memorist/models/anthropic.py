@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from ..ports import Completion, Messages, Usage
+from ..values import Json, JsonObject
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
 
@@ -35,7 +34,7 @@ def open_anthropic(
     sleep: Sleep | None = None,
 ) -> RemoteModel:
     """A Claude model; the key comes from ANTHROPIC_API_KEY unless given."""
-    kind: Any = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
+    kind: Json = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
     client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     create = client.messages.with_streaming_response.create
     wire = AnthropicWire(model)
@@ -55,7 +54,7 @@ def open_anthropic(
 class _Block(msgspec.Struct):
     type: str
     text: str = ""
-    input: Any = None
+    input: Json = None
 
 
 class _Tokens(msgspec.Struct):
@@ -80,7 +79,7 @@ class _Delta(msgspec.Struct):
 class _Event(msgspec.Struct):
     type: str
     delta: _Delta = msgspec.field(default_factory=_Delta)
-    error: Any = None
+    error: Json = None
 
 
 class AnthropicWire:
@@ -92,10 +91,10 @@ class AnthropicWire:
         self._model = model
 
     def request(
-        self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
-    ) -> dict[str, Any]:
+        self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
+    ) -> JsonObject:
         """Keyword arguments for `messages.create`."""
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "model": self._model,
             "messages": [dict(item) for item in messages],
             "max_tokens": max_tokens,
@@ -113,7 +112,7 @@ class AnthropicWire:
             body["stream"] = True
         return body
 
-    def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion:
+    def completion(self, body: bytes, schema: JsonObject | None) -> Completion:
         """The answer in a response body."""
         answer: _Answer = decode(self._name, body, _Answer)
         text = "".join(block.text for block in answer.content if block.type == "text")

@@ -41,7 +41,7 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[Any, Any, str | None]:
     return step()
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str) -> object:
     """The JSON value in an answer, with or without a code fence around it; None where there is none."""
     body = text.strip()
     if body.startswith("```"):

@@ -10,6 +10,7 @@ import msgspec
 
 from ..errors import ModelError, UsageError
 from ..ports import Completion, Messages
+from ..values import JsonObject
 from .base import parse_json
 from .remote import model_error
 
@@ -37,7 +38,7 @@ class FunctionModel:
         *,
         system: str | None = None,
         max_tokens: int,
-        schema: dict[str, Any] | None = None,
+        schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
         """The function's answer; its exceptions become ModelError."""
@@ -67,21 +68,21 @@ class FunctionModel:
         """Does nothing: a function holds no connection."""
 
 
-async def _call_here(function: Callable[..., Any], *args: Any) -> Any:
+async def _call_here(function: Callable[..., Any], *args: object) -> object:
     return function(*args)
 
 
-def is_async(function: Any) -> bool:
+def is_async(function: object) -> bool:
     """Whether calling it returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def label(function: Any) -> str:
+def label(function: object) -> str:
     """A name for a callable, for errors."""
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
-def flat_prompt(messages: Messages, system: str | None, schema: dict[str, Any] | None) -> str:
+def flat_prompt(messages: Messages, system: str | None, schema: JsonObject | None) -> str:
     """System prompt, conversation and schema as one text."""
     parts = [system] if system else []
     turns = [(str(item.get("role", "user")), _plain(item.get("content"))) for item in messages]
@@ -91,7 +92,7 @@ def flat_prompt(messages: Messages, system: str | None, schema: dict[str, Any] |
     return "\n\n".join(parts)
 
 
-def _plain(content: Any) -> str:
+def _plain(content: object) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import msgspec
 
 from ..ports import Completion, Messages, Usage
+from ..values import Json, JsonObject
 from .base import LOCAL_TIMEOUT, parse_json
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
@@ -34,7 +34,7 @@ def open_openai(
     """A chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "unused"
-    kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI
+    kind: Json = openai.OpenAI if blocking else openai.AsyncOpenAI
     try:
         client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     except openai.OpenAIError:
@@ -85,7 +85,7 @@ class _Answer(msgspec.Struct):
 
 class _Event(msgspec.Struct):
     choices: list[_Choice] = []
-    error: Any = None
+    error: Json = None
 
 
 class OpenAIWire:
@@ -99,11 +99,11 @@ class OpenAIWire:
         self._limit = "max_tokens" if local else "max_completion_tokens"
 
     def request(
-        self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
-    ) -> dict[str, Any]:
+        self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
+    ) -> JsonObject:
         """Keyword arguments for `chat.completions.create`."""
         first = [{"role": "system", "content": system}] if system is not None else []
-        body: dict[str, Any] = {"model": self._model, "messages": [*first, *(dict(item) for item in messages)]}
+        body: JsonObject = {"model": self._model, "messages": [*first, *(dict(item) for item in messages)]}
         body[self._limit] = max_tokens
         if not stream:
             body["extra_body"] = {"temperature": 0}
@@ -114,7 +114,7 @@ class OpenAIWire:
             body["stream"] = True
         return body
 
-    def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion:
+    def completion(self, body: bytes, schema: JsonObject | None) -> Completion:
         """The answer in a response body."""
         answer: _Answer = decode(self._name, body, _Answer)
         choice = answer.choices[0] if answer.choices else _Choice()
@@ -140,7 +140,7 @@ class OpenAIWire:
         return f"{self.provider}:{self._model}"
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: object) -> bool:
     """Whether a schema is in OpenAI's strict subset: closed objects with every property required."""
     if isinstance(schema, list):
         return all(is_strict(item) for item in schema)

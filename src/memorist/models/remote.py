@@ -21,6 +21,7 @@ import msgspec
 from ..errors import ModelError
 from ..ports import Completion, Messages
 from ..typed import ready
+from ..values import Json, JsonObject
 from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES
 from .retry import Retry, Sleep, retrying
 
@@ -36,12 +37,12 @@ class Wire(Protocol):
     provider: str
 
     def request(
-        self, messages: Messages, system: str | None, max_tokens: int, schema: dict[str, Any] | None, stream: bool
-    ) -> dict[str, Any]:
+        self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
+    ) -> JsonObject:
         """Keyword arguments for the SDK; the temperature, and nothing else, is in `extra_body`."""
         ...
 
-    def completion(self, body: bytes, schema: dict[str, Any] | None) -> Completion: ...
+    def completion(self, body: bytes, schema: JsonObject | None) -> Completion: ...
 
     def piece(self, event: bytes) -> str: ...
 
@@ -54,8 +55,8 @@ class RemoteModel:
         wire: Wire,
         *,
         model: str,
-        sdk: Any,
-        client: Any,
+        sdk: Json,
+        client: Json,
         create: Callable[..., Any],
         blocking: bool,
         timeout: float | None = None,
@@ -81,7 +82,7 @@ class RemoteModel:
         *,
         system: str | None = None,
         max_tokens: int,
-        schema: dict[str, Any] | None = None,
+        schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
         """One answer; transient errors are retried until the deadline."""
@@ -139,7 +140,7 @@ class RemoteModel:
             return ""
         return self._wire.piece(line[5:].strip())
 
-    def _checked(self, answer: Completion, schema: dict[str, Any] | None) -> Completion:
+    def _checked(self, answer: Completion, schema: JsonObject | None) -> Completion:
         if answer.stop == "refusal":
             raise self._error("refused to answer", reason="refusal")
         if schema is not None and answer.stop == "length" and answer.data is None:
@@ -148,7 +149,7 @@ class RemoteModel:
             raise self._error("returned an empty answer", reason="empty", retryable=True)
         return answer
 
-    async def _chunks(self, request: dict[str, Any], left: float) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, request: JsonObject, left: float) -> AsyncGenerator[bytes, None]:
         """The raw bytes of an answer, within the limits of time and size."""
         deadline, size = monotonic() + left, 0
         with self._errors():
@@ -161,7 +162,7 @@ class RemoteModel:
                         raise self._error(f"took longer than {left:.1f} s", reason="timeout", retryable=True)
                     yield chunk
 
-    async def _read(self, request: dict[str, Any], left: float) -> AsyncGenerator[bytes, None]:
+    async def _read(self, request: JsonObject, left: float) -> AsyncGenerator[bytes, None]:
         if self.blocking:
             with ExitStack() as open_now:
                 with _silence():
@@ -194,7 +195,7 @@ class RemoteModel:
             lost = any(word in kind for word in ("Timeout", "Read", "Protocol", "Connect", "Stream"))
             raise self._error(f"failed ({kind})", reason=kind, retryable=lost) from None
 
-    def _status_error(self, error: Any) -> ModelError:
+    def _status_error(self, error: Json) -> ModelError:
         status = int(error.status_code)
         retryable = status in RETRY_STATUS or status >= 500
         hint = _HINTS.get(status, "")
@@ -207,7 +208,7 @@ class RemoteModel:
         wait = _retry_after(error.response.headers)
         return self._error(f"answered HTTP {status}{hint}", **facts, **({} if wait is None else {"retry_after": wait}))
 
-    def _error(self, what: str, **facts: Any) -> ModelError:
+    def _error(self, what: str, **facts: Json) -> ModelError:
         return model_error(self.name, what, **facts)
 
 
@@ -222,7 +223,7 @@ _HINTS = {
 }
 
 
-def model_error(name: str, what: str, **facts: Any) -> ModelError:
+def model_error(name: str, what: str, **facts: object) -> ModelError:
     """A ModelError that names the model, with the facts `reason`, `status` and `retryable`."""
     facts.setdefault("reason", what)
     facts.setdefault("status", None)
@@ -230,7 +231,7 @@ def model_error(name: str, what: str, **facts: Any) -> ModelError:
     return ModelError(f"{name} {what}", model=name, **facts)
 
 
-def decode(name: str, body: bytes, kind: Any) -> Any:
+def decode(name: str, body: bytes, kind: Json) -> Json:
     """Decode a provider's JSON into a struct, or raise ModelError."""
     ready(kind)
     try:
@@ -241,7 +242,7 @@ def decode(name: str, body: bytes, kind: Any) -> Any:
         ) from None
 
 
-def _retry_after(headers: Any) -> float | None:
+def _retry_after(headers: Json) -> float | None:
     said = headers.get("retry-after-ms")
     try:
         if said is not None:

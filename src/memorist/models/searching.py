@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from ..errors import ModelError
 from ..ports import Completion, Model
+from ..values import Json
 from .answers import ask
 
 SHOWN = 600
@@ -37,11 +38,11 @@ _FOLLOWING = (
 
 
 class _Scores(msgspec.Struct):
-    scores: list[Any]
+    scores: list[Json]
 
 
 class _Questions(msgspec.Struct):
-    questions: list[Any]
+    questions: list[Json]
 
 
 T = TypeVar("T", _Scores, _Questions)
@@ -68,7 +69,7 @@ async def follow_ups(model: Model, query: str, texts: Sequence[str], count: int)
     return await _questions(model, _FOLLOWING, shown, query, count)
 
 
-async def _questions(model: Model, system: str, shown: Any, query: str, count: int) -> list[str]:
+async def _questions(model: Model, system: str, shown: object, query: str, count: int) -> list[str]:
     count = min(count, MOST)
     answer, _ = await _asked(model, system.format(count=count), shown, _Questions, {"type": "string"}, 256)
     found = [" ".join(question.split())[:SHOWN] for question in answer.questions if isinstance(question, str)]
@@ -76,7 +77,7 @@ async def _questions(model: Model, system: str, shown: Any, query: str, count: i
 
 
 async def _asked(
-    model: Model, system: str, shown: Any, kind: type[T], item: Any, max_tokens: int
+    model: Model, system: str, shown: object, kind: type[T], item: object, max_tokens: int
 ) -> tuple[T, Completion]:
     """The model's answer, read as a type with one list of such items, and with its token usage."""
     (name,) = kind.__struct_fields__

@@ -14,6 +14,7 @@ from ..context import policies
 from ..engine.documents.files import read_bytes
 from ..engine.records import OpaqueRecord, RecordPut
 from ..errors import InvalidValue, Unsupported
+from ..values import JsonMapping, JsonObject
 
 BYTES, PLAIN = "$bytes", "$json"
 """Bytes are sent as `{"$bytes": "<base64>"}`; JSON data that looks like one of the two is wrapped in `{"$json": …}`."""
@@ -30,13 +31,13 @@ class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     key: list[str | int | float]
     data: Any = None
-    meta: dict[str, Any] | None = None
+    meta: JsonObject | None = None
     ttl: float | None = None
     expect: int | None = None
     absent: bool = False
 
 
-def data_out(data: Any) -> Any:
+def data_out(data: Any) -> object:
     """Encode a record's data."""
     if isinstance(data, bytes | bytearray | memoryview):
         return {BYTES: base64.b64encode(data).decode()}
@@ -56,7 +57,7 @@ def data_in(sent: Any) -> Any:
     return sent
 
 
-def with_file_bytes(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_file_bytes(arguments: Mapping[str, object]) -> JsonMapping:
     """The arguments of `documents.add` with the bytes of a file in place of its path, which means nothing elsewhere."""
     path = arguments.get("text")
     if not isinstance(path, os.PathLike):
@@ -70,20 +71,20 @@ def document_in(sent: str | SentBytes) -> str | bytes:
     return sent if isinstance(sent, str) else cast("bytes", data_in({BYTES: sent.base64}))
 
 
-def _marked(data: Any) -> str | None:
+def _marked(data: object) -> str | None:
     if isinstance(data, dict) and len(data) == 1:
         (name,) = data
         return name if name in (BYTES, PLAIN) else None
     return None
 
 
-def record_out(record: OpaqueRecord) -> dict[str, Any]:
+def record_out(record: OpaqueRecord) -> JsonObject:
     """Encode a record."""
     fields = msgspec.structs.asdict(record)
     return {**fields, "data": data_out(record.data)}
 
 
-def record_in(sent: Mapping[str, Any]) -> OpaqueRecord:
+def record_in(sent: Mapping[str, object]) -> OpaqueRecord:
     """Decode a record; the inverse of `record_out`."""
     made = msgspec.convert({**sent, "data": None}, OpaqueRecord, strict=False)
     return msgspec.structs.replace(made, data=data_in(sent.get("data")))
@@ -97,13 +98,13 @@ def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
     return RecordPut(**{**fields, "data": data_in(item.data)})
 
 
-def items_out(items: Any) -> list[dict[str, Any]]:
+def items_out(items: Any) -> list[JsonObject]:
     """Encode records to put, given as a mapping, as pairs or as `RecordPut`s."""
     pairs = items.items() if isinstance(items, Mapping) else items
     return [_item_out(item) for item in pairs]
 
 
-def _item_out(item: Any) -> dict[str, Any]:
+def _item_out(item: Any) -> JsonObject:
     if isinstance(item, RecordPut):
         given = {name: value for name, value in msgspec.structs.asdict(item).items() if value is not None}
         return {**given, "data": data_out(item.data)}
@@ -111,13 +112,13 @@ def _item_out(item: Any) -> dict[str, Any]:
     return {"key": key, "data": data_out(data)}
 
 
-_POLICIES: dict[str, Any] = {name: named.policy for name, named in policies.POLICIES.items()}
+_POLICIES: JsonObject = {name: named.policy for name, named in policies.POLICIES.items()}
 _NAMES: dict[Any, str] = {policy: name for name, policy in _POLICIES.items()}
 _NOT_SENT = {"model", "score"}
 """Fields that hold functions or models, which cannot be sent."""
 
 
-def policy_out(policy: Any) -> Any:
+def policy_out(policy: Any) -> object:
     """Encode a policy: `{"kind": "fifo", "max_messages": 5}`."""
     if isinstance(policy, policies.Chain):
         return {"kind": "chain", "policies": [policy_out(one) for one in policy.policies]}
@@ -127,7 +128,7 @@ def policy_out(policy: Any) -> Any:
     return {"kind": name, **{k: v for k, v in msgspec.structs.asdict(policy).items() if k not in _NOT_SENT}}
 
 
-def policy_in(data: Any) -> Any:
+def policy_in(data: object) -> Any:
     """Decode a policy; the inverse of `policy_out`."""
     if not isinstance(data, dict):
         raise InvalidValue("a policy is an object with a kind")

@@ -20,6 +20,7 @@ import msgspec
 from ..context.profile import ProfileLine
 from ..engine.records import OpaqueRecord
 from ..scope import OMITTED
+from ..values import JsonMapping, JsonObject
 from . import surface
 from .data import RecordItem, SentBytes
 from .keys import Role
@@ -94,7 +95,7 @@ def _noun(noun: str, *rows: tuple[Any, ...]) -> list[Operation]:
     return [Operation(method, f"/v1/{path}", noun, call, **dict(more)) for method, path, call, *more in rows]
 
 
-def _w(*names: str, **more: Any) -> list[tuple[str, Any]]:
+def _w(*names: str, **more: object) -> list[tuple[str, Any]]:
     return [("role", "writer"), ("query", names), *more.items()]
 
 
@@ -366,14 +367,14 @@ def takes_key(operation: Operation) -> bool:
 
 _LOCAL = frozenset({"progress", "physical", "load", "request"})
 """Parameters that are not sent: functions, the request itself, and options for a local file."""
-_WIRE: dict[str, Any] = {
-    "Ns": str, "Json": Any, "When": str, "Ttl": float, "Where": dict[str, Any], "FactRef": str, "Traceable": str,
-    "Spaces": str | list[str] | None, "Given": str | dict[str, Any], "Place": int | str, "Keep": int | str,
-    "Prompt": str | dict[str, Any] | list[str | dict[str, Any]], "Tool": dict[str, Any], "Policy": dict[str, Any],
-    "BudgetSpec": int | str | dict[str, Any], "Item": str | dict[str, Any], "ProcessorSpec": str,
-    "Recall": dict[str, Any], "W": dict[str, Any], "Checkpoint": dict[str, Any], "Namespace": str, "timedelta": float,
-    "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": dict[str, Any],
-    "Reported": dict[str, Any],
+_WIRE: JsonObject = {
+    "Ns": str, "Json": Any, "When": str, "Ttl": float, "Where": JsonObject, "FactRef": str, "Traceable": str,
+    "Spaces": str | list[str] | None, "Given": str | JsonObject, "Place": int | str, "Keep": int | str,
+    "Prompt": str | JsonObject | list[str | JsonObject], "Tool": JsonObject, "Policy": JsonObject,
+    "BudgetSpec": int | str | JsonObject, "Item": str | JsonObject, "ProcessorSpec": str,
+    "Recall": JsonObject, "W": JsonObject, "Checkpoint": JsonObject, "Namespace": str, "timedelta": float,
+    "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": JsonObject,
+    "Reported": JsonObject,
 }  # fmt: skip
 """The JSON types that stand for the type aliases in our signatures."""
 
@@ -420,7 +421,7 @@ def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
     return (*own, *_OVER_HTTP.get(operation.name, ()))
 
 
-def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Parameter:
+def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, object]) -> Parameter:
     kinds: dict[Any, Literal["many", "fields"]] = {
         inspect.Parameter.VAR_POSITIONAL: "many",
         inspect.Parameter.VAR_KEYWORD: "fields",
@@ -438,7 +439,7 @@ def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping
     return Parameter(declared.name, type_, required, default, place, kind)
 
 
-def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, object]) -> object:
     """The JSON type of a parameter."""
     if operation.of_server:
         return hints[declared.name]
@@ -473,14 +474,14 @@ _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
 
 
 @cache
-def answer_of(operation: Operation) -> Any:
+def answer_of(operation: Operation) -> object:
     """The type of an operation's result."""
     if operation.of_server:
         return typing.get_type_hints(method_of(operation)).get("return")
     return _evaluated(method_of(operation).__annotations__["return"], _public_names())
 
 
-def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
+def _evaluated(annotation: object, names: Mapping[str, object]) -> object:
     if not isinstance(annotation, str):
         return annotation
     # Safe: annotations are source text of our own modules, never of users.
@@ -488,12 +489,12 @@ def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _wire_names() -> Mapping[str, Any]:
-    return {**_public_names(), **_WIRE, "Sequence": list, "Iterable": list, "Mapping": dict}
+def _wire_names() -> JsonMapping:
+    return {**_public_names(), **_WIRE, "Sequence": list, "Iterable": list, "Mapping": dict, "JsonMapping": JsonObject}
 
 
 @cache
-def _public_names() -> Mapping[str, Any]:
+def _public_names() -> JsonMapping:
     import memorist
     import memorist.types
 
@@ -505,7 +506,8 @@ def _public_names() -> Mapping[str, Any]:
 
     public = {name: getattr(home, name) for home in (memorist, memorist.types) for name in home.__all__}
     return {
-        **vars(typing), **public, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
+        **vars(typing), **public, "Any": Any, "object": Any, "datetime": datetime, "Json": Any,
+        "JsonObject": JsonObject, "JsonMapping": JsonMapping, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "FactScope": FactScope,
         "EventStatus": EventStatus, "MemoryKind": MemoryKind, "Sequence": Sequence, "Iterable": Iterable,
         "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,

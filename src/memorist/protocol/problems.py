@@ -6,12 +6,11 @@ behind a server.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from .. import errors
 from ..errors import MemoristError
+from ..values import JsonObject
 
 _STATUS: dict[type[MemoristError], int] = {
     errors.InvalidNamespace: 422,
@@ -46,7 +45,7 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
     status: int
     detail: str = ""
     retryable: bool = False
-    facts: dict[str, Any] = {}
+    facts: JsonObject = {}
     request_id: str = ""
 
 
@@ -55,7 +54,7 @@ def name_of(kind: type[MemoristError]) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).strip("-")
 
 
-def error_tree() -> dict[str, dict[str, Any]]:
+def error_tree() -> dict[str, JsonObject]:
     """Every error that a problem may stand for, by name: its type, base and status, bases first."""
     made = {
         kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
@@ -84,7 +83,7 @@ def problem_of(error: MemoristError, *, request_id: str = "") -> Problem:
     )
 
 
-def _facts(error: MemoristError) -> dict[str, Any]:
+def _facts(error: MemoristError) -> JsonObject:
     facts = dict(error.facts)
     if isinstance(error, errors.Conflict):
         facts |= {"expected": error.expected, "actual": error.actual}
@@ -93,7 +92,7 @@ def _facts(error: MemoristError) -> dict[str, Any]:
     return facts
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Whether a fact can be sent: numbers, texts, and lists or objects of those."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())

@@ -25,6 +25,7 @@ from ..importing.report import ImportReport
 from ..recall.hit import Hit
 from ..records import Summary
 from ..scope import Actor
+from ..values import JsonObject
 from .keys import NewKey, Role
 
 Keep = int | Literal["all", "latest"]
@@ -61,7 +62,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operation of a batch: its name, such as `facts.set`, and its arguments by name."""
 
     operation: str
-    arguments: dict[str, Any] = {}
+    arguments: JsonObject = {}
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -112,7 +113,7 @@ class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     place: int
     """Index of the message in the turn."""
-    kept: dict[str, Any]
+    kept: JsonObject
     proof: str
     """The HMAC that `context` returned with it."""
 
@@ -121,7 +122,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     """A context, and the recalled memory to send back with the turn it was made for."""
 
     context: Context
-    kept: dict[str, Any] | None
+    kept: JsonObject | None
     proof: str
     """An HMAC of `kept`, so that a client cannot store other memory with a message."""
 
@@ -249,7 +250,7 @@ class Leases(ABC):
         step: int,
         done: list[str] | None = None,
         state: Any = msgspec.UNSET,
-        update: dict[str, Any] | None = None,
+        update: JsonObject | None = None,
         extend: dict[str, list[Any]] | None = None,
         effects: list[Step] | None = None,
         finish: bool = False,
@@ -295,7 +296,7 @@ class Turns(ABC):
     async def add(
         self,
         id: str,
-        messages: list[str | dict[str, Any]],
+        messages: list[str | JsonObject],
         session: str,
         number: int,
         keep: bool = True,
@@ -313,13 +314,13 @@ class Turns(ABC):
     @abstractmethod
     async def context(
         self,
-        input: str | dict[str, Any] | list[str | dict[str, Any]] | None,
+        input: str | JsonObject | list[str | JsonObject] | None,
         id: str | None = None,
-        system: str | dict[str, Any] | list[str | dict[str, Any]] | None = None,
-        tools: list[dict[str, Any]] | None = None,
-        budget: int | str | dict[str, Any] = 8000,
-        policy: dict[str, Any] | None = None,
-        recall: bool | str | list[str | dict[str, Any]] | dict[str, Any] | None = True,
+        system: str | JsonObject | list[str | JsonObject] | None = None,
+        tools: list[JsonObject] | None = None,
+        budget: int | str | JsonObject = 8000,
+        policy: JsonObject | None = None,
+        recall: bool | str | list[str | JsonObject] | JsonObject | None = True,
         scratchpad: Any = None,
         layout: Literal["standard", "cached"] = "cached",
         compact_at: float = 0.8,
@@ -351,7 +352,7 @@ class Functions(ABC):
         top_k: int = TASK_HITS,
         kinds: list[str] | None = None,
         min_score: float | None = None,
-        where: dict[str, Any] | None = None,
+        where: JsonObject | None = None,
     ) -> Recalled:
         """Recall for a function; `made` of the answer goes with its output, so that it can be traced and forgotten."""
 
@@ -421,7 +422,7 @@ class Transfers(ABC):
         kind: str = "auto",
         namespace: str | None = None,
         users: dict[str, str] | None = None,
-        mapping: dict[str, Any] | None = None,
+        mapping: JsonObject | None = None,
         source: str | None = None,
         dry_run: bool = False,
         strict: bool = False,
@@ -446,11 +447,11 @@ class Analyses(ABC):
     """Runs the analyser, and stores its reports as records of the org."""
 
     @abstractmethod
-    async def run(self, name: str) -> dict[str, Any]:
+    async def run(self, name: str) -> JsonObject:
         """Analyse one of the folders given to `memorist serve --analyze`, and store the report."""
 
     @abstractmethod
-    async def get(self, name: str) -> dict[str, Any] | None:
+    async def get(self, name: str) -> JsonObject | None:
         """The last report on a folder."""
 
     @abstractmethod

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ..scope import OMITTED
+from ..values import JsonObject
 from .access import Access, access_of
 
 
@@ -126,7 +127,7 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
 
 
 @cache
-def _names() -> dict[str, Any]:
+def _names() -> JsonObject:
     """Types that annotations name but their modules import under TYPE_CHECKING only."""
     import memorist
 

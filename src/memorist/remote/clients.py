@@ -21,6 +21,7 @@ from ..errors import Forbidden, MemoristError, StoreTimeout, StoreUnavailable, U
 from ..extras import install_command
 from ..protocol.problems import Problem, error_of
 from ..runtime import Runtime
+from ..values import JsonObject
 
 try:
     import httpx
@@ -63,7 +64,7 @@ class Client:
         self._guard = threading.Lock()
         self._requests = 0
         self._closed = False
-        settings: dict[str, Any] = {"base_url": url.rstrip("/"), "headers": headers, "timeout": TIMEOUT_SECONDS}
+        settings: JsonObject = {"base_url": url.rstrip("/"), "headers": headers, "timeout": TIMEOUT_SECONDS}
         self._blocking = httpx.Client(**settings) if runtime.blocking else None
         self._awaited = None if runtime.blocking else httpx.AsyncClient(**settings)
 

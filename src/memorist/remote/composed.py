@@ -12,7 +12,7 @@ from ..values import check_name
 from .tasks import RemoteTaskRun, run_task
 
 
-async def _state_get(self: Any, key: str, default: Any = None) -> Any:
+async def _state_get(self: Any, key: str, default: Any = None) -> object:
     """The value under a key, read from its entry."""
     entry = await self.entry(key)
     return default if entry is None else entry.value
@@ -27,18 +27,18 @@ def _run(
     return run_task(self._core, task_id, space, lease, keep, state, wait, kept_steps(keep))
 
 
-def _template(self: Any, template: type) -> Any:
+def _template(self: Any, template: type) -> object:
     """The same memory, typed and checked by a subclass of Working."""
     return type(self)(self._core, checked_template(template))
 
 
-async def _working_set(self: Any, doc: Any, *, user: str | None = None, session: str | None = None) -> Any:
+async def _working_set(self: Any, doc: Any, *, user: str | None = None, session: str | None = None) -> object:
     """Write the whole document, checked here: the server does not know a template of the client's."""
     fields = checked_fields(fields_of(doc), self._template or Working)
     return await self._core.call("working.set", self._template, doc=fields, user=user, session=session)
 
 
-async def _working_update(self: Any, **fields: Any) -> Any:
+async def _working_update(self: Any, **fields: Any) -> object:
     """Set some fields and keep the others, checked here like `_working_set`."""
     choose = {name: fields.pop(name) for name in ("user", "session") if isinstance(fields.get(name), str)}
     given = checked_fields(fields_of(fields), self._template or Working)

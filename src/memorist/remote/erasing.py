@@ -34,7 +34,7 @@ class RemoteForgetting:
         return gone
 
 
-def _reference(fact: Any) -> Any:
+def _reference(fact: object) -> object:
     if isinstance(fact, Fact):
         return f"{fact.ns}/{fact.key}"
     return "/".join(map(str, fact)) if isinstance(fact, tuple) else fact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from ..engine.hooks import Events, Hook, HookEvent
 from ..engine.watching import AsyncWatch, Notice
 from ..errors import MemoristError
 from ..telemetry import Telemetry
+from ..values import JsonMapping
 
 AGAIN_SECONDS = 1.0
 WAIT_SECONDS = 10.0
@@ -61,7 +62,7 @@ class RemoteEvents(Events):
 
     def _tell(self, name: str, data: str) -> None:
         if name in self._hooks:
-            told: Mapping[str, Any] = msgspec.json.decode(data)
+            told: JsonMapping = msgspec.json.decode(data)
             for hook in tuple(self._hooks[name]):
                 self._call(hook, HookEvent(name, self._shared.org, told))
 

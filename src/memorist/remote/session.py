@@ -6,12 +6,13 @@ from typing import Any
 
 from ..engine.sessions.session import AsyncSession, Ended, Turn, spoken_messages
 from ..engine.threads.receipts import MessageReceipt
+from ..values import JsonObject
 
 
 class RemoteSession(AsyncSession):
     """One run of a conversation over a thread of a server."""
 
-    _carried: tuple[str, dict[str, Any], str] | None = None
+    _carried: tuple[str, JsonObject, str] | None = None
     """(input, recalled memory, HMAC) of the last context, to be sent with the turn that has this input."""
 
     async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
@@ -65,7 +66,7 @@ class RemoteSession(AsyncSession):
     def _remote(self) -> Any:
         return self._core
 
-    def _carrying(self, turn: Turn) -> dict[str, Any] | None:
+    def _carrying(self, turn: Turn) -> JsonObject | None:
         if self._carried is None:
             return None
         asked, kept, proof = self._carried

@@ -9,6 +9,7 @@ from ..engine.tasks.run import AsyncTaskRun, _changed
 from ..engine.tasks.steps import NOTHING, Saved
 from ..errors import Conflict, LeaseLost, UsageError
 from ..records import Task
+from ..values import JsonObject
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
@@ -64,11 +65,11 @@ class RemoteTaskRun(AsyncTaskRun):
     async def _save(
         self,
         done: list[str],
-        state: Any,
-        update: Mapping[str, Any] | None,
+        state: object,
+        update: Mapping[str, object] | None,
         extend: Mapping[str, list[Any]] | None,
         step: int,
-        **fields: Any,
+        **fields: object,
     ) -> None:
         saved = self._held
         grown = bool(update or extend)
@@ -101,7 +102,7 @@ class RemoteTaskRun(AsyncTaskRun):
     def _remote(self) -> Any:
         return self._core
 
-    def _place(self) -> dict[str, Any]:
+    def _place(self) -> JsonObject:
         return {"task_id": self.task_id, "owner": self._owner, "fence": self._held.task.fence}
 
 

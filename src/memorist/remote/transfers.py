@@ -16,6 +16,7 @@ from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
 from ..importing.report import ImportReport
 from ..protocol.operations import BY_NAME
+from ..values import JsonObject
 from .nouns import plain, result_of
 
 PIECE = 256 * 1024
@@ -103,7 +104,7 @@ class RemoteExporting:
         with TemporaryDirectory(prefix="memorist-export-") as folder:
             lines = Path(folder) / "everything.jsonl"
             await whole.export(lines)
-            settings: dict[str, Any] = {"embedder": None, "extract": None, "worker": False}
+            settings: JsonObject = {"embedder": None, "extract": None, "worker": False}
             url = Path(folder) / "copy.db"
             blocking = self._core.runtime.blocking
             copy = memorist.Memory(url, **settings)._engine if blocking else memorist.AsyncMemory(url, **settings)

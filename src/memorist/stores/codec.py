@@ -144,7 +144,7 @@ def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | Non
     return None
 
 
-def _missing(column: Column, field: msgspec.structs.FieldInfo) -> Any:
+def _missing(column: Column, field: msgspec.structs.FieldInfo) -> object:
     """A field's default as a cell; None for a nullable column."""
     if column.nullable or field.default is msgspec.NODEFAULT:
         return None
@@ -198,12 +198,12 @@ def cells_of(kind: type[Record], row: Row) -> dict[str, Any]:
     return {name: cell for name, cell in zip(codec(kind).names, row, strict=True) if cell is not None}
 
 
-def row_of(kind: type[Record], cells: Mapping[str, Any]) -> Row:
+def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
     """The row of cells by name; missing ones take their default, unknown ones are passed over."""
     return tuple(map(cells.get, codec(kind).names, codec(kind).missing))
 
 
-def unknown_cells(kind: type[Record], cells: Mapping[str, Any]) -> dict[str, Any]:
+def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, Any]:
     """The cells of columns that this version of a record does not have."""
     place = codec(kind).place
     return {name: cell for name, cell in cells.items() if name not in place}
@@ -213,7 +213,7 @@ UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, 
 """The exceptions that decoding a damaged row may raise."""
 
 
-def decoded(kind: type[Record], row: Row) -> Any:
+def decoded(kind: type[Record], row: Row) -> object:
     """The record of a row; raises CorruptRecord if its JSON is damaged."""
     try:
         return codec(kind).decode(row)
@@ -235,7 +235,7 @@ def _tuples(kind: type[Record]) -> list[tuple[str, Any]]:
     return [(name, hint) for name, hint in typing.get_type_hints(kind).items() if typing.get_origin(hint) is tuple]
 
 
-def _column(name: str, hint: Any) -> Column:
+def _column(name: str, hint: object) -> Column:
     nullable = False
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = [option for option in typing.get_args(hint) if option is not type(None)]

@@ -26,7 +26,7 @@ class NothingLasts(UserWarning):
     """Warns that a memory is in RAM, because no file or server was named: it ends with the process."""
 
 
-def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
+def open_store(url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
     """The store that a URL names, behind a hot one where `hot` names one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
@@ -47,7 +47,7 @@ def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: 
 
 
 def open_beside(
-    store: Store, url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None
+    store: Store, url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None
 ) -> Store:
     """A second store over the same data for another runtime (blocking or async); a store in RAM is shared itself."""
     from .memory import MemoryStore

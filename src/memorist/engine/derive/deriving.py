@@ -390,7 +390,7 @@ class Deriver:
             changes += await self._request(ns, item, message)
         return changes
 
-    async def _turn(self, message: Message, owner: Sequence[str]) -> Any:
+    async def _turn(self, message: Message, owner: Sequence[str]) -> object:
         """A message as the writer shows it: who speaks, and which of its words may be cited."""
         from ...extract.readable import fold_name, quotable_text
         from ...extract.writer.request import Turn
@@ -681,7 +681,7 @@ def _is_form(one: str, other: str) -> bool:
     return len(short) > 2 and long.startswith(short)
 
 
-def _same(old: Any, new: Any) -> bool:
+def _same(old: object, new: object) -> bool:
     """Whether two values are equal; texts are compared without regard to case."""
     if isinstance(old, str) and isinstance(new, str):
         return old.casefold() == new.casefold()

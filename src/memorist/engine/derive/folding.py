@@ -62,7 +62,7 @@ class Folding:
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         stash: int | None = None,
-        model: Any = None,
+        model: object = None,
     ) -> Summary | None:
         """Fold a thread's oldest unfolded messages when they take more than `compact_at` of the room; else None.
 
@@ -89,7 +89,7 @@ class Folding:
         digest = None if planned is None else await self._digest(thread, planned, model)
         return None if digest is None else await self._write(read, planned, digest)
 
-    async def archive(self, job: Job, before: int, *, pause: int = 0, model: Any = None) -> bool:
+    async def archive(self, job: Job, before: int, *, pause: int = 0, model: object = None) -> bool:
         """Fold messages older than `before`; whether there were any. The job is then due when the next one gets old.
 
         `pause` is the least time until that, so that not every message costs a summary.
@@ -144,7 +144,7 @@ class Folding:
         found, _ = group(read.messages, self._core.shared.counter, attached=True)
         return found, old_units(found, before)
 
-    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> Any:
+    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> object:
         from ...context.fold import fold_of
 
         tokens = sum(unit.tokens for unit in units) + (previous.tokens if previous else 0)

@@ -38,7 +38,7 @@ from ...records import (
     Thread,
 )
 from ...stores.base import Change, Delete, Expect, Load, Put, refused_row
-from ...values import fingerprint_json
+from ...values import JsonObject, fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, index_job
 from ..gating import policy_of
@@ -471,7 +471,7 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
     return changes
 
 
-def _own(metadata: dict[str, Any]) -> dict[str, Any]:
+def _own(metadata: JsonObject) -> dict[str, Any]:
     """A message's metadata without reserved keys, which may hold copies of other things."""
     return {name: value for name, value in metadata.items() if not name.startswith("memorist.")}
 

@@ -21,7 +21,7 @@ from ...ids import digest
 from ...records import Candidate, Event, Fact, FactVersion, Learning
 from ...scope import Scope
 from ...stores.base import Change, Expect, Put
-from ...values import fingerprint_json
+from ...values import JsonObject, fingerprint_json
 from ..audit import audit
 from ..core import Core
 from ..events import Events, event_key
@@ -95,7 +95,7 @@ class Noting:
     async def propose(self, note: Note, source: Source, reason: str) -> None:
         """Put a note into the review queue instead."""
         at = self._core.at()
-        proposal: dict[str, Any] = msgspec.to_builtins(note)
+        proposal: JsonObject = msgspec.to_builtins(note)
         candidate = Candidate(
             org=self._core.org, ns=self._ns, id=digest(f"{note.op}\0{note.text}\0{source.message}".encode(), 8),
             kind=note.kind, operation="end" if note.op == "end" else "update" if note.target else "add",
@@ -288,7 +288,7 @@ def _says_more(current: Fact, note: Note, source: Source) -> bool:
     return current.text is None and current.actor == "processor" and source.message in current.sources
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     """Whether two values are equal; texts without regard to case and space."""
     if isinstance(one, str) and isinstance(other, str):
         return " ".join(one.casefold().split()) == " ".join(other.casefold().split())

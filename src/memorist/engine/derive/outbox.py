@@ -218,7 +218,7 @@ class Outbox:
         """Mark a job as dead; receipts of the messages it did not reach then say `failed`."""
         await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
-    async def _update(self, core: Core, job: Job, **fields: Any) -> None:
+    async def _update(self, core: Core, job: Job, **fields: object) -> None:
         while True:
             held = await core.get(Job, *job.row_key[1:])
             if held is None or held.owner != self._owner:
@@ -237,7 +237,7 @@ class Outbox:
             return
 
 
-def needed_lease(shared: Shared, model: Any) -> int:
+def needed_lease(shared: Shared, model: object) -> int:
     """The microseconds in which a model may answer twice, the second time to repair its answer; 0 without a model."""
     spec = model if model is not None else None if shared.parts.extract in (None, "rules") else shared.parts.model
     if spec is None:

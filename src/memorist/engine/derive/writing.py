@@ -317,7 +317,7 @@ def _checked(
     return notes, [*malformed, *refused]
 
 
-def _as_json(data: Any) -> str:
+def _as_json(data: object) -> str:
     return msgspec.json.encode(data).decode()
 
 

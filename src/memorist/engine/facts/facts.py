@@ -17,6 +17,7 @@ from ...scope import OMITTED, Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
     Json,
+    JsonMapping,
     as_list,
     check_confidence,
     check_metadata,
@@ -69,7 +70,7 @@ class Facts:
         valid_until: When | None = None,
         scope: FactScope = "standing",
         tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
     ) -> Fact:
         """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
 
@@ -210,7 +211,7 @@ class Facts:
         valid_from: When | None = None,
         valid_until: When | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: JsonMapping | None = None,
         confidence: float | None = None,
         reason: str | None = None,
         expect: int | None = None,
@@ -582,8 +583,8 @@ class Facts:
         self,
         ns: str,
         key: str,
-        value: Any,
-        ttl: Any,
+        value: object,
+        ttl: object,
         confidence: float,
         source: str | None,
         index: bool | Sequence[str] = True,
@@ -771,7 +772,7 @@ def key_about(key: str, subject: str | None) -> str:
     return key if subject is None else check_name(f"{key}@{check_name(subject, 'subject')}", "fact key")
 
 
-def check_scope(scope: Any) -> str:
+def check_scope(scope: object) -> str:
     """Raise unless a scope is one of `SCOPES`."""
     if scope not in SCOPES:
         raise InvalidValue(f"scope must be one of {', '.join(SCOPES)}")
@@ -832,7 +833,7 @@ def check_reason(reason: str | None) -> None:
         check_text(reason, "reason", limit=10_000)
 
 
-def version_of(expect: Any) -> int:
+def version_of(expect: object) -> int:
     """A version to expect: a whole number from 0 up."""
     if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
         raise UsageError("expect is a version number; 0 means that there must be none yet")

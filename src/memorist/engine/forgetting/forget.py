@@ -160,7 +160,7 @@ class Forgetting:
             raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
         return id
 
-    async def _fact(self, value: Any) -> tuple[str, str]:
+    async def _fact(self, value: object) -> tuple[str, str]:
         if isinstance(value, Fact):
             value = (value.ns, value.key)
         if isinstance(value, tuple) and len(value) == 2:

@@ -29,7 +29,7 @@ async def _visible(core: Core, record: Record) -> bool:
     return ns is not None and core.scope.may_read(ns)
 
 
-async def _find(core: Core, item: Any) -> Record | None:
+async def _find(core: Core, item: object) -> Record | None:
     if isinstance(item, FactVersion):
         return item
     if isinstance(item, Record):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -44,12 +43,12 @@ def _written(piece: str | None) -> set[bytes]:
     return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
 
 
-def _piece(value: Any) -> str | None:
+def _piece(value: object) -> str | None:
     longest = max((text for text in _texts(value) if _telling(text)), key=len, default=None)
     return None if longest is None else longest[:LENGTH]
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     """Every text in a value, keys apart."""
     out, stack = [], [value]
     while stack:

@@ -222,7 +222,7 @@ class Assembling:
         )
 
     @staticmethod
-    def _item(hit: Any) -> Any:
+    def _item(hit: Any) -> object:
         from ...context.items import MemoryItem, when
         from ...recall.hit import DERIVED
 
@@ -235,7 +235,7 @@ class Assembling:
             (hit.source or "") if hit.kind in DERIVED else "",
         )  # fmt: skip
 
-    async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
+    async def _swapped(self, input: object, thread: str, oldest: int, k: int) -> list[list[Message]]:
         """Older units of the thread that recall finds for the input."""
         hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
@@ -250,7 +250,7 @@ def _spec(asked: Any) -> Recall:
     return Recall() if asked is True else Recall(namespaces=asked)
 
 
-def _query(input: Any) -> str:
+def _query(input: object) -> str:
     from ...messages.message import as_message
 
     if isinstance(input, str):

@@ -179,7 +179,9 @@ def _as_fact(version: Fact) -> Fact:
     return Fact(**{name: getattr(version, name) for name in Fact.__struct_fields__})
 
 
-async def supposing(core: Core, ns: str, key: str, value: Any, *, reason: str | None = None) -> dict[Key, Fact | None]:
+async def supposing(
+    core: Core, ns: str, key: str, value: object, *, reason: str | None = None
+) -> dict[Key, Fact | None]:
     """A fact as it would be after `facts.correct`, without calling it."""
     space = core.scope.readable(ns)
     old = await core.get(Fact, space, key)

@@ -121,7 +121,7 @@ def _text(value: Any) -> bytes:
     return json_bytes(value, "state", MAX_VALUE_BYTES)
 
 
-def _text_after(before: bytes | None, value: Any) -> bytes:
+def _text_after(before: bytes | None, value: object) -> bytes:
     """The text of a later value: validating a long list again would cost more than all the rest."""
     if before is None or type(value) not in (list, dict):
         return _text(value)

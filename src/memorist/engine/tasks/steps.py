@@ -101,13 +101,13 @@ def save_changes(
     core: Core,
     saved: Saved,
     *,
-    state: Any = NOTHING,
-    update: Mapping[str, Any] | None = None,
+    state: object = NOTHING,
+    update: Mapping[str, object] | None = None,
     extend: Mapping[str, list[Any]] | None = None,
     completed: Sequence[str] | None = None,
     done: Sequence[str] = (),
-    keep: Any = NOTHING,
-    **fields: Any,
+    keep: object = NOTHING,
+    **fields: object,
 ) -> tuple[list[Change], Saved]:
     """The changes that save the next step, the Expect first, and the task after them.
 
@@ -160,7 +160,7 @@ def save_changes(
     return changes, after
 
 
-def moved(task: Task, **fields: Any) -> list[Change]:
+def moved(task: Task, **fields: object) -> list[Change]:
     """Changes that update a task's row by compare-and-set on its version."""
     after = msgspec.structs.replace(task, version=task.version + 1, **fields)
     return [expected(task), Load(after)]
@@ -179,7 +179,7 @@ def expected(task: Task) -> Expect:
 
 
 def _next_state(
-    saved: Saved, state: Any, update: Mapping[str, Any] | None, extend: Mapping[str, list[Any]] | None
+    saved: Saved, state: object, update: Mapping[str, object] | None, extend: Mapping[str, list[Any]] | None
 ) -> tuple[State, Patch | None]:
     """The state to save, and the patch that leads to it; None instead of a patch where only a snapshot will do."""
     before = saved.image

@@ -18,7 +18,7 @@ from ...ports import Ttl, to_micros
 from ...records import CheckpointStep, Task, as_dict
 from ...scope import Ns
 from ...stores.base import Delete, DeleteRange
-from ...values import Json, as_list, check_name, decode_json
+from ...values import Json, JsonMapping, as_list, check_name, decode_json
 from ..audit import audit
 from ..core import Core
 from ..facts.facts import checked_limit, page
@@ -241,7 +241,7 @@ class Tasks:
         return [task for task in tasks if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
 
-def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:
+def as_checkpoint(given: Checkpoint | Mapping[str, object]) -> Checkpoint:
     """A checked checkpoint from one or from a dict."""
     if not isinstance(given, Checkpoint):
         given = _read(given)
@@ -254,7 +254,7 @@ def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:
     return msgspec.structs.replace(given, completed_subtasks=items)
 
 
-def _read(given: Mapping[str, Any]) -> Checkpoint:
+def _read(given: JsonMapping) -> Checkpoint:
     if not isinstance(given, Mapping):
         raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(given).__name__}")
     try:
@@ -296,7 +296,7 @@ def _checkpoint_at(task: Task, row: CheckpointStep, text: bytes, completed: tupl
     )
 
 
-def _checkpoint(saved: Saved, state: Any) -> Checkpoint:
+def _checkpoint(saved: Saved, state: object) -> Checkpoint:
     task = saved.task
     return Checkpoint(
         task_id=task.task_id,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
+
+from ...values import JsonObject
 
 MAX_OPERATIONS = 24
 """Operations in one answer."""
@@ -56,7 +58,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the message it cites; 0 if unknown."""
 
 
-def decode_operations(data: Any) -> tuple[list[Operation], list[Refused]] | None:
+def decode_operations(data: object) -> tuple[list[Operation], list[Refused]] | None:
     """The operations of an answer, and the items that are not one; None if the answer as a whole is unusable."""
     items = data.get("operations") if isinstance(data, dict) else data if isinstance(data, list) else None
     if not isinstance(items, list):
@@ -75,20 +77,20 @@ def decode_operations(data: Any) -> tuple[list[Operation], list[Refused]] | None
     return operations, refused
 
 
-def _nullable(kind: dict[str, Any]) -> dict[str, Any]:
+def _nullable(kind: JsonObject) -> JsonObject:
     return {"anyOf": [kind, {"type": "null"}]}
 
 
-def _text(limit: int) -> dict[str, Any]:
+def _text(limit: int) -> JsonObject:
     return {"type": "string", "maxLength": limit}
 
 
-def answer_schema(messages: int) -> dict[str, Any]:
+def answer_schema(messages: int) -> JsonObject:
     """The JSON Schema of an answer, in the subset that providers enforce: closed objects, every field required.
 
     The order of the fields is the order in which a model should think: evidence first, then what follows from it.
     """
-    properties: dict[str, Any] = {
+    properties: JsonObject = {
         "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},
         "m": {"type": "string", "enum": [f"m{number}" for number in range(1, messages + 1)]},
         "quote": _text(MAX_QUOTE_CHARACTERS),

@@ -248,7 +248,7 @@ def _stated(
     )  # fmt: skip
 
 
-def _fact_problem(operation: Operation, key: str | None, value: Any, subject: str | None, turn: Turn) -> str | None:
+def _fact_problem(operation: Operation, key: str | None, value: object, subject: str | None, turn: Turn) -> str | None:
     if key is None or len(key) > MAX_KEY_CHARACTERS or not _KEY.fullmatch(key):
         return "has no key, or one that is not in snake_case"
     if value is None or (isinstance(value, str) and not value.strip()) or value == []:

@@ -134,7 +134,7 @@ def _turn_line(turn: Turn, label: str, limit: int) -> str:
     return f"{label}({at:%A %Y-%m-%d %H:%M} UTC) {turn.speaker}: {shorten(turn.text, limit)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

@@ -15,10 +15,11 @@ from typing import Annotated, Any
 import msgspec
 
 from ...errors import InvalidValue, UsageError
+from ...values import JsonMapping, JsonObject
 
-SchemaSpec = type | Mapping[str, Any]
+SchemaSpec = type | JsonMapping
 """What `Extraction(schemas=[…])` takes: a type, or a JSON Schema with a title."""
-_JSON_TYPES: dict[str, Any] = {
+_JSON_TYPES: JsonObject = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
 
@@ -29,7 +30,7 @@ class Field(msgspec.Struct, frozen=True):
     name: str
     type: Any
     """The Python type that values are converted to."""
-    shape: Mapping[str, Any]
+    shape: JsonMapping
     """Its JSON Schema."""
     required: bool
     description: str = ""
@@ -55,11 +56,11 @@ class Schema(msgspec.Struct, frozen=True):
         name = key.removeprefix(self.prefix) if key.startswith(self.prefix) else None
         return next((field for field in self.fields if field.name == name), None)
 
-    def is_complete(self, values: Mapping[str, Any]) -> bool:
+    def is_complete(self, values: Mapping[str, object]) -> bool:
         """Whether no required field is missing."""
         return all(field.name in values for field in self.fields if field.required)
 
-    def build(self, values: Mapping[str, Any]) -> Any:
+    def build(self, values: Mapping[str, object]) -> Any:
         """An instance with these values, which must be complete."""
         if isinstance(self.spec, Mapping):
             return dict(values)
@@ -91,7 +92,7 @@ def read_schema(spec: SchemaSpec) -> Schema:
             "a schema is a msgspec.Struct, a dataclass, a TypedDict, a Pydantic model or a JSON Schema with a title"
         )
     (reference,), components = msgspec.json.schema_components([spec], ref_template="{name}")
-    document: Mapping[str, Any] = components[reference["$ref"]] if "$ref" in reference else reference
+    document: JsonMapping = components[reference["$ref"]] if "$ref" in reference else reference
     return _from_document(spec.__name__, document, typing.get_type_hints(spec), spec)
 
 
@@ -114,7 +115,7 @@ def _pydantic_converter(adapter: Any) -> Callable[[Any], Any]:
     return lambda value: adapter.dump_python(adapter.validate_python(value), mode="json")
 
 
-def _from_json_schema(spec: Mapping[str, Any]) -> Schema:
+def _from_json_schema(spec: JsonMapping) -> Schema:
     name = spec.get("title")
     if not isinstance(name, str) or not isinstance(spec.get("properties"), Mapping):
         raise UsageError("a JSON Schema needs a title and properties")
@@ -122,7 +123,7 @@ def _from_json_schema(spec: Mapping[str, Any]) -> Schema:
     return _from_document(name, spec, types, dict(spec))
 
 
-def _from_document(name: str, document: Mapping[str, Any], types: Mapping[str, Any], spec: Any) -> Schema:
+def _from_document(name: str, document: JsonMapping, types: JsonMapping, spec: Any) -> Schema:
     required = set(document.get("required", ()))
     fields = tuple(
         Field(field, types.get(field, Any), shape, field in required, str(shape.get("description", "")))
@@ -131,7 +132,7 @@ def _from_document(name: str, document: Mapping[str, Any], types: Mapping[str, A
     return Schema(name, fields, spec, str(document.get("description", "")))
 
 
-def convert_value(field: Field, value: Any) -> Any:
+def convert_value(field: Field, value: object) -> object:
     """A value as JSON that fits its field; raises InvalidValue if it does not."""
     if field.convert is not None:
         try:
@@ -155,11 +156,11 @@ def snake_case(name: str) -> str:
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
 
 
-def _shape_words(shape: Mapping[str, Any]) -> str:
+def _shape_words(shape: JsonMapping) -> str:
     """The type of a field in words a model understands."""
     if "enum" in shape:
         return "one of " + ", ".join(map(str, shape["enum"]))
-    choices: Sequence[Mapping[str, Any]] = shape.get("anyOf", ())
+    choices: Sequence[JsonMapping] = shape.get("anyOf", ())
     if choices:
         return " or ".join(dict.fromkeys(_shape_words(choice) for choice in choices if choice.get("type") != "null"))
     if shape.get("type") == "array":

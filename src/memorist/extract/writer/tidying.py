@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from ...values import JsonObject
 from .checks import fold
 from .request import Known, known_line
 
@@ -44,7 +45,7 @@ def tidy_request(known: Sequence[Known]) -> str:
     return "\n".join(["# MEMORIES", *lines, "", "Answer with your proposals, as JSON."])
 
 
-def tidy_schema() -> dict[str, Any]:
+def tidy_schema() -> JsonObject:
     """The JSON Schema of the answer."""
     text = {"type": "string", "maxLength": 400}
     properties = {

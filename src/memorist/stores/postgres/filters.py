@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -171,7 +171,7 @@ class _Translation:
             missing = bool(missing)
         return f'coalesce(to_jsonb(t."{column.name}"), {self._bind(msgspec.json.encode(missing))}::jsonb)'
 
-    def _default(self, name: str) -> Any:
+    def _default(self, name: str) -> object:
         field = self._fields[name]
         if field.default_factory is not msgspec.NODEFAULT:
             return field.default_factory()
@@ -200,13 +200,13 @@ class _Translation:
             return self._contains(value, operand)
         return self._ordered(op, value, operand)
 
-    def _one_of(self, value: str, options: Sequence[Any], *, negated: bool) -> str:
+    def _one_of(self, value: str, options: Sequence[object], *, negated: bool) -> str:
         # JSON has no times, so that no value equals one.
         cells = [_json_text(option) for option in options if not isinstance(option, datetime)]
         word = "NOT " if negated else ""
         return f"{word}coalesce({value} = ANY ({self._bind(array_cell(cells))}::jsonb[]), false)"
 
-    def _contains(self, value: str, operand: Any) -> str:
+    def _contains(self, value: str, operand: object) -> str:
         if isinstance(operand, datetime):
             return "false"
         item = f"{self._bind(_json_text(operand).encode())}::jsonb"
@@ -218,7 +218,7 @@ class _Translation:
             branches += f" WHEN 'object' THEN {value} ? {text}"
         return f"CASE jsonb_typeof({value}) {branches} ELSE false END"
 
-    def _ordered(self, op: str, value: str, operand: Any) -> str:
+    def _ordered(self, op: str, value: str, operand: object) -> str:
         if isinstance(operand, datetime) or operand != operand:
             return "false"  # not-a-number is neither above nor below
         if isinstance(operand, str):
@@ -260,13 +260,13 @@ def _text(operand: str) -> bytes:
     return text_cell(operand)
 
 
-def _json_text(operand: Any) -> str:
+def _json_text(operand: object) -> str:
     """An operand as JSON, if Postgres compares it with JSON as Python does."""
     _check(operand, 0)
     return msgspec.json.encode(operand).decode()
 
 
-def _check(operand: Any, depth: int) -> None:
+def _check(operand: object, depth: int) -> None:
     if operand is None or isinstance(operand, bool):
         return
     if isinstance(operand, str):

@@ -31,7 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
 
 
-def options_of(url: str, **given: Any) -> Options:
+def options_of(url: str, **given: object) -> Options:
     """Options from a URL and keywords; keywords win."""
     plain, ours = _split(url)
     values = {name: _read(name, text) for name, text in ours.items()}

@@ -86,7 +86,7 @@ class Factory:
         pool = self._pool_types[1](self._servers.service, manager, redis_connect_func=self._check_role, **settings)
         return self._driver.Redis(connection_pool=pool), list(manager.sentinels)
 
-    def cluster_client(self) -> Any:
+    def cluster_client(self) -> object:
         """A client of the whole Cluster. The blocking one connects at once."""
         settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
         return self._driver.RedisCluster(
@@ -114,7 +114,7 @@ class Factory:
         return settings
 
 
-def _extend(base: Any, on_connect: Callable[[], None]) -> Any:
+def _extend(base: Any, on_connect: Callable[[], None]) -> object:
     """A class of blocking connections that marks the errors of connecting."""
 
     class Marked(base):  # type: ignore[misc]
@@ -122,7 +122,7 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> Any:
             with _marking():
                 super().connect()
 
-        def connect_check_health(self, *args: Any, **options: Any) -> None:
+        def connect_check_health(self, *args: object, **options: object) -> None:
             if not self.is_connected:
                 with _marking():
                     super().connect_check_health(*args, **options)
@@ -131,7 +131,7 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> Any:
     return Marked
 
 
-def _extend_async(base: Any, on_connect: Callable[[], None]) -> Any:
+def _extend_async(base: Any, on_connect: Callable[[], None]) -> object:
     """A class of asyncio connections that marks the errors of connecting, and notices a closed one in time."""
 
     class Marked(base):  # type: ignore[misc]
@@ -139,7 +139,7 @@ def _extend_async(base: Any, on_connect: Callable[[], None]) -> Any:
             with _marking():
                 await super().connect()
 
-        async def connect_check_health(self, *args: Any, **options: Any) -> None:
+        async def connect_check_health(self, *args: object, **options: object) -> None:
             if not self.is_connected:
                 with _marking():
                     await super().connect_check_health(*args, **options)

@@ -92,7 +92,7 @@ class Client:
 
     # -- requests
 
-    async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
+    async def script(self, script: Script, key: bytes, args: Sequence[object], *, write: bool) -> Any:
         """Run a script by its digest, or by its text where the server does not know it yet."""
         try:
             return await self._send(("EVALSHA", script.digest, 1, key, *args), _Attempt(key, True, write))
@@ -103,7 +103,7 @@ class Client:
         """The reply to an idempotent command; it is sent once more if the connection breaks."""
         return await self._send(command, _Attempt(key))
 
-    async def many(self, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
+    async def many(self, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
         """Replies to idempotent commands on several keys, in one round trip per server that owns some of them."""
         replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
         return [
@@ -111,7 +111,7 @@ class Client:
             for (key, command), reply in zip(commands, replies, strict=True)
         ]
 
-    async def scripts(self, script: Script, keys: Sequence[bytes], args: Sequence[Any]) -> list[Any]:
+    async def scripts(self, script: Script, keys: Sequence[bytes], args: Sequence[object]) -> list[Any]:
         """Run a script that changes nothing on several keys, in one round trip per server."""
         commands = [(key, ("EVALSHA", script.digest, 1, key, *args)) for key in keys]
         replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
@@ -120,11 +120,11 @@ class Client:
             for key, reply in zip(keys, replies, strict=True)
         ]
 
-    async def everywhere(self, *command: Any) -> list[tuple[str, Any]]:
+    async def everywhere(self, *command: object) -> list[tuple[str, Any]]:
         """The reply of each server that holds data, with its name; a refusal in its place."""
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 
-    async def ask(self, address: Address, *command: Any) -> Any:
+    async def ask(self, address: Address, *command: object) -> Any:
         """The reply of one server, or its refusal."""
         try:
             return await self._homes.use(lambda clients: self._execute(self._node(clients, address), command))
@@ -319,7 +319,7 @@ class Client:
         node = clients.nodes.get(address)
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
-    async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
+    async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
         """Replies in the order of the commands; an exception for each that has to be sent alone."""
         replies: list[Any] = [None] * len(commands)
         groups: dict[Any, list[int]] = {}

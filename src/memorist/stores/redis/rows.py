@@ -186,7 +186,7 @@ def _compile_join(record_codec: Codec, fields: list[_Field]) -> Any:
     return eval(f"lambda parts, body: ({', '.join(cells)},)", {**_scope(), "missing": record_codec.missing})
 
 
-def _cell_source(position: int, name: str, missing: Any) -> str:
+def _cell_source(position: int, name: str, missing: object) -> str:
     return f"body.{name}" if missing is None else f"(missing[{position}] if body.{name} is None else body.{name})"
 
 

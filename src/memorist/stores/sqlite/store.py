@@ -183,7 +183,7 @@ class SqliteStore:
 
     # -- reads
 
-    async def _read_briefly(self, read: Callable[..., T], *args: Any) -> T:
+    async def _read_briefly(self, read: Callable[..., T], *args: object) -> T:
         """Run a short read on the caller's thread, or on the worker thread if another process holds the file."""
         found = await self._runtime.brief(self._connections.read_at_once, read, *args)
         return await self._runtime.call(read, *args) if isinstance(found, Locked) else found

@@ -109,7 +109,7 @@ def _key(change: Change) -> Key:
     return change.key
 
 
-def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
+def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
     """The body of the copy after a change, and its expiry; None if the change does not determine it."""
     if isinstance(change, Delete):
         return {"a": None}, None
@@ -208,7 +208,7 @@ def _row(kind: type[Record], body: Any) -> Any:
     return decoded(kind, row_of(kind, body["r"]))
 
 
-def ends_of(row: Any) -> int | None:
+def ends_of(row: object) -> int | None:
     """A row's expiry in microseconds, if it has one."""
     ends = getattr(row, "expires_at", None)
     return None if ends is None else to_micros(ends)

@@ -61,7 +61,7 @@ class TieredStore:
         self.hot = hot
         self._hot = HotSide(hot, max_age)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         # Optional protocols of the durable store, such as search.
         if name.startswith("_") or name == "durable":
             raise AttributeError(name)
