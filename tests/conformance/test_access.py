@@ -67,6 +67,7 @@ def _arguments(name: str, ns: str) -> dict[str, Any]:
         "receipts": [], "version": 1,
         "user": name, "event": "message", "hook": print, "load": lambda id: 1, "path": "nowhere.jsonl",
         "data": b"new", "fact": (ns, "secret"),
+        "schema": {"type": "object", "title": "Home", "properties": {"secret": {"type": "string"}}},
         "plan": Plan(id="p", ns=ns), "namespaces": [ns], "messages": [{"role": "user", "content": "x"}],
     }  # fmt: skip
     return known
@@ -104,6 +105,8 @@ def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> 
             options["scratchpad"] = "new"
         elif parameter.required or (parameter.name == "ns" and parameter.kind == "positional"):
             args.append(known[parameter.name])
+        elif (one.name, parameter.name) == ("memories.typed", "user"):
+            continue  # it takes a user or a namespace
         elif parameter.name in ("user", "thread", "namespaces", "ns") and one.name != "forget":
             options[parameter.name] = known[parameter.name]
     if one.name == "threads.delete_messages":

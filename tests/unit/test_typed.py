@@ -10,11 +10,16 @@ from typing import Any
 import msgspec
 
 from memorist import typed
-from memorist.extract import model as extraction
 from memorist.models import openai, remote
 from memorist.models.answers import _converted
 from memorist.ports import Completion
 from memorist.typed import ready
+
+
+class _Operations(msgspec.Struct):
+    """What a model answers."""
+
+    operations: list[str]
 
 
 def all_at_once(work: Callable[[], Any], threads: int = 8) -> list[Any]:
@@ -41,6 +46,7 @@ def test_answers_of_models_are_read_by_types_made_ready_before() -> None:
     body = b'{"choices": [{"message": {"content": "hi"}}]}'
     assert len(all_at_once(lambda: remote.decode("m", body, openai._Answer))) == 8
     assert openai._Answer in typed._ready
-    answer = Completion("", {"items": []})
-    assert [found.items for found, _ in all_at_once(lambda: _converted(answer, extraction._Answer))] == [[]] * 8
-    assert extraction._Answer in typed._ready
+    answer = Completion("", {"operations": []})
+    answers = all_at_once(lambda: _converted(answer, _Operations))
+    assert [decoded.operations for decoded, _ in answers] == [[]] * 8
+    assert _Operations in typed._ready

@@ -38,7 +38,9 @@ _RULES: tuple[tuple[NoteKind, str, Literal["user", "any"]], ...] = (
     ("preference", r"\bi (?:prefer|like|want|hate|dislike)\b.{3,}\b(?:you|answers?|explanations?|comments?|diffs?|"
      r"commits?|style|tests?)\b", "user"),
 )  # fmt: skip
-_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE), speaker) for kind, pattern, speaker in _RULES)
+_PATTERNS: tuple[tuple[NoteKind, re.Pattern[str], Literal["user", "any"]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE), speaker) for kind, pattern, speaker in _RULES
+)
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -9,11 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from ..values import Json
+
 if TYPE_CHECKING:
     from .message import Message
 
 PRIVATE = "private"
 """The metadata key that keeps a whole message out of derived memory and recall."""
+HIDDEN = "[private]"
+"""What a summary says in the place of private words."""
 _SPAN = re.compile(r"<private>.*?(?:</private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
@@ -25,6 +31,24 @@ def is_private(message: Message) -> bool:
 def blank_private(text: str) -> str:
     """The text with line breaks in the place of what stands between `<private>` tags, so that offsets stay."""
     return _SPAN.sub(lambda match: "\n" * len(match[0]), text) if "<" in text else text
+
+
+def open_message(message: Message) -> Message:
+    """The message without what is private, to be summarised."""
+    if message.metadata and is_private(message):
+        return msgspec.structs.replace(message, content=HIDDEN, extra={}, raw=None)
+    content = _without_spans(message.content)
+    return message if content == message.content else msgspec.structs.replace(message, content=content, raw=None)
+
+
+def _without_spans(content: Json) -> Json:
+    if isinstance(content, str):
+        return _SPAN.sub(HIDDEN, content) if "<" in content else content
+    if isinstance(content, list):
+        return [_without_spans(part) for part in content]
+    if isinstance(content, dict):
+        return {name: _without_spans(value) for name, value in content.items()}
+    return content
 
 
 def open_text(message: Message) -> str:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...errors import Conflict
+from ...gate.passing import mask_message
 from ...kinds import summary_ref, thread_ref
 from ...messages.message import Message
+from ...messages.privacy import open_message
 from ...ports import to_datetime
 from ...records import IndexProgress, Job, Link, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Put
@@ -22,6 +24,7 @@ from ..audit import audit
 from ..core import Core
 from ..facts.facts import index_job
 from ..forgetting.guard import epochs
+from ..gating import policy_of
 
 if TYPE_CHECKING:
     from ...context.units import Unit
@@ -75,7 +78,8 @@ class Folding:
         read = await self._start(thread)
         if read is None:
             return None
-        read.messages.extend(await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES))
+        page = await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES)
+        read.messages.extend(await self._summarizable(page))
         # In cached contexts, recalled items are sent with their turn; count them too, so that folds do not come late.
         found, _ = group(read.messages, core.shared.counter, attached=True, stash=stash)
         planned = plan_fold(
@@ -132,11 +136,16 @@ class Folding:
         last, borders = _behind(read), 0
         while len(read.messages) < MOST_MESSAGES:
             page = await self._core.scan(Message, read.thread.id, after=(last,), limit=PAGE)
-            read.messages.extend(page)
+            read.messages.extend(await self._summarizable(page))
             if len(page) < PAGE or borders:
                 return False
             last, borders = page[-1].seq, borders + any(not _is_old(message, before) for message in page)
         return True
+
+    async def _summarizable(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages without what a summary must not repeat: private words, and secrets."""
+        gate = await policy_of(self._core)
+        return [mask_message(gate, open_message(message)) for message in messages]
 
     def _old(self, read: Read, before: datetime) -> tuple[list[Unit], int]:
         from ...context.units import group

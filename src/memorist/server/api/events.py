@@ -88,7 +88,7 @@ class EventStream(ServerNoun, server_nouns.EventStream):
             # By key or cookie, as the request came. A key that another process revoked is noticed once its cached copy
             # is read again.
             try:
-                key = await self._server.who(request)
+                key = await self._server.who(request) if request is not None else self._key
             except (Unauthorized, Limited):
                 return False
             return key == self._key
