@@ -64,7 +64,7 @@ def _arguments(name: str, ns: str) -> dict[str, Any]:
         "text": "new text", "task_id": f"job-{name}", "task_ids": [f"job-{name}"], "users": [name], "sessions": [None],
         "checkpoint": {"task_id": f"job-{name}", "step": 9, "state": "new", "ns": ns}, "query": "bicycle",
         "input": "bicycle", "thread": f"t-{name}", "older_than": 1, "item": f"t-{name}#1", "action": "look",
-        "receipts": [], "version": 1,
+        "receipts": [], "version": 1, "usage": {"prompt_tokens": 9},
         "user": name, "event": "message", "hook": print, "load": lambda id: 1, "path": "nowhere.jsonl",
         "data": b"new", "fact": (ns, "secret"),
         "schema": {"type": "object", "title": "Home", "properties": {"secret": {"type": "string"}}},
