@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -16,6 +16,7 @@ MAX_KEY_CHARACTERS = 60
 MAX_LIST_ITEMS = 12
 
 Kind = Literal["fact", "event", "preference", "pattern"]
+Reason = Literal["changed", "corrected", "more", "stopped", "finished", "withdrawn"]
 Value = str | int | float | bool | list[str] | None
 
 
@@ -40,7 +41,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     scope: Literal["standing", "conversation", "task"] = "standing"
     inferred: bool = False
     confidence: float = 0.8
-    reason: Literal["changed", "corrected", "stopped", "finished", "withdrawn"] | None = None
+    reason: Reason | None = None
 
     @property
     def number(self) -> int:
@@ -114,9 +115,7 @@ def answer_schema(messages: int) -> JsonObject:
         "scope": {"type": "string", "enum": ["standing", "conversation", "task"]},
         "inferred": {"type": "boolean"},
         "confidence": {"type": "number"},
-        "reason": _nullable(
-            {"type": "string", "enum": ["changed", "corrected", "stopped", "finished", "withdrawn"]}
-        ),
+        "reason": _nullable({"type": "string", "enum": [*get_args(Reason)]}),
     }  # fmt: skip
     item = {
         "type": "object", "additionalProperties": False, "required": [*properties], "properties": properties,

@@ -24,8 +24,9 @@ USER = "user"
 MAX_CONFIDENCE = 0.95
 """What a model extracted is less certain than what a user set."""
 MAX_INFERRED_CONFIDENCE = 0.6
-MIN_CONFIDENCE = 0.4
-"""Items below this are refused: a model that doubts is mostly wrong."""
+MIN_CONFIDENCE = 0.6
+"""Items below this are refused: a model that doubts is mostly wrong, or notes what is not worth keeping."""
+MIN_INFERRED_CONFIDENCE = 0.5
 EXCLUSIVE_KEYS = frozenset(
     "name nickname age birthday location hometown origin employer job role relationship_status marital_status partner"
     " gender nationality".split()
@@ -174,7 +175,7 @@ def _evidence_problem(operation: Operation, turn: Turn, request: Request) -> str
         return "is an instruction to ignore rules"
     if operation.op != "end" and has_secret(f"{operation.quote} {operation.text} {operation.value}"):
         return "holds a secret"
-    if operation.confidence < MIN_CONFIDENCE:
+    if operation.confidence < (MIN_INFERRED_CONFIDENCE if operation.inferred else MIN_CONFIDENCE):
         return "the model doubts it"
     return None
 
@@ -222,6 +223,8 @@ def _stated(
             return "updates a memory about somebody else"
         if operation.reason is None:
             return "updates a memory without a reason"
+        if operation.reason == "more" and details(target.text) - details(text):
+            return "loses a detail of the memory it adds to"
         kind, key = target.kind, target.key if target.kind == "fact" else None
     if kind == "fact":
         problem = _fact_problem(operation, key, value, subject, turn)
@@ -360,6 +363,19 @@ def read_date(text: str | None, at: datetime) -> datetime | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC) if abs(moment.year - at.year) <= 100 else None
+
+
+_NEGATIONS = frozenset(
+    "not no never without nobody nothing cannot can't don't doesn't isn't nicht kein keine nie pas jamais".split()
+)
+
+
+def details(text: str) -> set[str]:
+    """The names, numbers and negations of a sentence: what a change of words must keep."""
+    numbers = set(re.findall(r"\d+", text))
+    names = {fold(match[0]) for match in re.finditer(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]+", text)}
+    negations = {word for word in re.findall(r"[\w']+", fold(text)) if word in _NEGATIONS}
+    return numbers | names | negations
 
 
 def fold(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from ...values import JsonObject
-from .checks import fold
+from .checks import details, fold
 from .request import Known, known_line
 
 MAX_PROPOSALS = 40
@@ -85,7 +85,7 @@ def _is_twin(one: Known, other: Known) -> bool:
         return False
     if one.kind == "event" and one.since != other.since:
         return False
-    if _details(one.text) != _details(other.text):
+    if details(one.text) != details(other.text):
         return False
     first, second = set(_WORD.findall(fold(one.text))), set(_WORD.findall(fold(other.text)))
     return bool(first) and len(first & second) >= NEAR * len(first | second)
@@ -116,23 +116,10 @@ def check_proposal(proposal: Proposal, known: dict[str, Known]) -> str | None:
         return "merges different kinds or subjects"
     if proposal.op == "reword" and len(members) != 1:
         return "rewords several memories at once"
-    before = set().union(*(_details(member.text) for member in members))
-    after = _details(text)
+    before = set().union(*(details(member.text) for member in members))
+    after = details(text)
     if any(_DIGITS.findall(member.text) != _DIGITS.findall(members[0].text) for member in members):
         return "merges different numbers"
     if before - after:
         return "loses a name, a number or a negation"
     return "adds a name, a number or a negation" if after - before else None
-
-
-_NEGATIONS = frozenset(
-    "not no never without nobody nothing cannot can't don't doesn't isn't nicht kein keine nie pas jamais".split()
-)
-
-
-def _details(text: str) -> set[str]:
-    """The names, numbers and negations of a sentence: what a change of words must keep."""
-    numbers = set(_DIGITS.findall(text))
-    names = {fold(match[0]) for match in re.finditer(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]+", text)}
-    negations = {word for word in re.findall(r"[\w']+", fold(text)) if word in _NEGATIONS}
-    return numbers | names | negations
