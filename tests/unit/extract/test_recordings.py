@@ -42,5 +42,5 @@ def test_nearly_everything_that_a_strong_model_answers_passes_the_checks(answers
         accepted, refusals, _ = read_segment(segment, answers)
         notes += len(accepted)
         refused += [refusal["reason"] for refusal in refusals]
-    assert notes > 250
+    assert notes > 180
     assert len(refused) <= 0.05 * notes, refused
