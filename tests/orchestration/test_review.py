@@ -63,17 +63,17 @@ async def test_a_candidate_is_used_only_once_it_is_approved(memory: Any) -> None
         memory,
         (note(key="allergy", value="peanuts", text="The user is allergic to peanuts."), Source("t#1", SAID)),
     )
-    known = Known(id="fact:allergy", kind="fact", text="x", key="allergy", value="peanuts", said=SAID)
+    known = Known(id="fact:allergy.peanuts", kind="fact", text="x", key="allergy.peanuts", value="peanuts", said=SAID)
     noting = Noting(memory._core, "user:ada")
     ending = note(op="end", target=known, reason="changed", text="The user is allergic to peanuts.")
     await noting.propose(ending, Source("t#2", SAID + timedelta(days=1)), "must not be missed")
     await memory._core.apply(*noting.changes)
     [candidate] = await do(ada.review.list())
     assert (candidate.operation, candidate.reason) == ("end", "must not be missed")
-    assert (await do(ada.facts.get("user:ada", "allergy"))).value == "peanuts"
+    assert (await do(ada.facts.get("user:ada", "allergy.peanuts"))).value == "peanuts"
     ended = await do(ada.review.approve(candidate.id))
     assert ended is not None and ended.status == "ended"
-    assert await do(ada.facts.get("user:ada", "allergy")) is None and await do(ada.review.list()) == []
+    assert await do(ada.facts.get("user:ada", "allergy.peanuts")) is None and await do(ada.review.list()) == []
     with pytest.raises(NotFound):
         await do(ada.review.approve(candidate.id))
 

@@ -19,10 +19,12 @@ import msgspec
 from ..languages import languages
 from ..languages.files import read
 from ..messages.message import PASSING, Message, text_of
-from ..messages.privacy import blank_private, is_private
+from ..messages.privacy import blank_private, is_private, open_text
 
 MAX_CHARACTERS = 4_000
 """A longer message is taken for pasted text: people rarely type that much about themselves."""
+FOREIGN = "from a tool or a file, not said by the user"
+"""What a model is told about parts of a user's message that the user did not write."""
 _OWN_PARTS = ("text", "input_text")
 
 _CONTROL = re.compile(
@@ -73,6 +75,8 @@ _REPORTED_WORDS = re.compile(
 """Somebody's words after a colon: "She wrote: I …"."""
 _LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
 """A line of a transcript: a label, and what somebody says of themselves."""
+_TITLED = re.compile(r"\s*#{1,6}[ \t]+\S")
+"""A message that begins with a Markdown heading is a document, whoever it speaks of."""
 _QUOTES = re.compile(
     r"\"([^\"]{0,2000})(?:\"|\Z)|“([^”]{0,2000})(?:”|\Z)|«([^»]{0,2000})(?:»|\Z)|„([^“”]{0,2000})(?:[“”]|\Z)"
     r"|「([^」]{0,2000})(?:」|\Z)|『([^』]{0,2000})(?:』|\Z)|‹([^›]{0,2000})(?:›|\Z)|《([^》]{0,2000})(?:》|\Z)"
@@ -152,6 +156,8 @@ def quotable_text(message: Message) -> str:
     text = blank_private(_own_text(message))
     if _CONTROL.search(text) or _MAIL.search(text) or _is_json(text) or _signs().whole.search(text):
         return ""
+    if _TITLED.match(text):
+        return ""
     own = _without_letter(text, _signs().letters)
     if own is None:
         return ""
@@ -162,6 +168,16 @@ def quotable_text(message: Message) -> str:
     if len(labels) > 1 or any(sign in label for label in labels for sign in ("**", "__", "@", "(")):
         own = _LABELLED_STATEMENT.sub(_blank, own)
     return _QUOTES.sub(_unquoted, own)
+
+
+def labelled_text(message: Message) -> str:
+    """The text of a message for a model to read, in which parts that the user did not write say so."""
+    if message.role != "user" or isinstance(message.content, str):
+        return open_text(message)
+    if is_private(message):
+        return ""
+    parts = (blank_private(text).strip() if own else f"[{FOREIGN}: {text}]" for text, own in _parts(message.content))
+    return "\n".join(part for part in parts if part)
 
 
 def _own_text(message: Message) -> str:

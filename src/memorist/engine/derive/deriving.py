@@ -24,7 +24,7 @@ from ...gate.passing import has_barred_secret, mask_text
 from ...gate.policy import Gate
 from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
-from ...messages.privacy import is_private, open_text
+from ...messages.privacy import is_private
 from ...ports import to_datetime
 from ...records import Derivation, Fact, FactVersion, Job, Learning, Thread, Tombstone
 from ...scope import Scope
@@ -392,7 +392,7 @@ class Deriver:
 
     async def _turn(self, message: Message, owner: Sequence[str]) -> object:
         """A message as the writer shows it: who speaks, and which of its words may be cited."""
-        from ...extract.readable import fold_name, quotable_text
+        from ...extract.readable import fold_name, labelled_text, quotable_text
         from ...extract.writer.request import Turn
 
         names = {fold_name(name) for name in owner}
@@ -401,7 +401,7 @@ class Deriver:
         forgotten = await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(message))) is not None
         gate = await policy_of(self._core)
         return Turn(
-            text=mask_text(gate, open_text(message)),
+            text=mask_text(gate, labelled_text(message)),
             role=message.role,
             at=self._said_at(message),
             speaker=str(message.name) if other else message.role,

@@ -15,6 +15,7 @@ import msgspec
 
 from ...errors import InvalidValue, ModelError
 from ...extract.extraction import Extraction
+from ...extract.readable import labelled_text
 from ...extract.writer.answer import MAX_OPERATIONS, Operation, Refused, answer_schema, decode_operations
 from ...extract.writer.checks import (
     EXCLUSIVE_KEYS,
@@ -38,7 +39,6 @@ from ...extract.writer.schemas import convert_value
 from ...gate.admission import Admission, judge_memory
 from ...gate.passing import mask_text
 from ...messages.message import Message
-from ...messages.privacy import open_text
 from ...ports import Completion, Model
 from ...records import Event, Fact, Learning, Thread
 from ...stores.base import Change
@@ -251,14 +251,14 @@ class Writer:
         at, gate = self._core.at(), await policy_of(self._core)
         return [
             Turn(
-                text=mask_text(gate, open_text(message)),
+                text=mask_text(gate, labelled_text(message)),
                 role=message.role,
                 at=message.created_at or at,
                 speaker=_speaker(message),
                 citable=False,
             )
             for message in reversed(before)
-            if open_text(message).strip()
+            if labelled_text(message).strip()
         ]
 
     async def _instructions(self, thread: Thread, ns: str) -> list[str]:

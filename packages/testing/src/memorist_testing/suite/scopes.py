@@ -27,7 +27,8 @@ ARGUMENTS: dict[str, Any] = {
     "data": b"stolen", "messages": ["stolen"], "ttl": 1,
     "older_than": 1, "version": 1, "ids": ["t-ada#1"],
     "keys": ["secret"], "users": ["ada"], "sessions": [None], "task_ids": ["job-ada"],
-    "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
+    "item": "t-ada#1", "action": "steal", "receipts": [], "usage": {"prompt_tokens": 9},
+    "schema": {"type": "object", "title": "Home", "properties": {"secret": {"type": "string"}}}, "message": "t-ada#1",
     "plan": Plan(
         id="p", ns="user:ada", lines=[PlanLine(op="end", ids=["fact:secret"], before=[CANARY])],
         versions={"fact:secret": 1},
