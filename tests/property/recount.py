@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from memorist.context.context import STARTS
+
 Count = Callable[[str], int]
 
 
@@ -36,7 +38,9 @@ def anthropic_tokens(request: dict[str, Any], count: Count) -> int:
     total = 3 + sum(8 + count(_json(tool)) for tool in tools)
     if request["system"]:
         total += 4 + _parts(request["system"], count)
-    for message in request["messages"]:
+    # A request without any message gets one that says so, because the provider refuses it otherwise: it is not counted.
+    empty = [message["content"] for message in request["messages"]] == [STARTS]
+    for message in () if empty else request["messages"]:
         blocks = message["content"]
         only_results = isinstance(blocks, list) and all(block["type"] == "tool_result" for block in blocks)
         total += (0 if only_results else 4) + _parts(blocks, count)
