@@ -145,7 +145,8 @@ class Context:
     def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
         """`system`, `tools` and `messages`; with cache markers in the cached layout or with `cache=True`."""
         lead = (self.lead,) if self.lead is not None else ()
-        # Anthropic refuses a request without messages, such as one of a system prompt alone. `tokens` leaves this one out.
+        # Anthropic refuses a request without messages, such as one of a system prompt alone. `tokens` does not count
+        # this one.
         messages = anthropic_messages((*lead, *self.view)) or [_opening()]
         made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
         made["tools"] = anthropic_tools(self.tools)
