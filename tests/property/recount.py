@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from memorist.context.context import STARTS
-
 Count = Callable[[str], int]
 
 
@@ -38,18 +36,11 @@ def anthropic_tokens(request: dict[str, Any], count: Count) -> int:
     total = 3 + sum(8 + count(_json(tool)) for tool in tools)
     if request["system"]:
         total += 4 + _parts(request["system"], count)
-    # A request without any message gets one that says so, because the provider refuses it otherwise: it is not counted.
-    texts = [_text(message["content"]) for message in request["messages"]]
-    empty = texts == [STARTS]
-    for message in () if empty else request["messages"]:
+    for message in request["messages"]:
         blocks = message["content"]
         only_results = isinstance(blocks, list) and all(block["type"] == "tool_result" for block in blocks)
         total += (0 if only_results else 4) + _parts(blocks, count)
     return total
-
-
-def _text(content: Any) -> Any:
-    return content[0].get("text") if isinstance(content, list) and len(content) == 1 else content
 
 
 def _parts(content: Any, count: Count) -> int:

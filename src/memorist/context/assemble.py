@@ -281,8 +281,11 @@ class Assembly(Reading):
             return None, False
         if about.memory is not None and self.layout == "standard":
             return None, False
-        first = next(iter((*self._head, *keep, *reversed(self._input))), None)
-        if first is None or first.messages[0].role in ("user", *INSTRUCTIONS):
+        units = [*self._head, *keep, *reversed(self._input)]
+        if all(message.role in INSTRUCTIONS for unit in units for message in unit.messages):
+            # Anthropic refuses a request without messages, such as one of a system prompt alone.
+            return text_message("user", STARTS, self.counter), False
+        if units[0].messages[0].role in ("user", *INSTRUCTIONS):
             return None, False
         return text_message("user", OMITTED if cut else STARTS, self.counter), cut
 

@@ -145,9 +145,7 @@ class Context:
     def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
         """`system`, `tools` and `messages`; with cache markers in the cached layout or with `cache=True`."""
         lead = (self.lead,) if self.lead is not None else ()
-        # Anthropic refuses a request without messages, such as one of a system prompt alone. `tokens` does not count
-        # this one.
-        messages = anthropic_messages((*lead, *self.view)) or [_opening()]
+        messages = anthropic_messages((*lead, *self.view))
         made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
         made["tools"] = anthropic_tools(self.tools)
         if cache if cache is not None else self.layout == "cached":
@@ -312,10 +310,6 @@ def _recalled(fate: Fate) -> Outcome:
 def _repaired(fix: Repair) -> Outcome:
     ids = (fix.message,) if fix.message else ()
     return Outcome("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
-
-
-def _opening() -> dict[str, Any]:
-    return {"role": "user", "content": [{"type": "text", "text": STARTS}]}
 
 
 def _simple(message: dict[str, Any]) -> dict[str, Any]:

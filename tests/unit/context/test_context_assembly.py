@@ -178,7 +178,7 @@ def test_ceilings_hold_for_every_section() -> None:
 def test_a_list_of_all_that_fits_comes_back_as_it_was() -> None:
     thread = [{"role": "system", "content": "Be brief."}, *talk(7)]
     assert compress(thread, budget=8_000).messages(merge=False) == thread
-    assert compress([], budget=10).messages(merge=False) == []
+    assert compress([], budget=20).messages(merge=False) == []
 
 
 def test_a_greeting_of_the_assistant_stays_first_and_anthropic_gets_a_users_turn() -> None:
