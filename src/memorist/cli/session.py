@@ -197,7 +197,7 @@ def plain(record: object) -> JsonObject:
     """A record as a dict of plain values, except that times stay datetimes."""
     made: JsonObject = msgspec.to_builtins(record, builtin_types=(datetime,))
     if "id" not in made and hasattr(record, "id"):
-        made = {"id": record.id, **made}
+        made = {"id": getattr(record, "id"), **made}  # noqa: B009  # not every record declares one
     return made
 
 

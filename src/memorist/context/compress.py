@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
-from ..messages.message import INSTRUCTIONS, Message, as_message
+from ..messages.message import INSTRUCTIONS, Given, Message, as_message
 from ..messages.responses import PLACES
 from ..values import as_list
 from .assemble import Assembly
@@ -40,7 +40,7 @@ def compress(
     `context.inputs` says for each message whether it was kept, shortened, summarised or dropped; `context.kept` lists
     the positions of those kept. Messages are read from the newest backwards, and no further than the policy needs.
     """
-    listed: Sequence[Any] = messages if isinstance(messages, list | tuple) else as_list(messages, "messages")
+    listed = cast("Sequence[Given]", messages if isinstance(messages, list | tuple) else as_list(messages, "messages"))
     start = _instructions(listed)
     leading = [as_message(item) for item in listed[:start]]
     assembly = Assembly(

@@ -104,8 +104,8 @@ class Needs(msgspec.Struct, frozen=True):
 
 def needs_of(policy: object) -> Needs:
     """What a policy declares; nothing for one that declares nothing."""
-    needs: Needs = policy.needs() if hasattr(policy, "needs") else Needs()
-    return needs
+    declare: Callable[[], Needs] | None = getattr(policy, "needs", None)
+    return Needs() if declare is None else declare()
 
 
 @runtime_checkable

@@ -130,7 +130,7 @@ def open_counter(spec: object = None) -> Counter:
     if hasattr(spec, "encode"):
         return _tokenizer(spec)
     if hasattr(spec, "count") and hasattr(spec, "name"):
-        return Wrapped(spec)
+        return Wrapped(cast(TokenCounter, spec))
     if callable(spec):
         function = cast(Callable[[str], int], spec)
         return Counter(_function_name(function), _checked(function))
