@@ -242,11 +242,18 @@ class Shared:
         if self._opened:
             return
         async with self._open_lock:
-            if self.closed:
-                raise UsageError("this memory is closed; open another one")
+            self._refuse_if_closed()
             if not self._opened:
                 await self.store.open()
+                if self.closed:
+                    # Closed while it was being opened: `close` found nothing to close yet.
+                    await self.store.close()
+                    self._refuse_if_closed()
                 self._opened = True
+
+    def _refuse_if_closed(self) -> None:
+        if self.closed:
+            raise UsageError("this memory is closed; open another one")
 
     async def close(self) -> None:
         """Finish work in progress, then close the store, for both flavours; closing twice is allowed."""
