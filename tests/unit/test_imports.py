@@ -81,6 +81,19 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [_name(path) for path in MODULES if path.stem in empty] == []
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        "memorist.server.app", "memorist.server.api", "memorist.remote.core", "memorist.mcp.server",
+        "memorist.mcp.http",
+        "memorist.protocol.operations", "memorist.cli.serve", "memorist.engine.recalling", "memorist.recall.hits",
+    ],
+)  # fmt: skip
+def test_a_way_in_can_be_the_first_module_that_is_imported(module: str) -> None:
+    """Modules that import each other fail only in one order, and the tests' order is not that of a command."""
+    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+
 def test_importing_the_package_loads_nothing_slow() -> None:
     assert not _loaded_by("import memorist") & set(HEAVY)
 

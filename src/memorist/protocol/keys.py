@@ -7,11 +7,15 @@ from typing import Literal
 
 import msgspec
 
-from ..errors import Forbidden, MemoristError
+from ..errors import Forbidden, MemoristError, StoreUnavailable
 from ..scope import Actor
 
 Role = Literal["reader", "writer", "forget", "operator", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
+
+
+class Limited(StoreUnavailable):
+    """One key sent too many requests: 429."""
 
 
 class Unauthorized(MemoristError):

@@ -9,18 +9,14 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from ..errors import Forbidden, MemoristError, StoreUnavailable, UsageError
-from ..protocol.keys import Unauthorized
+from ..errors import Forbidden, MemoristError, UsageError
+from ..protocol.keys import Limited, Unauthorized
 from ..protocol.problems import Problem, problem_of
 from .api.transfers import DamagedUpload
 from .replay import AnswerGone
 from .strict_json import Malformed
 
 JSON = "application/json"
-
-
-class Limited(StoreUnavailable):
-    """One key sent too many requests: 429."""
 
 
 class Unsuited(UsageError):

@@ -20,10 +20,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from ..protocol.keys import ApiKey, Unauthorized
+from ..protocol.keys import ApiKey, Limited, Unauthorized
 from ..protocol.parts import MakePart, Part
 from ..telemetry import NO_REQUEST_SPAN, RequestSpan, Telemetry
-from .answers import JSON, Limited
+from .answers import JSON
 from .api.events import Feed
 from .auth import Keys
 from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie_of

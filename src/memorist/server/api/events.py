@@ -14,8 +14,7 @@ import msgspec
 from ...engine.hooks import EVENTS, HookEvent
 from ...errors import InvalidValue
 from ...protocol import server_nouns
-from ...protocol.keys import Unauthorized
-from ..answers import Limited
+from ...protocol.keys import Limited, Unauthorized
 from .asked import ServerNoun
 
 if TYPE_CHECKING:
