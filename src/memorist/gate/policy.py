@@ -41,7 +41,7 @@ def age_micros(age: object) -> int:
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule that deletes what is older than an age; all conditions that are given must hold.
 
-    Args:
+    Attributes:
         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
         older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was said).
         tag: Only what has this tag; for messages and documents, `metadata["tags"]`.
@@ -101,7 +101,7 @@ def parse_rule(rule: object) -> PersonalRule:
 class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """What may be written: pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
 
-    Args:
+    Attributes:
         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
             events, learnings, summaries and documents; the index never holds a secret that is not allowed.
