@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.three_days import RECORD, Step, page, run
+from tests.coding_agents.three_days import RECORD, Step, page, run
 
 OTHER = {"shop": ("Kafka", "ledger", "proto"), "bank": ("cart", "SQL", "alembic", "backfill", "upsert")}
 
@@ -17,7 +17,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Step, str, i
 
 
 def test_the_record_is_current(results: list[tuple[Step, str, int]]) -> None:
-    assert page(results) == RECORD.read_text("utf-8"), "run: python -m tests.agents.three_days"
+    assert page(results) == RECORD.read_text("utf-8"), "run: python -m tests.coding_agents.three_days"
 
 
 def test_nothing_of_the_other_project_is_said(results: list[tuple[Step, str, int]]) -> None:

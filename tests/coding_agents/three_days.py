@@ -1,6 +1,6 @@
 """A working session of a coding agent over three days in one repository, and what each hook returned.
 
-    python -m tests.agents.three_days
+    python -m tests.coding_agents.three_days
 
 writes `three_days.md`: every hook with its answer and its tokens. `test_three_days.py` checks that the answers are
 those, and that nothing irrelevant and nothing of the other project is in them.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memorist.context.tokens import open_counter
 from memorist.testing.clock import FakeClock
-from tests.agents.running import Desk
+from tests.coding_agents.running import Desk
 
 RECORD = Path(__file__).parent / "three_days.md"
 START = datetime(2026, 11, 9, 9, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 from memorist import Memory
 from memorist.agents.payloads import AGENTS
 from memorist.agents.projects import project_of
-from tests.agents.running import PAYLOADS, Desk
+from tests.coding_agents.running import PAYLOADS, Desk
 
 
 @pytest.fixture

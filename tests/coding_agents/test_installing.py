@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memorist.agents.payloads import AGENTS
-from tests.agents.running import PAYLOADS, Desk
+from tests.coding_agents.running import PAYLOADS, Desk
 
 THEIRS: dict[str, str] = {
     ".mcp.json": '{\n    "mcpServers": {"other": {"command": "x"}}\n}',
