@@ -26,6 +26,7 @@ from memorist.records import (
     IndexProgress,
     NamespaceStats,
     Pins,
+    RequestLog,
     Summary,
     Sweep,
 )
@@ -104,6 +105,7 @@ async def _fill(core: Core, user: str, mark: str) -> None:
         IndexProgress(org=core.org, thread=thread, position=last, updated_at=at),
         Derivation(org=core.org, thread=thread, position=last, ended={"1": [mark]}, updated_at=at),
         Pins(org=core.org, thread=thread, seqs=(first,), updated_at=at),
+        RequestLog(org=core.org, thread=thread, reports=[mark], pieces=[mark], updated_at=at),
         ImportedDigests(org=core.org, thread=thread, block=0, digests=mark.encode(), updated_at=at),
         NamespaceStats(org=core.org, ns=ns, stamp=1, entries=3, speakers=(mark,), updated_at=at),
         Sweep(org=core.org, ns=ns, processor="embed", position=1, updated_at=at),
