@@ -62,9 +62,9 @@ class RemoteEvents(Events):
 
     def _tell(self, name: str, data: str) -> None:
         if name in self._hooks:
-            told: JsonMapping = msgspec.json.decode(data)
+            facts: JsonMapping = msgspec.json.decode(data)
             for hook in tuple(self._hooks[name]):
-                self._call(hook, HookEvent(name, self._shared.org, told))
+                self._call(hook, HookEvent(name, self._shared.org, facts))
 
     def _call(self, hook: Hook, event: HookEvent) -> None:
         try:

@@ -15,8 +15,8 @@ from memorist.types import NothingLasts
 DEFAULTS: dict[str, Any] = {
     "url": None, "hot": None, "read_url": None, "api_key": None, "org": "default", "user": None, "read": (),
     "write": (), "shared": None, "all_orgs": False, "actor": "user", "durability": "full", "embedder": "default",
-    "reranker": None, "model": None, "counter": None, "clock": None, "extract": "auto", "worker": True, "gate": None, "encryption": None,
-    "record_bytes": None,
+    "reranker": None, "model": None, "counter": None, "clock": None, "extract": "auto", "worker": True,
+    "record_bytes": None, "gate": None, "encryption": None,
 }  # fmt: skip
 WRONG: list[dict[str, Any]] = [
     {"org": ""}, {"user": ""}, {"shared": ""}, {"shared": "default"}, {"actor": "alien"}, {"durability": "some"},
