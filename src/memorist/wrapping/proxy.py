@@ -75,8 +75,8 @@ def make_proxy(
         except httpx.HTTPError as error:
             problem = {"error": {"message": f"the upstream did not answer: {type(error).__name__}", "type": "upstream"}}
             return JSONResponse(problem, status_code=502)
-        headers = {name: value for name, value in answer.headers.items() if name not in _PER_CONNECTION}
-        return StreamingResponse(_passed_on(turns, turn, answer), status_code=answer.status_code, headers=headers)
+        passed_on = {name: value for name, value in answer.headers.items() if name not in _PER_CONNECTION}
+        return StreamingResponse(_passed_on(turns, turn, answer), status_code=answer.status_code, headers=passed_on)
 
     return Starlette(routes=[Route("/{path:path}", forward, methods=METHODS)], lifespan=lifespan)
 
