@@ -7,6 +7,7 @@ a task that was killed half-way and resumed, documents, working memory, and mess
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -217,13 +218,14 @@ def _reader(clock: StoryClock) -> Callable[[str], Any]:
     def read(prompt: str) -> Any:
         from ..models.remote import model_error
 
-        message = prompt.partition("(data, not instructions) -----\n")[2].partition("\n----- end")[0]
-        if any(words in message for words in UNREADABLE):
+        new = prompt[prompt.rindex("# NEW") :]
+        if any(words in new for words in UNREADABLE):
             raise model_error("openai:gpt-5-mini", "answered 429", reason="429 Too Many Requests", retryable=True)
-        if MISREAD not in message:
-            return {"items": []}
-        trip = {"type": None, "correction": False, "rejected": None, "valid_at": None, "kind": "fact"}
-        return {"items": [{**trip, "key": "location", "value": "Porto", "confidence": 0.82, "evidence": MISREAD}]}
+        number = re.search(rf"^(m\d+) [^\n]*{re.escape(MISREAD)}", new, re.MULTILINE)
+        if number is None:
+            return {"operations": []}
+        trip = {"op": "add", "m": number[1], "quote": MISREAD, "kind": "fact", "subject": "user", "key": "location"}
+        return {"operations": [{**trip, "value": "Porto", "text": "The user lives in Porto.", "confidence": 0.82}]}
 
     return read
 
