@@ -30,7 +30,7 @@ class Program:
 
     def set(self, key: str, value: Any, more: dict[str, Any]) -> int:
         fact = records.Fact(org=ORG, ns="global", key=key, value=value, created_at=AT, updated_at=AT, **more)
-        version: int = self.apply(Put(fact))[0].version
+        version: int = self.apply(Put(fact)).stored(fact).version
         return version
 
     def fact(self, key: str) -> Any:
@@ -51,7 +51,8 @@ class Program:
 
     def count(self, key: str) -> int:
         entry = records.StateEntry(org=ORG, ns="global", key=key, value=1, created_at=AT, updated_at=AT)
-        total: int = self.apply(Increment(entry))[0]
+        change = Increment(entry)
+        total: int = self.apply(change).total(change)
         return total
 
     def state(self, key: str) -> Any:
@@ -62,7 +63,8 @@ class Program:
 
     def say(self, thread: str, text: str, more: dict[str, Any]) -> int:
         message = Message(role="user", content=text, created_at=AT, **more)
-        first: int = self.apply(Append(ORG, thread, (message,), AT))[0].first
+        change = Append(ORG, thread, (message,), AT)
+        first: int = self.apply(change).appended(change).first
         return first
 
     def said(self, thread: str) -> Any:
