@@ -85,6 +85,7 @@ async def in_turns(works: Mapping[str, Callable[[], Awaitable[Any]]], rounds: in
 async def sessions() -> None:
     """Both sessions, each call awaited. The SDK's syncs every commit (synchronous=FULL), as ours does by default."""
     from agents import SQLiteSession
+
     from memorist.adapters.openai_agents import MemoristSession
 
     items: Any = [{"role": "user", "content": "x" * 200}, {"role": "assistant", "content": "y" * 200}]

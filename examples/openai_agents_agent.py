@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
 from killed import answer, goes_on_after_a_kill
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
 from memorist.adapters.openai_agents import MemoristSession
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from measure import main
-
 from agents import SQLiteSession
+from measure import main
 
 
 class Session:

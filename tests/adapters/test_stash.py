@@ -44,9 +44,9 @@ def test_langchain_middleware_shortens_and_reads_back(open_memory: OpenMemory) -
 
 
 def test_openai_agents_tools_are_wrapped(open_memory: OpenMemory) -> None:
+    from agents import function_tool
     from agents.tool_context import ToolContext
 
-    from agents import function_tool
     from memorist.adapters.openai_agents import stashing
 
     @function_tool

@@ -14,11 +14,12 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..values import JsonObject
+if TYPE_CHECKING:
+    from ..values import JsonObject
 
 GAP = 2
 NARROWEST = 8

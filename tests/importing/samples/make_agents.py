@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from agents import SQLiteSession
 from agents.extensions.memory import AdvancedSQLiteSession, SQLAlchemySession
 from sqlalchemy.ext.asyncio import create_async_engine
-
-from agents import SQLiteSession
 
 TURNS: list[dict[str, Any]] = [
     {"role": "user", "content": "I live in Berlin. My name is Ada — 東京 👩‍💻\n\twith a tab."},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import agents
 import agents.memory
 from counted import open_memory
 
-import agents
 from memorist import Memory
 from memorist.adapters.openai_agents import MemoristSession
 
