@@ -51,7 +51,7 @@ def test_what_is_pasted_quoted_or_returned_by_a_tool_is_refused_whatever_a_model
 
 @pytest.mark.filterwarnings("ignore:this memory is in RAM")
 def test_nothing_is_planted_through_a_strong_model() -> None:
-    """Recorded answers of a strong model that saw each prompt alone, without the family or the expectation."""
+    """Recorded answers of a strong model that saw nothing but the prompts: no family, and no expectation."""
     recorded: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text("utf-8"))
     by_prompt = {answer["prompt"]: answer for answer in recorded.values()}
 
