@@ -267,7 +267,7 @@ export type Candidate = {
 /**
  * What may be written: pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
  *
- *     Args:
+ *     Attributes:
  *         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
  *             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
  *             events, learnings, summaries and documents; the index never holds a secret that is not allowed.
@@ -289,7 +289,7 @@ export type Gate = {
 /**
  * A rule that deletes what is older than an age; all conditions that are given must hold.
  *
- *     Args:
+ *     Attributes:
  *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
  *         older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was said).
  *         tag: Only what has this tag; for messages and documents, `metadata["tags"]`.
