@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,10 +69,20 @@ _COMMANDS = {
     "completion": ("completion", "Shell completion: memorist completion bash|zsh|fish."),
 }
 
+_OPTIONAL_COMMANDS = {
+    "analyze": ("memorist_analyze", "Analyse how a framework's source code manages memory."),
+}
+"""Commands of other distributions: the package that has each, and its help. Reading entry points would take as long as
+the rest of `--help`, so the help asks only whether the package is there."""
+
+
+def _optional_commands() -> dict[str, str]:
+    return {name: help_ for name, (package, help_) in _OPTIONAL_COMMANDS.items() if find_spec(package)}
+
 
 @cache
 def _installed_commands() -> dict[str, EntryPoint]:
-    """Commands of other distributions (`memorist-analyze` has one), by name; looked up only when one may be meant."""
+    """Commands of other distributions, by name; looked up only when one is called."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group="memorist.commands")}
@@ -81,7 +92,7 @@ class Commands(Suggesting):
     """Imports each command on use, so that `memorist --help` and every single command start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_COMMANDS, *_installed_commands()]
+        return [*_COMMANDS, *_optional_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
@@ -102,8 +113,8 @@ class Commands(Suggesting):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            installed = [(name, point.load().get_short_help_str(80)) for name, point in _installed_commands().items()]
-            formatter.write_dl([*((name, help_) for name, (_, help_) in _COMMANDS.items()), *installed])
+            commands = {name: help_ for name, (_, help_) in _COMMANDS.items()} | _optional_commands()
+            formatter.write_dl(list(commands.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
