@@ -72,3 +72,15 @@ def test_a_model_is_asked_with_what_is_remembered(memorist: Memorist, monkeypatc
 def test_a_model_without_its_provider_is_refused(memorist: Memorist) -> None:
     ran = memorist("chat", "--model", "nobody:gpt", input="x\n")
     assert ran.code == 2 and "unknown model provider" in ran.err
+
+
+def test_a_model_that_answers_nothing_is_named(memorist: Memorist, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with serving() as server:
+        server.say(Reply(pieces=openai_stream(), kind="text/event-stream"))
+        server.say(Reply(pieces=openai_stream("Hello."), kind="text/event-stream"))
+        model = f"openai:llama3@{server.url}/v1"
+        ran = memorist("--user", "ada", "chat", "--model", model, input="I live in Lisbon.\nAre you there?\n")
+        sent = server.requests[1]["messages"]
+    assert ran.code == 0 and "llama3 answered nothing; your message is kept" in ran.out
+    assert "(no answer)" not in str(sent) and "I live in Lisbon." in str(sent)

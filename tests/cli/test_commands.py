@@ -352,3 +352,67 @@ def test_reindexing_makes_nothing_again_that_is_up_to_date(memorist: Memorist) -
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     memorist("recall", "city")
     assert memorist("--json", "reindex").json()["changed"] == 0
+
+
+def test_a_user_is_named_the_same_way_everywhere(memorist: Memorist) -> None:
+    assert memorist("facts", "set", "city", "Lisbon", "--user", "ada").code == 0
+    assert memorist("--user", "ada", "facts", "get", "city", "--json").json()["value"] == "Lisbon"
+    assert memorist("facts", "get", "user:ada", "city", "--user=ada", "--json").json()["value"] == "Lisbon"
+    assert memorist("remember", "I prefer short answers.", "--user", "ada").code == 0
+    assert memorist("learnings", "add", "likes tables", "--user", "ada").code == 0
+    assert "likes tables" in memorist("learnings", "list", "--user", "ada").out
+    assert "likes tables" not in memorist("learnings", "list").out
+    for command in (
+        ("profile", "show", "--user", "ada"),
+        ("profile", "show", "ada"),
+        ("memories", "list", "--user", "ada"),
+    ):
+        assert "Lisbon" in memorist(*command).out
+    assert memorist("threads", "create", "--id", "talk", "--user", "ada").code == 0
+    assert memorist("threads", "list", "--user", "ada", "--json").json()[0]["ns"] == "user:ada"
+    assert memorist("tidy", "--user", "ada").code == 0
+    key = memorist("keys", "create", "--user", "ada", "--json").json()
+    assert key["user"] == "ada"
+    assert memorist("facts", "list", "--user").code == 2
+    assert "whose profile" in memorist("profile", "show").err
+    assert memorist("learnings", "list", "--user", "ada").code == 0
+    assert memorist("forget", "--user", "ada", "--yes").code == 0
+    assert memorist("memories", "list", "--user", "ada", "--json").json() == []
+    assert memorist("facts", "set", "user:ada", "note", "--", "--user").code == 0
+
+
+def test_a_request_needs_no_thread(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    memorist("threads", "create", "user:ada", "--id", "talk")
+    shown = memorist("context", "Which city do I live in?", "--user", "ada", "--messages")
+    assert shown.code == 0 and "Lisbon" in shown.out
+    assert memorist("context", "talk", "Which city do I live in?").code == 0
+    assert "quote an input" in memorist("context", "talk", "Which", "city?").err
+
+
+def test_threads_are_listed_without_a_namespace(memorist: Memorist) -> None:
+    assert memorist("threads", "create", "user:ada", "--id", "first").code == 0
+    assert memorist("threads", "create", "agent:reviewer", "--id", "second").code == 0
+    threads = memorist("threads", "list", "--json").json()
+    assert {(thread["id"], thread["ns"]) for thread in threads} == {("first", "user:ada"), ("second", "agent:reviewer")}
+    assert "agent:reviewer" in memorist("threads", "list").out
+    assert len(memorist("threads", "list", "--limit", "1", "--json").json()) == 1
+    assert "one namespace" in memorist("threads", "list", "--after", "first").err
+
+
+def test_help_shows_ten_everyday_commands_first(memorist: Memorist) -> None:
+    shown = memorist("--help").out
+    everyday = shown.partition("Everyday:\n")[2].partition("\n\n")[0]
+    names = [line.split()[0] for line in everyday.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert len(names) == 10 and names[:3] == ["remember", "recall", "context"]
+    assert shown.index("Everyday:") < shown.index("What is remembered:") < shown.index("  doctor")
+
+
+def test_why_after_a_correction_names_the_correction(memorist: Memorist) -> None:
+    memorist("remember", "I live in Lisbon.", "--user", "ada")
+    assert "corrected" not in memorist("why", "user:ada/location").out
+    memorist("facts", "correct", "user:ada", "location", "Porto", "--reason", "she moved")
+    told = memorist("why", "user:ada/location")
+    assert "corrected by user" in told.out and "'Lisbon' to 'Porto': she moved" in told.out
+    correction = memorist("why", "user:ada/location", "--json").json()["correction"]
+    assert (correction["before"], correction["value"], correction["reason"]) == ("Lisbon", "Porto", "she moved")

@@ -710,6 +710,7 @@ export type Why = {
   actor: string | null;
   created_at: string | null;
   sources: WhyStep[];
+  correction: WhyCorrection | null;
 };
 
 /** One source on the way back; `depth` 1 is a direct source. `present` is false if it no longer exists. */
@@ -722,6 +723,15 @@ export type WhyStep = {
   created_at: string | null;
   present: boolean;
   message: Message | null;
+};
+
+/** The correction that gave a fact its present value: what it replaced, by whom, when and why. */
+export type WhyCorrection = {
+  before: unknown;
+  value: unknown;
+  actor: string;
+  corrected_at: string;
+  reason: string | null;
 };
 
 /** The report of a processor: how many things it looked at and changed, with counts and notes. */

@@ -86,7 +86,7 @@ class Talk:
         self._request = run.context(said)
         answer = self._answered(said)
         before = {fact.key: fact.version for fact in self._facts()}
-        receipts = run.add(said, answer)
+        receipts = run.add(said, answer) if answer else run.add(said)
         self.turns += 1
         self._memory.wait(receipts, timeout=DERIVE_SECONDS)
         self._learned = [fact for fact in self._facts() if before.get(fact.key) != fact.version]
@@ -103,7 +103,10 @@ class Talk:
             pieces.append(piece)
             click.echo(cell(piece), nl=False)
         echo()
-        return "".join(pieces) or "(no answer)"
+        answer = "".join(pieces)
+        if not answer.strip():
+            _aside(f"{self._model.name} answered nothing; your message is kept")
+        return answer.strip() and answer
 
     def _stream(self) -> Iterator[str]:
         """Stream the model's answer."""
@@ -154,8 +157,11 @@ class Talk:
             _aside("the last message taught nothing; /why KEY asks about a fact, /facts lists them")
         for one in keys:
             found = self._memory.why(f"{self._ns}/{one}")
-            said = [f"“{message.text}”" for message in found.messages]
-            _aside(f"{one}: {' and '.join(said) if said else 'written directly, by ' + str(found.actor)}")
+            quotes = [f"“{message.text}”" for message in found.messages]
+            if found.correction is not None:
+                corrected = f"corrected from {human(found.correction.before)} by {found.correction.actor}"
+                quotes.append(corrected + (f": {found.correction.reason}" if found.correction.reason else ""))
+            _aside(f"{one}: {' and '.join(quotes) if quotes else 'written directly, by ' + str(found.actor)}")
 
     def _forget(self, key: str) -> None:
         if not key:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from .grouping import group
+from .grouping import InNamespace, group
 from .session import Session, ending, session_of
 
 
@@ -16,7 +16,7 @@ def documents() -> None:
     """Long-form knowledge."""
 
 
-@documents.command()
+@documents.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
@@ -39,7 +39,7 @@ def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | 
         session.show(rows, ("id", "title", "chunks", "source"))
 
 
-@documents.command("list")
+@documents.command("list", cls=InNamespace)
 @click.argument("namespace")
 @session_of
 def list_(session: Session, namespace: str) -> None:
@@ -58,7 +58,7 @@ def list_(session: Session, namespace: str) -> None:
         session.show(rows, ("id", "title", "chunks", "source", "updated_at"), empty=f"no documents in {namespace}")
 
 
-@documents.command()
+@documents.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("id")
 @session_of

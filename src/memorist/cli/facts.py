@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..errors import NotFound
-from .grouping import group
+from .grouping import InNamespace, group
 from .session import Session, as_of_option, read_filter, read_json, session_of
 
 COLUMNS = ("key", "value", "confidence", "sources", "updated_at", "expires_at")
@@ -21,7 +21,7 @@ def memory() -> None:
     """Facts, by namespace."""
 
 
-@click.command("list")
+@click.command("list", cls=InNamespace)
 @click.argument("namespace")
 @click.option("--prefix", help="Only keys that start so.")
 @click.option("--where", help='A filter in JSON: {"age": {"$gte": 18}}')
@@ -50,7 +50,7 @@ facts.add_command(list_)
 memory.add_command(list_)
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @as_of_option
@@ -61,7 +61,7 @@ def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
         session.show_record(opened.facts.get(namespace, key, as_of=as_of), missing=f"no fact {key!r} in {namespace}")
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")
@@ -95,7 +95,7 @@ def set(
         )
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @session_of
@@ -106,7 +106,7 @@ def delete(session: Session, namespace: str, key: str) -> None:
     session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @session_of
@@ -119,7 +119,7 @@ def history(session: Session, namespace: str, key: str) -> None:
     session.show(versions, ("version", "status", "value", "actor", "reason", "updated_at"))
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")
@@ -132,7 +132,7 @@ def correct(session: Session, namespace: str, key: str, value: str, reason: str 
         session.done({"version": fact.version}, f"corrected {fact.id}, version {fact.version}")
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @click.option("--reason", help="Why; kept in its history.")
@@ -144,7 +144,7 @@ def reject(session: Session, namespace: str, key: str, reason: str | None) -> No
         session.done({"version": fact.version}, f"rejected {fact.id}")
 
 
-@facts.command()
+@facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @session_of

@@ -70,8 +70,7 @@ def _readable(row: JsonObject) -> str:
 
 
 @click.command()
-@click.argument("thread")
-@click.argument("input")
+@click.argument("words", nargs=-1, required=True, metavar="[THREAD] INPUT")
 @click.option("--budget", default="8000", show_default=True, help="Tokens, or a model's name.")
 @click.option("--system", help="The system prompt.")
 @click.option(
@@ -85,8 +84,7 @@ def _readable(row: JsonObject) -> str:
 @session_of
 def context(
     session: Session,
-    thread: str,
-    input: str,
+    words: tuple[str, ...],
     budget: str,
     system: str | None,
     layout: Layout,
@@ -95,11 +93,17 @@ def context(
     messages: bool,
     as_of: str | None,
 ) -> None:
-    """Assemble the request for INPUT in THREAD, and show what it holds, what was left out and why."""
+    """Assemble the request for INPUT, and show what it holds, what was left out and why.
+
+    With THREAD the request continues that conversation; without one it starts a new one, with what is remembered.
+    """
+    *thread, input = words
+    if len(thread) > 1:
+        raise click.UsageError("one INPUT, after the THREAD if there is one; quote an input of several words")
     with session.memory(settle=True) as memory:
         context = memory.context(
             input,
-            thread=thread_id(memory, thread),
+            thread=thread_id(memory, thread[0]) if thread else None,
             budget=int(budget) if budget.isdecimal() else budget,
             system=system,
             layout=layout,

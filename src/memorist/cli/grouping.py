@@ -34,13 +34,44 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(name, list(known), n=3, cutoff=0.6)
 
 
-def json_first(args: Iterable[str]) -> list[str]:
-    """The arguments with `--json` moved to the front, wherever it was; arguments after `--` are unchanged."""
+def common_options_first(args: Iterable[str]) -> list[str]:
+    """The arguments with `--json` and `--user NAME` moved to the front, wherever they were.
+
+    Arguments after `--` are unchanged.
+    """
     given = list(args)
     end = given.index("--") if "--" in given else len(given)
-    if "--json" not in given[:end]:
-        return given
-    return ["--json", *(one for one in given[:end] if one != "--json"), *given[end:]]
+    json: list[str] = []
+    user: list[str] = []
+    rest: list[str] = []
+    words = iter(given[:end])
+    for word in words:
+        if word == "--json":
+            json = [word]
+        elif word == "--user":
+            # Without a name after it, click says what is missing.
+            user = [word, *([name] if (name := next(words, None)) is not None else [])]
+        elif word.startswith("--user="):
+            user = [word]
+        else:
+            rest.append(word)
+    return [*json, *user, *rest, *given[end:]]
+
+
+class InNamespace(click.Command):
+    """A command whose first argument, NAMESPACE, may be left out with `--user NAME`: it is then the user's own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments with the user's namespace before them, where one too few was given."""
+        from .session import Session
+
+        session = ctx.find_object(Session)
+        required = [param for param in self.params if isinstance(param, click.Argument) and param.required]
+        if session is not None and session.user is not None:
+            values, _, _ = self.make_parser(ctx).parse_args(list(args))
+            if not isinstance(values.get(str(required[-1].name)), str):
+                args = [f"user:{session.user}", *args]
+        return super().parse_args(ctx, args)
 
 
 def group() -> Callable[[Callable[..., Any]], Suggesting]:

@@ -28,12 +28,11 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T
     from ..runtime import run_blocking
     from ..server.auth import Keys
 
-    with session.memory(create=True, all_orgs=True) as memory:
+    with session.memory(create=True, all_orgs=True, user=None) as memory:
         return run_blocking(work(Keys(memory._engine)))
 
 
 @keys.command()
-@click.option("--user", default=None, help="Only what this user may see; none: the whole org.")
 @click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator, admin; repeat for several.")
 @click.option("--actor", default="user", show_default=True, help="The actor of its writes in the audit trail.")
 @click.option("--read", "read", multiple=True, help="A namespace the key may read besides its own.")
@@ -42,13 +41,13 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T
 @click.option("--ttl", type=float, help="Seconds until it ends.")
 @session_of
 def create(
-    session: Session, user: str | None, roles: tuple[str, ...], actor: Actor, read: tuple[str, ...],
+    session: Session, roles: tuple[str, ...], actor: Actor, read: tuple[str, ...],
     write: tuple[str, ...], note: str, ttl: float | None,
 ) -> None:  # fmt: skip
-    """Create a key and print it; it is not shown again."""
+    """Create a key and print it; it is not shown again. It may do what --user NAME may; without one, all of the org."""
     given: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
     roles = roles or ("reader", "writer")
-    made = _with(session, lambda all_: all_.create(org=session.org, user=user, roles=roles, **given))
+    made = _with(session, lambda all_: all_.create(org=session.org, user=session.user, roles=roles, **given))
     session.done(msgspec.to_builtins(made), made.key)
 
 

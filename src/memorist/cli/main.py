@@ -12,62 +12,75 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from .grouping import Suggesting, json_first
+from .grouping import Suggesting, common_options_first
 from .problems import end
 from .session import Session
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_COMMANDS = {
-    "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
-    "memory": ("facts", "The same facts, by namespace: memory list NS."),
-    "memories": ("memories", "Everything remembered, in one list: list, search, show, undo, delete."),
-    "remember": ("memories", "Store what a user says, and show what was understood."),
-    "events": ("memories", "What happened or is planned: list, add, cancel."),
-    "review": ("memories", "Memories that wait for approval: list, approve, reject."),
-    "gate": ("gate", "What may be written: show, set, check, report."),
-    "redteam": ("redteam", "Replay attempts to plant memories, and report what got through."),
-    "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),
-    "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
-    "learnings": ("people", "What was learned about a user: list, add, delete."),
-    "profile": ("people", "Everything known about one user: profile show USER."),
-    "state": ("state", "Small key-values and counters: get, set, delete, increment."),
-    "records": ("records", "Data of integrations under ordered keys: list, get, put, delete."),
-    "tasks": ("tasks", "Resumable tasks: list, show, delete."),
-    "documents": ("documents", "Long-form knowledge: add, list, delete."),
-    "recall": ("finding", "Find memories relevant to a query, with reasons."),
-    "extract": ("extracting", "Show the facts that would be extracted from a text."),
-    "context": ("finding", "Assemble the request for an input, and show where its tokens go."),
-    "process": ("maintenance", "Run maintenance processors."),
-    "reindex": ("maintenance", "Make outdated index entries again, while the memory is in use."),
-    "worker": ("maintenance", "Index messages, extract facts from them and clean up, until stopped."),
-    "forget": ("maintenance", "Remove one thing and all that was derived from it."),
-    "why": ("maintenance", "Show where something came from, back to the messages."),
-    "audit": ("maintenance", "List who changed what and when."),
-    "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
-    "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
-    "import": ("transfer", "Load a file that export wrote, or the data of another tool."),
-    "stats": ("health", "Count records by kind."),
-    "namespaces": ("health", "List the namespaces that hold something."),
-    "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
-    "doctor": ("health", "Check the store, and list its details and problems."),
-    "migrate": ("health", "Bring the store's schema up to date."),
-    "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
-    "open": ("serve", "Look at a memory in the browser: open FILE."),
-    "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
-    "proxy": ("proxy", "Forward requests to a model provider, with memory."),
-    "install": ("agents", "Give a coding agent a memory: install claude-code."),
-    "uninstall": ("agents", "Take the memory out of a coding agent again."),
-    "status": ("agents", "Show which coding agents have a memory."),
-    "hook": ("agents", "Answer a hook of a coding agent; agents call this."),
-    "skills": ("skills", "Skills that teach an assistant to use Memorist: list, install DIR."),
-    "keys": ("keys", "API keys of the server: create, list, rotate, revoke."),
-    "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
-    "chat": ("chat", "Chat with a model, or with an echo, with memory: /why, /forget, /context."),
-    "browse": ("browse", "Browse a memory on the terminal: users, threads, facts."),
-    "completion": ("completion", "Shell completion: memorist completion bash|zsh|fish."),
+_SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Everyday": {
+        "remember": ("memories", "Store what a user says, and show what was understood."),
+        "recall": ("finding", "Find memories relevant to a query, with reasons."),
+        "context": ("finding", "Assemble the request for an input, and show where its tokens go."),
+        "memories": ("memories", "Everything remembered, in one list: list, search, show, undo, delete."),
+        "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
+        "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
+        "profile": ("people", "Everything known about one user: profile show USER."),
+        "why": ("maintenance", "Show where something came from, back to the messages."),
+        "forget": ("maintenance", "Remove one thing and all that was derived from it."),
+        "open": ("serve", "Look at a memory in the browser: open FILE."),
+    },
+    "What is remembered": {
+        "memory": ("facts", "The same facts, by namespace: memory list NS."),
+        "events": ("memories", "What happened or is planned: list, add, cancel."),
+        "learnings": ("people", "What was learned about a user: list, add, delete."),
+        "documents": ("documents", "Long-form knowledge: add, list, delete."),
+        "state": ("state", "Small key-values and counters: get, set, delete, increment."),
+        "records": ("records", "Data of integrations under ordered keys: list, get, put, delete."),
+        "tasks": ("tasks", "Resumable tasks: list, show, delete."),
+        "namespaces": ("health", "List the namespaces that hold something."),
+    },
+    "What may be written, and cleaning up": {
+        "extract": ("extracting", "Show the facts that would be extracted from a text."),
+        "gate": ("gate", "What may be written: show, set, check, report."),
+        "review": ("memories", "Memories that wait for approval: list, approve, reject."),
+        "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),
+        "redteam": ("redteam", "Replay attempts to plant memories, and report what got through."),
+        "audit": ("maintenance", "List who changed what and when."),
+        "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
+    },
+    "Models and agents": {
+        "chat": ("chat", "Chat with a model, or with an echo, with memory: /why, /forget, /context."),
+        "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
+        "proxy": ("proxy", "Forward requests to a model provider, with memory."),
+        "install": ("agents", "Give a coding agent a memory: install claude-code."),
+        "uninstall": ("agents", "Take the memory out of a coding agent again."),
+        "status": ("agents", "Show which coding agents have a memory."),
+        "hook": ("agents", "Answer a hook of a coding agent; agents call this."),
+        "skills": ("skills", "Skills that teach an assistant to use Memorist: list, install DIR."),
+    },
+    "Run and look after": {
+        "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
+        "keys": ("keys", "API keys of the server: create, list, rotate, revoke."),
+        "worker": ("maintenance", "Index messages, extract facts from them and clean up, until stopped."),
+        "process": ("maintenance", "Run maintenance processors."),
+        "reindex": ("maintenance", "Make outdated index entries again, while the memory is in use."),
+        "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
+        "browse": ("browse", "Browse a memory on the terminal: users, threads, facts."),
+        "stats": ("health", "Count records by kind."),
+        "doctor": ("health", "Check the store, and list its details and problems."),
+        "migrate": ("health", "Bring the store's schema up to date."),
+        "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
+        "import": ("transfer", "Load a file that export wrote, or the data of another tool."),
+    },
+    "First steps": {
+        "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
+        "completion": ("completion", "Shell completion: memorist completion bash|zsh|fish."),
+    },
 }
+_COMMANDS = {name: command for section in _SECTIONS.values() for name, command in section.items()}
 
 _OPTIONAL_COMMANDS = {
     "analyze": ("memorist_analyze", "Analyse how a framework's source code manages memory."),
@@ -112,9 +125,12 @@ class Commands(Suggesting):
         return [f"{one} {name}" for one, group in groups if isinstance(group, click.Group) and name in group.commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            commands = {name: help_ for name, (_, help_) in _COMMANDS.items()} | _optional_commands()
-            formatter.write_dl(list(commands.items()))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, help_) for name, (_, help_) in commands.items()], col_max=14)
+        if optional := _optional_commands():
+            with formatter.section("Installed beside Memorist"):
+                formatter.write_dl(list(optional.items()), col_max=14)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -125,21 +141,22 @@ class Commands(Suggesting):
 )
 @click.option("--hot", envvar="MEMORIST_HOT_URL", help="A hot store in front, such as redis://…")
 @click.option("--org", default="default", show_default=True, help="The tenant.")
-@click.option("--user", default=None, help="Only what this user may see.")
+@click.option("--user", default=None, metavar="NAME", help="Whose memory, and only what this user may see.")
 @click.option("--json", "as_json", is_flag=True, help="JSON for programs, instead of tables for people.")
 @click.version_option(__version__, prog_name="memorist")
 @click.pass_context
 def cli(ctx: click.Context, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool) -> None:
     """Memory and context for LLM agents.
 
-    Exit status: 0 done, 1 not found or falls short, 2 wrong usage.
+    --user and --json may stand before or after the command. Exit status: 0 done, 1 not found or falls short, 2 wrong
+    usage.
     """
     ctx.obj = Session(url, hot, org, user, as_json)
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; errors become one line on stderr (JSON under --json) and an exit status."""
-    given = json_first(sys.argv[1:] if args is None else args)
+    given = common_options_first(sys.argv[1:] if args is None else args)
     try:
         result: Any = cli.main(args=given, prog_name="memorist", standalone_mode=False)
     except Exception as problem:

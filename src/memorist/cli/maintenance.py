@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from ..errors import StoreError, UsageError
-from .display import cell, echo, progress, url_without_password
+from .display import ago, cell, echo, human, progress, url_without_password
 from .session import Session, confirm, plain, session_of
 
 if TYPE_CHECKING:
@@ -122,7 +123,6 @@ def _waiting(memory: Memory) -> int:
 
 
 @click.command()
-@click.option("--user", "of", help="A user, with everything known of them.")
 @click.option("--thread", help="A conversation.")
 @click.option("--message", help="One message, by its id.")
 @click.option("--fact", help="A fact: NAMESPACE/KEY.")
@@ -134,7 +134,6 @@ def _waiting(memory: Memory) -> int:
 @session_of
 def forget(
     session: Session,
-    of: str | None,
     thread: str | None,
     message: str | None,
     fact: str | None,
@@ -144,15 +143,21 @@ def forget(
     preview: bool,
     yes: bool,
 ) -> int:
-    """Remove one thing and everything derived from it, and print what was removed."""
-    named = [value for value in (of, thread, message, fact, source) if value is not None]
+    """Remove one thing and everything derived from it, and print what was removed.
+
+    With --user NAME that is the user, with everything known of them.
+    """
+    user = session.user
+    named = [value for value in (user, thread, message, fact, source) if value is not None]
     if len(named) != 1:
         raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
     if not yes and not preview and not session.as_json:
-        confirm("This cannot be undone. Forget it?")
-    with session.memory() as memory:
+        what = "it" if user is None else f"the user {user}, with everything known of them"
+        confirm(f"This cannot be undone. Forget {what}?")
+    # What a user's own handle may not write (learnings of an org, copies elsewhere) goes too.
+    with session.memory(user=None) as memory:
         erasure = memory.forget(
-            user=of,
+            user=user,
             thread=thread,
             message=message,
             fact=fact,
@@ -216,6 +221,14 @@ def why(session: Session, item: str) -> None:
         session.print_json(msgspec.to_builtins(found))
         return
     click.echo(cell(f"{found.kind} {found.item} by {found.actor or 'unknown'}"))
+    if (correction := found.correction) is not None:
+        reason = f": {correction.reason}" if correction.reason else ""
+        click.echo(
+            cell(
+                f"corrected by {correction.actor} {ago(correction.corrected_at, datetime.now(UTC))}, "
+                f"from {human(correction.before)!r} to {human(correction.value)!r}{reason}"
+            )
+        )
     rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in found.sources]
     session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
 

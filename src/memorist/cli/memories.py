@@ -14,7 +14,7 @@ from .session import Session, session_of
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
 
-_NS = click.option("--ns", "--namespace", "ns", help="The namespace; by default the user's own (memorist --user NAME).")
+_NS = click.option("--ns", "--namespace", "ns", help="The namespace; by default the user's own (--user NAME).")
 
 
 @group()
@@ -179,15 +179,14 @@ def reject_candidates(session: Session, ids: tuple[str, ...], ns: str | None, re
 
 @click.command()
 @click.argument("text")
-@click.option("--user", "of", help="Whose memory.")
 @click.option("--as-is", is_flag=True, help="Store the words as they are, without reading them.")
 @session_of
-def remember(session: Session, text: str, of: str | None, as_is: bool) -> None:
-    """Store what a user says, and show what was understood."""
+def remember(session: Session, text: str, as_is: bool) -> None:
+    """Store what --user NAME says, and show what was understood."""
     with session.memory(create=True) as memory:
-        if of is None and memory.user is None:
+        if memory.user is None:
             raise UsageError("whose memory? pass --user NAME")
-        understood = memory.remember(text, user=of or memory.user, infer=not as_is)
+        understood = memory.remember(text, user=memory.user, infer=not as_is)
         if session.as_json:
             session.print_json(understood)
             return
@@ -202,14 +201,13 @@ def remember(session: Session, text: str, of: str | None, as_is: bool) -> None:
 
 
 @click.command()
-@click.option("--user", "of", help="Whose memory to tidy up.")
 @click.option("--apply", "apply_", is_flag=True, help="Carry out the plan; without this it is only shown.")
 @click.option("--undo", metavar="PLAN", help="Put back what an applied plan changed.")
 @session_of
-def tidy(session: Session, of: str | None, apply_: bool, undo: str | None) -> None:
-    """Merge duplicates and end what is no longer true: shows a plan first."""
+def tidy(session: Session, apply_: bool, undo: str | None) -> None:
+    """Merge duplicates of --user NAME, and end what is no longer true: shows a plan first."""
     with session.memory(settle=True) as memory:
-        user = of or memory.user
+        user = memory.user
         if user is None:
             raise UsageError("whose memory? pass --user NAME")
         if undo is not None:
@@ -236,5 +234,5 @@ def tidy(session: Session, of: str | None, apply_: bool, undo: str | None) -> No
 
 def _space(memory: Memory, ns: str | None) -> str | None:
     if ns is None and memory.user is None:
-        raise UsageError("whose memory? pass --ns NAMESPACE, or memorist --user NAME …")
+        raise UsageError("whose memory? pass --ns NAMESPACE, or --user NAME")
     return ns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..engine.learnings import LearningType
+from ..errors import UsageError
 from .display import human
 from .grouping import group
 from .session import Session, as_of_option, ending, session_of
@@ -15,39 +16,32 @@ def learnings() -> None:
     """What was learned about a user, or in general."""
 
 
-_user = click.option(
-    "--user", "of", help="The user; without one, here or as `memorist --user`, learnings that apply to everyone."
-)
-
-
 @learnings.command("list")
-@_user
 @click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Only those at least this sure.")
 @click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), help="Only of this type.")
 @click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
 @session_of
-def list_(session: Session, of: str | None, min_confidence: float, type_: LearningType | None, limit: int) -> None:
-    """List learnings, most used first."""
+def list_(session: Session, min_confidence: float, type_: LearningType | None, limit: int) -> None:
+    """List learnings, most used first: those of --user NAME; without one, those that apply to everyone."""
     with session.memory(settle=True) as memory:
-        found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
+        found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit)
         general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"
-        empty = "nothing learned yet" if of or memory.user else general
+        empty = "nothing learned yet" if memory.user else general
         session.show(found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty=empty)
 
 
 @learnings.command()
 @click.argument("content")
-@_user
 @click.option(
     "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference",
     show_default=True, help="What it is.",
 )  # fmt: skip
 @click.option("--confidence", type=float, default=0.5, show_default=True, help="How sure it is, 0 to 1.")
 @session_of
-def add(session: Session, content: str, of: str | None, type_: LearningType, confidence: float) -> None:
-    """Add a learning; adding the same content again reinforces it."""
+def add(session: Session, content: str, type_: LearningType, confidence: float) -> None:
+    """Add a learning about --user NAME, or for everyone; adding the same content again reinforces it."""
     with session.memory(create=True) as memory:
-        learning = memory.learnings.add(content, type=type_, confidence=confidence, user=of)
+        learning = memory.learnings.add(content, type=type_, confidence=confidence)
         session.done(
             {"id": learning.id, "confidence": learning.confidence}, f"{learning.id} confidence {learning.confidence:g}"
         )
@@ -55,13 +49,12 @@ def add(session: Session, content: str, of: str | None, type_: LearningType, con
 
 @learnings.command()
 @click.argument("id")
-@_user
 @session_of
-def delete(session: Session, id: str, of: str | None) -> None:
-    """Remove a learning; it is not derived again."""
+def delete(session: Session, id: str) -> None:
+    """Remove a learning of --user NAME, or of everyone; it is not derived again."""
     with session.memory() as memory:
-        whole = ending(id, [learning.id for learning in memory.learnings.list(min_confidence=0.0, limit=None, user=of)])
-        gone = memory.learnings.delete(whole, user=of)
+        whole = ending(id, [learning.id for learning in memory.learnings.list(min_confidence=0.0, limit=None)])
+        gone = memory.learnings.delete(whole)
     session.gone(gone, whole, missing=f"no learning {id!r}")
 
 
@@ -71,11 +64,14 @@ def profile() -> None:
 
 
 @profile.command()
-@click.argument("user")
+@click.argument("user", required=False)
 @as_of_option
 @session_of
-def show(session: Session, user: str, as_of: str | None) -> None:
-    """Show the facts, preferences and learnings of a user."""
+def show(session: Session, user: str | None, as_of: str | None) -> None:
+    """Show the facts, preferences and learnings of USER, or of --user NAME."""
+    user = user or session.user
+    if user is None:
+        raise UsageError("whose profile? pass --user NAME")
     with session.memory(settle=True) as memory:
         found = memory.profile.get(user, as_of=as_of)
     if session.as_json:

@@ -11,7 +11,7 @@ from ..errors import MemoristError, NotFound, UsageError
 from ..extras import install_command
 from .display import cell, echo
 
-_FIRST = ("--url", "--hot", "--org", "--user")
+_FIRST = ("--url", "--hot", "--org")
 """Options of `memorist` itself."""
 _FELL_SHORT, _WRONG_USAGE, _STOPPED = 1, 2, 130
 

@@ -11,7 +11,7 @@ import msgspec
 
 from ..engine.records import OpaqueRecord
 from ..values import JsonObject, encode_json
-from .grouping import group
+from .grouping import InNamespace, group
 from .session import Session, read_filter, read_json, session_of
 
 _KEY_HELP = "KEY is JSON, like '[\"thread-1\", 7]', or one plain word."
@@ -22,7 +22,7 @@ def records() -> None:
     """Bytes and JSON values of integrations, under ordered keys."""
 
 
-@records.command("list")
+@records.command("list", cls=InNamespace)
 @click.argument("namespace")
 @click.option("--prefix", default="[]", help="Only keys that start so: JSON, or one plain word.")
 @click.option("--after", help="Only keys after this one.")
@@ -44,7 +44,7 @@ def list_(
     session.show(rows, ("key", "size", "version", "meta", "updated_at"))
 
 
-@records.command(help=f"Show one record; exit status 1 if there is none. {_KEY_HELP}")
+@records.command(help=f"Show one record; exit status 1 if there is none. {_KEY_HELP}", cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @click.option("--raw", is_flag=True, help="The data alone, byte for byte, on standard output.")
@@ -60,7 +60,9 @@ def get(session: Session, namespace: str, key: str, raw: bool) -> None:
     session.show_record(shown, missing=f"no record {key}")
 
 
-@records.command(help=f"Write a record: VALUE is JSON or plain text, or the bytes of a file. {_KEY_HELP}")
+@records.command(
+    help=f"Write a record: VALUE is JSON or plain text, or the bytes of a file. {_KEY_HELP}", cls=InNamespace
+)
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value", required=False)
@@ -84,7 +86,7 @@ def put(
     session.done({"key": list(made.key), "version": made.version, "size": made.size}, f"{key} version {made.version}")
 
 
-@records.command(help=f"Remove a record, or with --range all whose key starts so. {_KEY_HELP}")
+@records.command(help=f"Remove a record, or with --range all whose key starts so. {_KEY_HELP}", cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
 @click.option("--range", "ranged", is_flag=True, help="All records whose key starts with KEY; '[]' is all there are.")

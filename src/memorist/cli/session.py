@@ -82,16 +82,16 @@ class Session:
             # What is not there may be a mistyped URL, with a password in it.
             name = os.path.basename(str(path)) if "@" not in self.url and ":" not in self.url else "that path"
             raise NotFound(f"there is no memory at {name!r}; name one with --url or MEMORIST_URL")
-        options = {"worker": False, **_encryption(), **options}
+        options = {"worker": False, "user": self.user, **_encryption(), **options}
         unused = False
         try:
             if settle and path is not None:
                 # Jobs belong to the org: a memory narrowed to a user may not run them.
-                with Memory(self.url, hot=self._hot, org=self._org, **options) as whole:
+                with Memory(self.url, hot=self._hot, org=self._org, **{**options, "user": None}) as whole:
                     left = _settled(whole)
                 if left:
                     echo(f"{left} jobs are still waiting; `memorist worker --once` does them", err=True)
-            with Memory(self.url, hot=self._hot, org=self._org, user=self.user, **options) as memory:
+            with Memory(self.url, hot=self._hot, org=self._org, **options) as memory:
                 try:
                     yield memory
                 except BaseException:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from ..context.read_tools import MAX_LINES, ReadCall, page
-from .grouping import group
+from ..errors import UsageError
+from .grouping import InNamespace, group
 from .session import Session, plain, read_json, session_of, thread_id
+
+if TYPE_CHECKING:
+    from .. import Memory, Thread
 
 
 @group()
@@ -17,15 +22,29 @@ def threads() -> None:
 
 
 @threads.command("list")
-@click.argument("namespace")
+@click.argument("namespace", required=False)
 @click.option("--limit", type=int, help="At most so many.")
-@click.option("--after", help="The thread to go on after.")
+@click.option("--after", help="The thread to continue after; needs a NAMESPACE.")
 @session_of
-def list_(session: Session, namespace: str, limit: int | None, after: str | None) -> None:
-    """List the threads of a namespace."""
+def list_(session: Session, namespace: str | None, limit: int | None, after: str | None) -> None:
+    """List the threads of NAMESPACE; without one, those of every namespace you may read."""
+    if after is not None and namespace is None:
+        raise UsageError("--after continues the list of one namespace; name it, such as user:ada")
     with session.memory() as memory:
-        found = memory.threads.list(namespace, limit=limit, after=after)
-        session.show(found, ("id", "title", "length", "tokens", "updated_at"), empty=f"no threads in {namespace}")
+        rows = _list_threads(memory, [namespace] if namespace else memory.namespaces(), limit, after)
+        columns = ("id", *(() if namespace else ("ns",)), "title", "length", "tokens", "updated_at")
+        session.show(rows, columns, empty=f"no threads in {namespace}" if namespace else "no threads yet")
+
+
+def _list_threads(memory: Memory, namespaces: list[str], limit: int | None, after: str | None) -> list[Thread]:
+    """The threads of namespaces in their order, and no more than the limit."""
+    threads: list[Thread] = []
+    for namespace in namespaces:
+        room = None if limit is None else limit - len(threads)
+        if room == 0:
+            break
+        threads += memory.threads.list(namespace, limit=room, after=after)
+    return threads
 
 
 @threads.command()
@@ -47,7 +66,7 @@ def _calls(message: object) -> str:
     return ", ".join(f"{call.name}(…)" for call in calls)
 
 
-@threads.command()
+@threads.command(cls=InNamespace)
 @click.argument("namespace")
 @click.option("--title", help="What it is about.")
 @click.option("--id", help="An id of your own.")

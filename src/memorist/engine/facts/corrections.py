@@ -31,7 +31,7 @@ def is_correction(version: Fact, before: Fact | None) -> bool:
     if (version.reason or "").startswith("correction"):
         return True
     by_hand = version.actor == "user" and not version.sources and version.status == "active"
-    return by_hand and before is not None and not _same(version, before)
+    return by_hand and before is not None and not same_value(version, before)
 
 
 def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
@@ -40,10 +40,11 @@ def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
         return None
     before = versions[-3] if len(versions) > 2 else None
     held = versions[-2]
-    return held if is_correction(held, before) and not _same(held, versions[-1]) else None
+    return held if is_correction(held, before) and not same_value(held, versions[-1]) else None
 
 
-def _same(one: Fact, other: Fact) -> bool:
+def same_value(one: Fact, other: Fact) -> bool:
+    """Whether two facts or versions hold the same value."""
     return fingerprint_json(one.value) == fingerprint_json(other.value)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 
 import msgspec
 
 from ...errors import NotFound
 from ...messages.message import Message
 from ...recall.hit import Hit
-from ...records import Record, Summary, as_dict
+from ...records import Fact, Record, Summary, as_dict
+from ...values import Json
 from ..core import Core
+from ..facts.corrections import is_correction, same_value
+from ..facts.facts import Facts
 from .lineage import find, reference, sources_of
 
 MAX_STEPS = 1000
@@ -31,6 +35,16 @@ class WhyStep(msgspec.Struct, frozen=True):
     message: Message | None = None
 
 
+class WhyCorrection(msgspec.Struct, frozen=True):
+    """The correction that gave a fact its present value: what it replaced, by whom, when and why."""
+
+    before: Json
+    value: Json
+    actor: str
+    corrected_at: datetime
+    reason: str | None = None
+
+
 class Why(msgspec.Struct, frozen=True):
     """Where an item came from: every step back, nearest first, down to the messages."""
 
@@ -41,6 +55,8 @@ class Why(msgspec.Struct, frozen=True):
     actor: str | None
     created_at: datetime | None
     sources: list[WhyStep]
+    correction: WhyCorrection | None = None
+    """Where a fact was corrected: the correction that its value comes from."""
 
     @property
     def messages(self) -> list[Message]:
@@ -67,7 +83,22 @@ class Provenance:
             level = await self._back(level, depth, steps, seen)
             if not level or len(steps) >= MAX_STEPS:
                 break
-        return Why(ref.kind, ref.id, getattr(record, "actor", None), getattr(record, "created_at", None), steps)
+        return Why(
+            ref.kind, ref.id, getattr(record, "actor", None), getattr(record, "created_at", None), steps,
+            await self._correction(record),
+        )  # fmt: skip
+
+    async def _correction(self, record: Record) -> WhyCorrection | None:
+        """The newest correction among a fact's versions, if its value still holds."""
+        if not isinstance(record, Fact):
+            return None
+        versions = await Facts(self._core).history(record.ns, record.key)
+        for before, version in reversed(list(pairwise(versions))):
+            if not same_value(version, record):
+                return None
+            if is_correction(version, before):
+                return WhyCorrection(before.value, version.value, version.actor, version.updated_at, version.reason)
+        return None
 
     async def _back(self, level: list[Record], depth: int, steps: list[WhyStep], seen: set[str]) -> list[Record]:
         """Add the sources of one level to the steps; they are the next level."""
