@@ -40,6 +40,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check src packages tests bench examples
 	$(BIN)/mypy
 	$(BIN)/pyright
+	$(BIN)/python scripts/check-inspector
 
 # The weights of recall, made anew from the data that bench/DATA.md names; the same data gives the same bytes.
 recall-fit: $(VENV)/.test

@@ -1,3 +1,4 @@
+// @ts-check
 // Preact, htm and signals under one name, so that pages import one file.
 import { h, render, Fragment } from './vendor/preact.js';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, useCallback } from './vendor/hooks.js';
@@ -5,4 +6,18 @@ import { signal, computed, effect, batch } from './vendor/signals.js';
 import htm from './vendor/htm.js';
 
 export const html = htm.bind(h);
-export { h, render, Fragment, useEffect, useLayoutEffect, useMemo, useRef, useState, useCallback, signal, computed, effect, batch };
+export {
+  h,
+  render,
+  Fragment,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  useCallback,
+  signal,
+  computed,
+  effect,
+  batch,
+};

@@ -1,101 +1,1082 @@
-// Lists and single things of the other kinds: learnings, working memory, documents, state, records, tasks, jobs, trails, keys.
+// @ts-check
+/** @import { Shown } from '../types.js' */
+// Lists and single things of the other kinds: learnings, working memory, documents, state, records, tasks,
+// jobs, trails and keys.
 import { html, useEffect, useState } from '../lib.js';
 import * as f from '../format.js';
 import { act, get, may, usePages, useView, view } from '../api.js';
 import { put } from '../router.js';
-import { Chunks, Code, Dialog, Empty, EventLine, Failure, Icon, Json, Loaded, Loading, More, Segmented, Table, When, copy, eventNote, failed, report, toast } from '../parts.js';
+import {
+  Chunks,
+  Code,
+  Dialog,
+  Empty,
+  EventLine,
+  Failure,
+  Icon,
+  Json,
+  Loaded,
+  Loading,
+  More,
+  Table,
+  When,
+  copy,
+  eventNote,
+  failed,
+  report,
+  toast,
+} from '../parts.js';
 import { LearningRow, WorkingBox } from './people.js';
 import { useRefresh } from './overview.js';
 
-const owner = (ns) => (f.userOf(ns) ? html`<a href=${f.link('user', { user: f.userOf(ns) })}>${f.userOf(ns)}</a>` : ns);
+const owner = (ns) =>
+  f.userOf(ns) ? html`<a href=${f.link('user', { user: f.userOf(ns) })}>${f.userOf(ns)}</a>` : ns;
 function Kind({ Top, main, name, lead, kind, params, empty, code, children }) {
   const pages = usePages('list', { kind, ...(params.ns ? { ns: params.ns } : {}) });
   useRefresh(pages.reload);
-  return html`<${Top} crumbs=${params.ns ? [{ text: name, href: `#/${kind}` }, params.ns] : [name]} /><main id="main" ref=${main} tabindex="-1"><h1>${name}</h1><p class="lead" style=${{ marginBottom: '20px' }}>${lead}</p>${pages.error && html`<${Failure} error=${pages.error} again=${pages.reload} />`}${pages.loading && !pages.items.length && html`<${Loading} />`}${!pages.loading && !pages.items.length && !pages.error && html`<${Empty} title=${empty[0]} code=${code}>${empty[1]}</${Empty}>`}${pages.items.length > 0 && children(pages)}<${More} pages=${pages} what=${name.toLowerCase()} /></main>`;
+  return html`<${Top} crumbs=${params.ns ? [{ text: name, href: `#/${kind}` }, params.ns] : [name]} />
+      <main id="main" ref=${main} tabindex="-1">
+        <h1>${name}</h1>
+        <p class="lead" style=${{ marginBottom: '20px' }}>
+          ${lead}
+        </p>
+        ${pages.error && html`<${Failure} error=${pages.error} again=${pages.reload} />`}
+        ${pages.loading && !pages.items.length && html`<${Loading} />`}
+        ${
+          !pages.loading &&
+          !pages.items.length &&
+          !pages.error &&
+          html`<${Empty} title=${empty[0]} code=${code}>
+            ${empty[1]}
+          </${Empty}>`
+        }
+        ${pages.items.length > 0 && children(pages)}
+        <${More} pages=${pages} what=${name.toLowerCase()} />
+      </main>`;
 }
 
-export const Learnings = (p) => html`<${Kind} ...${p} name="Learnings" kind="learnings" lead="What users asked for once and for all, do again and again, or put right." empty=${['No learnings yet', 'They come from what users ask for once and for all (“always”, “never”, “I prefer”), or from you.']} code=${'memory.learnings.add("Prefers short answers")'}>${(pages) => html`<${Chunks} rows=${pages.items.filter((one) => !p.params.id || one.id === p.params.id)} draw=${(one) => html`<li key=${one.id} data-row=${one.id} tabindex="-1"><span class="r">${owner(one.ns)}</span><${LearningRow} one=${one} reload=${pages.reload} /></li>`} />`}</${Kind}>`;
-export const Working = (p) => html`<${Kind} ...${p} name="Working" kind="working" lead="What users look at and plan right now; it expires by itself." empty=${['No working memory', 'A page, a plan, recent actions: what an agent should know of the moment.']} code=${'memory.working.update(current_page={"route": "/orders"})'}>${(pages) => html`<${Chunks} as="div" kind="" rows=${pages.items} draw=${(w) => html`<section key=${`${w.user}/${w.session}`} data-row=${`${w.user}/${w.session}`} tabindex="-1" style=${{ maxWidth: '720px' }}><div class="head"><h2>${owner(w.ns)}</h2><span class="small ink2">${w.session} expires ${f.until(w.expires)}</span></div><${WorkingBox} doc=${w} /></section>`} />`}</${Kind}>`;
-export const Documents = (p) => html`<${Kind} ...${p} name="Documents" kind="documents" lead="Long texts, cut into chunks that recall finds." empty=${['No documents yet', 'Handbooks, notes, pages: what everyone or one user should be able to ask.']} code=${'memory.documents.add("global", text, title="Handbook")'}>${(pages) => html`<${Table} label="Documents" more=${pages.next !== null} cols="minmax(120px,2fr) minmax(90px,1fr) 70px 90px 80px" heads=${['Title', 'Namespace', { text: 'Chunks', right: true }, { text: 'Characters', right: true }, { text: 'Changed', right: true }]} rows=${pages.items} keyOf=${(x) => `${x.ns}/${x.id}`} href=${(x) => f.link('document', { ns: x.ns, id: x.id })} cells=${(x) => [html`<a class="main strong" href=${f.link('document', { ns: x.ns, id: x.id })}>${x.title || x.id}</a><p class="small ink2">${x.source || ''}</p>`, owner(x.ns), f.num(x.chunks), f.num(x.characters), html`<${When} at=${x.at} />`]} />`}</${Kind}>`;
-export const States = (p) => html`<${Kind} ...${p} name="State" kind="state" lead="Small values and counters of your program." empty=${['No state yet', 'Values that are read as they are, by key.']} code=${'memory.state.increment("orders.placed")'}>${(pages) => html`<${Table} label="State" more=${pages.next !== null} cols="minmax(120px,1fr) minmax(90px,1fr) minmax(120px,2fr) 60px 80px" heads=${['Key', 'Namespace', 'Value', { text: 'Version', right: true }, { text: 'Changed', right: true }]} rows=${pages.items} keyOf=${(x) => `${x.ns}/${x.key}`} cells=${(x) => [html`<code>${x.key}</code>`, owner(x.ns), html`<code>${f.text(x.value).slice(0, 300)}</code>`, x.version, html`<${When} at=${x.at} />`]} />`}</${Kind}>`;
-export const Records = (p) => html`<${Kind} ...${p} name="Records" kind="records" lead="Bytes and JSON of integrations, under ordered keys." empty=${['No records yet', 'What integrations keep for themselves.']} code=${'memory.records.put("user:ada", ("orders", 1187), {"ward": 3})'}>${(pages) => html`<${Table} label="Records" more=${pages.next !== null} cols="minmax(120px,1fr) minmax(90px,1fr) minmax(120px,2fr) 80px 80px" heads=${['Key', 'Namespace', 'Value', { text: 'Size', right: true }, { text: 'Changed', right: true }]} rows=${pages.items} keyOf=${(x) => `${x.ns}/${JSON.stringify(x.key)}`} cells=${(x) => [html`<code>${x.key.join(' / ')}</code>`, owner(x.ns), html`<code>${x.value === null ? `${x.form}, ${f.bytes(x.size)}` : f.text(x.value).slice(0, 300)}</code>`, f.bytes(x.size), html`<${When} at=${x.at} />`]} />`}</${Kind}>`;
-export const Tasks = (p) => html`<${Kind} ...${p} name="Tasks" kind="tasks" lead="Long work with saved steps: what is done is not done twice, even where a process was killed." empty=${['No tasks yet', 'A task saves its state after each step and goes on where it stopped.']} code=${'with memory.tasks.run("import-crm") as task:\n    for item in task.remaining(items):\n        task.complete(item)'}>${(pages) => html`<${Table} label="Tasks" more=${pages.next !== null} cols="minmax(100px,2fr) minmax(60px,1fr) 76px 72px minmax(80px,1fr) 70px" heads=${['Task', 'Namespace', 'Status', { text: 'Complete', right: true }, 'Worker', { text: 'Changed', right: true }]} rows=${pages.items} keyOf=${(x) => x.id} href=${(x) => f.link('task', { id: x.id })} cells=${(x) => [html`<a class="main mono" href=${f.link('task', { id: x.id })}>${x.id}</a>`, owner(x.ns), html`<span class=${x.status === 'done' ? 'pill ok' : x.status === 'failed' ? 'pill danger' : 'pill'}>${x.status}</span>`, f.num(x.completed), x.owner ? `leased ${f.until(x.leased)}` : 'nobody', html`<${When} at=${x.at} />`]} />`}</${Kind}>`;
+export const Learnings = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Learnings"
+    kind="learnings"
+    lead="What users asked for once and for all, do again and again, or put right."
+    empty=${[
+      'No learnings yet',
+      'They come from what users ask for once and for all (“always”, “never”, “I prefer”), or from you.',
+    ]}
+    code=${'memory.learnings.add("Prefers short answers")'}
+  >
+    ${(pages) =>
+      html`<${Chunks}
+        rows=${pages.items.filter((one) => !p.params.id || one.id === p.params.id)}
+        draw=${(one) =>
+          html`<li key=${one.id} data-row=${one.id} tabindex="-1">
+            <span class="r">${owner(one.ns)}</span>
+            <${LearningRow} one=${one} reload=${pages.reload} />
+          </li>`}
+      />`}
+  </${Kind}>`;
+export const Working = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Working"
+    kind="working"
+    lead="What users look at and plan right now; it expires by itself."
+    empty=${['No working memory', 'A page, a plan, recent actions: what an agent should know of the moment.']}
+    code=${'memory.working.update(current_page={"route": "/orders"})'}
+  >
+    ${(pages) =>
+      html`<${Chunks}
+        as="div"
+        kind=""
+        rows=${pages.items}
+        draw=${(w) =>
+          html`<section
+            key=${`${w.user}/${w.session}`}
+            data-row=${`${w.user}/${w.session}`}
+            tabindex="-1"
+            style=${{ maxWidth: '720px' }}
+          >
+            <div class="head">
+              <h2>${owner(w.ns)}</h2>
+              <span class="small ink2">
+                ${w.session} expires ${f.until(w.expires)}
+              </span>
+            </div>
+            <${WorkingBox} doc=${w} />
+          </section>`}
+      />`}
+  </${Kind}>`;
+export const Documents = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Documents"
+    kind="documents"
+    lead="Long texts, cut into chunks that recall finds."
+    empty=${['No documents yet', 'Handbooks, notes, pages: what everyone or one user should be able to ask.']}
+    code=${'memory.documents.add("global", text, title="Handbook")'}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="Documents"
+        more=${pages.next !== null}
+        cols="minmax(120px,2fr) minmax(90px,1fr) 70px 90px 80px"
+        heads=${[
+          'Title',
+          'Namespace',
+          { text: 'Chunks', right: true },
+          { text: 'Characters', right: true },
+          { text: 'Changed', right: true },
+        ]}
+        rows=${pages.items}
+        keyOf=${(x) => `${x.ns}/${x.id}`}
+        href=${(x) => f.link('document', { ns: x.ns, id: x.id })}
+        cells=${(x) => [
+          html`<a class="main strong" href=${f.link('document', { ns: x.ns, id: x.id })}>
+              ${x.title || x.id}
+            </a>
+            <p class="small ink2">${x.source || ''}</p>`,
+          owner(x.ns),
+          f.num(x.chunks),
+          f.num(x.characters),
+          html`<${When} at=${x.at} />`,
+        ]}
+      />`}
+  </${Kind}>`;
+export const States = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="State"
+    kind="state"
+    lead="Small values and counters of your program."
+    empty=${['No state yet', 'Values that are read as they are, by key.']}
+    code=${'memory.state.increment("orders.placed")'}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="State"
+        more=${pages.next !== null}
+        cols="minmax(120px,1fr) minmax(90px,1fr) minmax(120px,2fr) 60px 80px"
+        heads=${[
+          'Key',
+          'Namespace',
+          'Value',
+          { text: 'Version', right: true },
+          { text: 'Changed', right: true },
+        ]}
+        rows=${pages.items}
+        keyOf=${(x) => `${x.ns}/${x.key}`}
+        cells=${(x) => [
+          html`<code>${x.key}</code>`,
+          owner(x.ns),
+          html`<code>${f.text(x.value).slice(0, 300)}</code>`,
+          x.version,
+          html`<${When} at=${x.at} />`,
+        ]}
+      />`}
+  </${Kind}>`;
+export const Records = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Records"
+    kind="records"
+    lead="Bytes and JSON of integrations, under ordered keys."
+    empty=${['No records yet', 'What integrations keep for themselves.']}
+    code=${'memory.records.put("user:ada", ("orders", 1187), {"ward": 3})'}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="Records"
+        more=${pages.next !== null}
+        cols="minmax(120px,1fr) minmax(90px,1fr) minmax(120px,2fr) 80px 80px"
+        heads=${[
+          'Key',
+          'Namespace',
+          'Value',
+          { text: 'Size', right: true },
+          { text: 'Changed', right: true },
+        ]}
+        rows=${pages.items}
+        keyOf=${(x) => `${x.ns}/${JSON.stringify(x.key)}`}
+        cells=${(x) => [
+          html`<code>${x.key.join(' / ')}</code>`,
+          owner(x.ns),
+          html`<code>
+            ${x.value === null ? `${x.form}, ${f.bytes(x.size)}` : f.text(x.value).slice(0, 300)}
+          </code>`,
+          f.bytes(x.size),
+          html`<${When} at=${x.at} />`,
+        ]}
+      />`}
+  </${Kind}>`;
+const TASK_CODE = `with memory.tasks.run("import-crm") as task:
+    for item in task.remaining(items):
+        task.complete(item)`;
+export const Tasks = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Tasks"
+    kind="tasks"
+    lead="Long work with saved steps: what is done is not done twice, even where a process was killed."
+    empty=${['No tasks yet', 'A task saves its state after each step and goes on where it stopped.']}
+    code=${TASK_CODE}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="Tasks"
+        more=${pages.next !== null}
+        cols="minmax(100px,2fr) minmax(60px,1fr) 76px 72px minmax(80px,1fr) 70px"
+        heads=${[
+          'Task',
+          'Namespace',
+          'Status',
+          { text: 'Complete', right: true },
+          'Worker',
+          { text: 'Changed', right: true },
+        ]}
+        rows=${pages.items}
+        keyOf=${(x) => x.id}
+        href=${(x) => f.link('task', { id: x.id })}
+        cells=${(x) => [
+          html`<a class="main mono" href=${f.link('task', { id: x.id })}>
+            ${x.id}
+          </a>`,
+          owner(x.ns),
+          html`<span
+            class=${x.status === 'done' ? 'pill ok' : x.status === 'failed' ? 'pill danger' : 'pill'}
+          >
+            ${x.status}
+          </span>`,
+          f.num(x.completed),
+          x.owner ? `leased ${f.until(x.leased)}` : 'nobody',
+          html`<${When} at=${x.at} />`,
+        ]}
+      />`}
+  </${Kind}>`;
 
 export function Document({ Top, main, params }) {
   const got = useView('document', { ns: params.ns || '', id: params.id || '' });
-  const drop = async () => { try { await act('DELETE', 'document', { ns: params.ns, id: params.id }); toast('The document and its chunks are deleted'); location.hash = '#/documents'; } catch (error) { failed(error); } };
+  const drop = async () => {
+    try {
+      await act('DELETE', 'document', { ns: params.ns, id: params.id });
+      toast('The document and its chunks are deleted');
+      location.hash = '#/documents';
+    } catch (error) {
+      failed(error);
+    }
+  };
   const [sure, ask] = useState(false);
-  return html`<${Top} crumbs=${[{ text: 'Documents', href: '#/documents' }, (got.data && got.data.title) || '…']}>${may('writer') && html`<button class="btn harm" onClick=${() => ask(true)}>Delete…</button>`}</${Top}><main id="main" ref=${main} tabindex="-1"><${Loaded} of=${got}>${(d) => html`<h1>${d.title || d.id}</h1><p class="lead">${owner(d.ns)} · ${f.plural(d.parts.length, 'chunk')}, ${f.num(d.characters)} characters · trust ${d.trust} · changed ${f.moment(d.at)}${d.source ? ` · from ${d.source}` : ''}</p><div style=${{ marginTop: '20px', maxWidth: '860px' }}><${Chunks} as="ol" rows=${d.parts} draw=${(c) => html`<li key=${c.id} data-row=${c.id} tabindex="-1"><span class="r">${f.plural(c.tokens, 'token')}</span><b class="strong">${c.heading || ''}</b><p class="say">${c.text}</p></li>`} /></div>`}</${Loaded}><${Dialog} open=${sure} label="Delete the document" onClose=${() => ask(false)}><h2>Delete this document?</h2><p class="ink2">It goes with its chunks and index entries. Add it again to have it back.</p><div class="row" style=${{ marginTop: '16px' }}><span class="push" /><button class="btn" onClick=${() => ask(false)}>Cancel</button><button class="btn harm primary" autofocus onClick=${drop}>Delete</button></div></${Dialog}></main>`;
+  return html`<${Top}
+        crumbs=${[{ text: 'Documents', href: '#/documents' }, (got.data && got.data.title) || '…']}
+      >
+        ${
+          may('writer') &&
+          html`<button class="btn harm" onClick=${() => ask(true)}>
+            Delete…
+          </button>`
+        }
+      </${Top}>
+      <main id="main" ref=${main} tabindex="-1">
+        <${Loaded} of=${got}>
+          ${(d) =>
+            html`<h1>${d.title || d.id}</h1>
+              <p class="lead">
+                ${owner(d.ns)} · ${f.plural(d.parts.length, 'chunk')}, ${f.num(d.characters)}${' '}
+                characters · trust ${d.trust} · changed ${f.moment(d.at)}
+                ${d.source ? ` · from ${d.source}` : ''}
+              </p>
+              <div style=${{ marginTop: '20px', maxWidth: '860px' }}>
+                <${Chunks}
+                  as="ol"
+                  rows=${d.parts}
+                  draw=${(c) =>
+                    html`<li key=${c.id} data-row=${c.id} tabindex="-1">
+                      <span class="r">${f.plural(c.tokens, 'token')}</span>
+                      <b class="strong">${c.heading || ''}</b>
+                      <p class="say">${c.text}</p>
+                    </li>`}
+                />
+              </div>`}
+        </${Loaded}>
+        <${Dialog} open=${sure} label="Delete the document" onClose=${() => ask(false)}>
+          <h2>Delete this document?</h2>
+          <p class="ink2">
+            It goes with its chunks and index entries. Add it again to have it back.
+          </p>
+          <div class="row" style=${{ marginTop: '16px' }}>
+            <span class="push" />
+            <button class="btn" onClick=${() => ask(false)}>
+              Cancel
+            </button>
+            <button class="btn harm primary" autofocus onClick=${drop}>
+              Delete
+            </button>
+          </div>
+        </${Dialog}>
+      </main>`;
 }
 
 export function Task({ Top, main, params }) {
   const got = useView('task', { id: params.id || '' });
   useRefresh(got.reload);
-  return html`<${Top} crumbs=${[{ text: 'Tasks', href: '#/tasks' }, { text: params.id, mono: true }]} /><main id="main" ref=${main} tabindex="-1"><${Loaded} of=${got}>${(d) => {
-    const resumed = d.events.filter((e) => e.action === 'resume').length;
-    return html`<h1 class="mono">${d.id}</h1><p class="lead">${d.status}, step ${d.step} · ${f.plural(d.completed.length, 'subtask')} complete${resumed ? ` · resumed ${resumed === 1 ? 'once' : `${resumed} times`}, nothing done twice` : ''} · changed ${f.moment(d.at)}</p>
-    <div class="two" style=${{ marginTop: '20px' }}><div><section><div class="head"><h2>Steps</h2><span class="small ink2">newest first, what each changed</span></div><ol class="vs">${d.steps.map((s, n) => { const after = d.events.find((e) => e.action === 'resume' && new Date(e.at) <= new Date(s.at) && (!d.steps[n + 1] || new Date(e.at) > new Date(d.steps[n + 1].at))); return html`<li data-row=${s.version} tabindex="-1"><b class="strong">${s.step}</b><div>${s.changes.map((c) => html`<p style=${{ color: 'inherit' }}><code class="ink2">${c.path || 'state'}</code> ${c.before !== null && html`<del>${f.text(c.before)}</del> → `}<ins>${f.text(c.after)}</ins></p>`)}${s.completed.length > 0 && html`<p>complete: ${s.completed.join(', ')}</p>`}${s.status !== 'running' && html`<p><span class="pill ok">${s.status}</span></p>`}${after && html`<p class="warn">after the lease of the one before had ended: resumed with fence ${after.detail && after.detail.fence}</p>`}</div><span class="small ink2"><${When} at=${s.at} long /></span></li>`; })}</ol></section></div>
-    <div><section><div class="head"><h2>Lease</h2></div><dl class="kv"><dt>worker</dt><dd>${d.owner || 'nobody'}</dd><dt>until</dt><dd>${d.leased ? f.moment(d.leased) : '–'}</dd><dt>fence</dt><dd>${d.fence}</dd><dt>namespace</dt><dd>${owner(d.ns)}</dd></dl></section><section><div class="head"><h2>State now</h2></div><${Json} of=${d.state} label="State" /></section><section><div class="head"><h2>What happened</h2></div><ul>${d.events.map((e) => html`<li style=${{ padding: '3px 0' }}><span class="ink2"><${When} at=${e.at} long /></span> ${e.action}</li>`)}</ul></section></div></div>`;
-  }}</${Loaded}></main>`;
+  return html`<${Top}
+        crumbs=${[
+          { text: 'Tasks', href: '#/tasks' },
+          { text: params.id, mono: true },
+        ]}
+      />
+      <main id="main" ref=${main} tabindex="-1">
+        <${Loaded} of=${got}>
+          ${(d) => {
+            const resumed = d.events.filter((e) => e.action === 'resume').length;
+            return html`<h1 class="mono">${d.id}</h1>
+                <p class="lead">
+                  ${d.status}, step ${d.step} · ${f.plural(d.completed.length, 'subtask')} complete
+                  ${
+                    resumed
+                      ? ` · resumed ${resumed === 1 ? 'once' : `${resumed} times`}, nothing done twice`
+                      : ''
+                  }${' '}
+                  · changed ${f.moment(d.at)}
+                </p>
+                <div class="two" style=${{ marginTop: '20px' }}>
+                  <div>
+                    <section>
+                      <div class="head">
+                        <h2>Steps</h2>
+                        <span class="small ink2">newest first, what each changed</span>
+                      </div>
+                      <ol class="vs">
+                        ${d.steps.map((s, n) => {
+                          const after = d.events.find(
+                            (e) =>
+                              e.action === 'resume' &&
+                              new Date(e.at) <= new Date(s.at) &&
+                              (!d.steps[n + 1] || new Date(e.at) > new Date(d.steps[n + 1].at)),
+                          );
+                          return html`<li data-row=${s.version} tabindex="-1">
+                              <b class="strong">${s.step}</b>
+                              <div>
+                                ${s.changes.map(
+                                  (c) =>
+                                    html`<p style=${{ color: 'inherit' }}>
+                                    <code class="ink2">${c.path || 'state'}</code>${' '}
+                                    ${c.before !== null && html`<del>${f.text(c.before)}</del> →${' '}`}
+                                    <ins>${f.text(c.after)}</ins>
+                                  </p>`,
+                                )}
+                                ${s.completed.length > 0 && html`<p>complete: ${s.completed.join(', ')}</p>`}
+                                ${
+                                  s.status !== 'running' &&
+                                  html`<p>
+                                    <span class="pill ok">${s.status}</span>
+                                  </p>`
+                                }
+                                ${
+                                  after &&
+                                  html`<p class="warn">
+                                    after the lease of the one before had ended: resumed with fence${' '}
+                                    ${after.detail && after.detail.fence}
+                                  </p>`
+                                }
+                              </div>
+                              <span class="small ink2">
+                                <${When} at=${s.at} long />
+                              </span>
+                            </li>`;
+                        })}
+                      </ol>
+                    </section>
+                  </div>
+                  <div>
+                    <section>
+                      <div class="head">
+                        <h2>Lease</h2>
+                      </div>
+                      <dl class="kv">
+                        <dt>worker</dt>
+                        <dd>${d.owner || 'nobody'}</dd>
+                        <dt>until</dt>
+                        <dd>${d.leased ? f.moment(d.leased) : '–'}</dd>
+                        <dt>fence</dt>
+                        <dd>${d.fence}</dd>
+                        <dt>namespace</dt>
+                        <dd>${owner(d.ns)}</dd>
+                      </dl>
+                    </section>
+                    <section>
+                      <div class="head">
+                        <h2>State now</h2>
+                      </div>
+                      <${Json} of=${d.state} label="State" />
+                    </section>
+                    <section>
+                      <div class="head">
+                        <h2>What happened</h2>
+                      </div>
+                      <ul>
+                        ${d.events.map(
+                          (e) =>
+                            html`<li style=${{ padding: '3px 0' }}>
+                            <span class="ink2">
+                              <${When} at=${e.at} long />
+                            </span>${' '}
+                            ${e.action}
+                          </li>`,
+                        )}
+                      </ul>
+                    </section>
+                  </div>
+                </div>`;
+          }}
+        </${Loaded}>
+      </main>`;
 }
 
 export function Jobs({ Top, main }) {
   const got = useView('jobs', {});
   useRefresh(got.reload);
-  const retry = async (item) => { try { const { revived } = await view('retry', item ? { item } : {}); toast(`${f.plural(revived, 'message')} will be tried again`); got.reload(); } catch (error) { failed(error, got.reload); } };
-  return html`<${Top} crumbs=${['Jobs']} /><main id="main" ref=${main} tabindex="-1"><${Loaded} of=${got}>${(d) => {
-    const dead = d.jobs.filter((j) => j.status === 'dead'), waiting = d.jobs.filter((j) => j.status !== 'dead');
-    return html`<h1>${dead.length ? `${f.plural(dead.length, 'job was', 'jobs were')} given up.` : waiting.length ? `${f.plural(waiting.length, 'job waits', 'jobs wait')}.` : 'All jobs are done.'}</h1><p class="lead">What follows from messages: indexing, and deriving facts. ${d.queues.map((q) => `${q.queue}: ${q.waiting} waiting${q.waiting ? ` for ${f.span(q.lag_seconds)}` : ''}, ${q.dead} dead`).join(' · ')}</p>
-    ${dead.length > 0 && html`<section style=${{ marginTop: '20px' }}><div class="head"><h2>Given up</h2><span class="small ink2">the messages are safe; their facts are missing</span><span class="push"><button class="btn primary" onClick=${() => retry(null)}>Retry all</button></span></div><ul class="list">${dead.map((j) => html`<li data-row=${`${j.queue}/${j.item}`} tabindex="-1" data-href=${j.thread ? f.threadLink(j.thread, j.said[0] && j.said[0].seq) : null}><span class="r"><button class="btn" onClick=${() => retry(j.item)}>Retry</button></span><b class="strong">${j.thread ? html`<a href=${f.threadLink(j.thread, j.said[0] && j.said[0].seq)}>${j.title || f.shortId(j.thread)}</a>` : j.item}</b> <span class="ink2">of ${owner(j.ns)} · queue <code>${j.queue}</code> · tried ${j.attempts} times, last <${When} at=${j.at} /></span>${j.said.map((s) => html`<p>“${s.text}”</p>`)}<p class="small danger">${j.error}</p></li>`)}</ul></section>`}
-    ${waiting.length > 0 && html`<section style=${{ marginTop: '24px' }}><div class="head"><h2>Waiting</h2></div><${Table} label="Waiting" cols="80px minmax(120px,2fr) 1fr 70px 90px" heads=${['Queue', 'Item', 'Of', 'Tried', 'Due']} rows=${waiting} keyOf=${(j) => `${j.queue}/${j.ns}/${j.item}`} cells=${(j) => [j.queue, html`<code>${j.title || j.item}</code>${j.error && html`<p class="small warn">${j.error}</p>`}`, owner(j.ns), j.attempts, html`<${When} at=${j.run_at} />`]} /></section>`}
-    ${!d.jobs.length && html`<div style=${{ marginTop: '20px' }}><${Empty} title="Nothing waits, nothing failed" code="memorist worker">Jobs are here while messages wait to be indexed or derived from, and stay here with their reason where that failed.</${Empty}></div>`}`;
-  }}</${Loaded}></main>`;
+  const retry = async (item) => {
+    try {
+      const { revived } = await view('retry', item ? { item } : {});
+      toast(`${f.plural(revived, 'message')} will be tried again`);
+      got.reload();
+    } catch (error) {
+      failed(error, got.reload);
+    }
+  };
+  return html`<${Top} crumbs=${['Jobs']} />
+      <main id="main" ref=${main} tabindex="-1">
+        <${Loaded} of=${got}>
+          ${(d) => {
+            const dead = d.jobs.filter((j) => j.status === 'dead'),
+              waiting = d.jobs.filter((j) => j.status !== 'dead');
+            return html`<h1>
+                  ${
+                    dead.length
+                      ? `${f.plural(dead.length, 'job was', 'jobs were')} given up.`
+                      : waiting.length
+                        ? `${f.plural(waiting.length, 'job waits', 'jobs wait')}.`
+                        : 'All jobs are done.'
+                  }
+                </h1>
+                <p class="lead">
+                  What follows from messages: indexing, and deriving facts.${' '}
+                  ${d.queues
+                    .map(
+                      (q) =>
+                        `${q.queue}: ${q.waiting} waiting` +
+                        `${q.waiting ? ` for ${f.span(q.lag_seconds)}` : ''}, ${q.dead} dead`,
+                    )
+                    .join(' · ')}
+                </p>
+                ${
+                  dead.length > 0 &&
+                  html`<section style=${{ marginTop: '20px' }}>
+                    <div class="head">
+                      <h2>Given up</h2>
+                      <span class="small ink2">the messages are safe; their facts are missing</span>
+                      <span class="push">
+                        <button class="btn primary" onClick=${() => retry(null)}>
+                          Retry all
+                        </button>
+                      </span>
+                    </div>
+                    <ul class="list">
+                      ${dead.map(
+                        (j) =>
+                          html`<li
+                          data-row=${`${j.queue}/${j.item}`}
+                          tabindex="-1"
+                          data-href=${j.thread ? f.threadLink(j.thread, j.said[0] && j.said[0].seq) : null}
+                        >
+                          <span class="r">
+                            <button class="btn" onClick=${() => retry(j.item)}>
+                              Retry
+                            </button>
+                          </span>
+                          <b class="strong">
+                            ${
+                              j.thread
+                                ? html`<a href=${f.threadLink(j.thread, j.said[0] && j.said[0].seq)}>
+                                ${j.title || f.shortId(j.thread)}
+                              </a>`
+                                : j.item
+                            }
+                          </b>${' '}
+                          <span class="ink2">
+                            of ${owner(j.ns)} · queue <code>${j.queue}</code> · tried ${j.attempts}${' '}
+                            times, last <${When} at=${j.at} />
+                          </span>
+                          ${j.said.map((s) => html`<p>“${s.text}”</p>`)}
+                          <p class="small danger">${j.error}</p>
+                        </li>`,
+                      )}
+                    </ul>
+                  </section>`
+                }
+                ${
+                  waiting.length > 0 &&
+                  html`<section style=${{ marginTop: '24px' }}>
+                    <div class="head">
+                      <h2>Waiting</h2>
+                    </div>
+                    <${Table}
+                      label="Waiting"
+                      cols="80px minmax(120px,2fr) 1fr 70px 90px"
+                      heads=${['Queue', 'Item', 'Of', 'Tried', 'Due']}
+                      rows=${waiting}
+                      keyOf=${(j) => `${j.queue}/${j.ns}/${j.item}`}
+                      cells=${(j) => [
+                        j.queue,
+                        html`<code>${j.title || j.item}</code>
+                          ${j.error && html`<p class="small warn">${j.error}</p>`}`,
+                        owner(j.ns),
+                        j.attempts,
+                        html`<${When} at=${j.run_at} />`,
+                      ]}
+                    />
+                  </section>`
+                }
+                ${
+                  !d.jobs.length &&
+                  html`<div style=${{ marginTop: '20px' }}>
+                    <${Empty} title="Nothing waits, nothing failed" code="memorist worker">
+                      Jobs are here while messages wait to be indexed or derived from, and stay here
+                      with their reason where that failed.
+                    </${Empty}>
+                  </div>`
+                }`;
+          }}
+        </${Loaded}>
+      </main>`;
 }
 
 function Trail({ Top, main, name, lead, viewName, params, filters }) {
-  const asked = Object.fromEntries(Object.entries({ user: params.user, kind: params.kind, subject: params.subject }).filter(([k, v]) => v && filters.includes(k)));
+  const asked = Object.fromEntries(
+    Object.entries({ user: params.user, kind: params.kind, subject: params.subject }).filter(
+      ([k, v]) => v && filters.includes(k),
+    ),
+  );
   const pages = usePages(viewName, asked);
   useRefresh(pages.reload);
-  return html`<${Top} crumbs=${[name]} /><main id="main" ref=${main} tabindex="-1"><h1>${name}</h1><p class="lead">${lead}</p><div class="filters">${filters.includes('user') && html`<input aria-label="User" placeholder="User: all" value=${params.user || ''} onChange=${(e) => put({ user: e.target.value.trim() })} />`}${filters.includes('kind') && html`<select aria-label="Kind" value=${params.kind || ''} onChange=${(e) => put({ kind: e.target.value })}><option value="">Kind: all</option>${['fact', 'learning', 'thread', 'message', 'task', 'document', 'user'].map((k) => html`<option value=${k}>${k}</option>`)}</select>`}${filters.includes('subject') && html`<input aria-label="Subject" placeholder="Subject: any" value=${params.subject || ''} onChange=${(e) => put({ subject: e.target.value.trim() })} />`}</div>
-    ${pages.error && html`<${Failure} error=${pages.error} again=${pages.reload} />`}${pages.loading && !pages.items.length && html`<${Loading} />`}${!pages.loading && !pages.items.length && !pages.error && html`<p class="ink2">Nothing happened that matches.</p>`}
-    <${Chunks} rows=${pages.items} draw=${(e, n) => html`${(n === 0 || f.dayOf(e.at) !== f.dayOf(pages.items[n - 1].at)) && html`<li class="day" style=${{ paddingLeft: 0, borderTop: 0 }}>${f.dayOf(e.at)}</li>`}<li data-row=${e.id} tabindex="-1"><span class="r">${eventNote(e)}</span><span class="ink2" style=${{ display: 'inline-block', width: '52px' }} title=${f.utc(e.at)}>${f.clock(e.at)}</span><span class="ink2" style=${{ display: 'inline-block', width: '92px' }}>${e.actor}</span> <${EventLine} e=${e} /></li>`} /><${More} pages=${pages} what="events" /></main>`;
+  return html`<${Top} crumbs=${[name]} />
+      <main id="main" ref=${main} tabindex="-1">
+        <h1>${name}</h1>
+        <p class="lead">${lead}</p>
+        <div class="filters">
+          ${
+            filters.includes('user') &&
+            html`<input
+              aria-label="User"
+              placeholder="User: all"
+              value=${params.user || ''}
+              onChange=${(e) => put({ user: e.target.value.trim() })}
+            />`
+          }
+          ${
+            filters.includes('kind') &&
+            html`<select
+              aria-label="Kind"
+              value=${params.kind || ''}
+              onChange=${(e) => put({ kind: e.target.value })}
+            >
+              <option value="">Kind: all</option>
+              ${['fact', 'learning', 'thread', 'message', 'task', 'document', 'user'].map(
+                (k) => html`<option value=${k}>${k}</option>`,
+              )}
+            </select>`
+          }
+          ${
+            filters.includes('subject') &&
+            html`<input
+              aria-label="Subject"
+              placeholder="Subject: any"
+              value=${params.subject || ''}
+              onChange=${(e) => put({ subject: e.target.value.trim() })}
+            />`
+          }
+        </div>
+        ${pages.error && html`<${Failure} error=${pages.error} again=${pages.reload} />`}
+        ${pages.loading && !pages.items.length && html`<${Loading} />`}
+        ${
+          !pages.loading &&
+          !pages.items.length &&
+          !pages.error &&
+          html`<p class="ink2">Nothing happened that matches.</p>`
+        }
+        <${Chunks}
+          rows=${pages.items}
+          draw=${(e, n) =>
+            html`${
+              (n === 0 || f.dayOf(e.at) !== f.dayOf(pages.items[n - 1].at)) &&
+              html`<li class="day" style=${{ paddingLeft: 0, borderTop: 0 }}>
+                  ${f.dayOf(e.at)}
+                </li>`
+            }
+              <li data-row=${e.id} tabindex="-1">
+                <span class="r">${eventNote(e)}</span>
+                <span
+                  class="ink2"
+                  style=${{ display: 'inline-block', width: '52px' }}
+                  title=${f.utc(e.at)}
+                >
+                  ${f.clock(e.at)}
+                </span>
+                <span class="ink2" style=${{ display: 'inline-block', width: '92px' }}>
+                  ${e.actor}
+                </span>${' '}
+                <${EventLine} e=${e} />
+              </li>`}
+        />
+        <${More} pages=${pages} what="events" />
+      </main>`;
 }
-export const Timeline = (p) => html`<${Trail} ...${p} name="Timeline" viewName="timeline" filters=${['user']} lead="What was said, derived, corrected, folded and forgotten, newest first." />`;
-export const Audit = (p) => html`<${Trail} ...${p} name="Audit" viewName="audit" filters=${['kind', 'subject']} lead="Who did what to which thing, when, from which source. Ids only, never content." />`;
+export const Timeline = (p) =>
+  html`<${Trail}
+    ...${p}
+    name="Timeline"
+    viewName="timeline"
+    filters=${['user']}
+    lead="What was said, derived, corrected, folded and forgotten, newest first."
+  />`;
+export const Audit = (p) =>
+  html`<${Trail}
+    ...${p}
+    name="Audit"
+    viewName="audit"
+    filters=${['kind', 'subject']}
+    lead="Who did what to which thing, when, from which source. Ids only, never content."
+  />`;
 
 // Folders that the server was started with: a page may not name others, since it would read the server's disk.
 function Folders({ done }) {
-  const [found, set] = useState(null), [busy, work] = useState(null);
-  const load = () => get('analyses').then((d) => set(d.items), () => set([]));
-  useEffect(() => { load(); }, []);
-  const run = async (name) => { work(name); try { await act('POST', 'analyses', {}, { name }); toast(html`Analysed ${name}`, { link: { href: f.link('analyser', { name }), text: 'Show the report' } }); load(); done(); } catch (error) { failed(error); } work(null); };
+  const [found, set] = useState(null),
+    [busy, work] = useState(null);
+  const load = () =>
+    get('analyses').then(
+      (d) => set(d.items),
+      () => set([]),
+    );
+  useEffect(() => {
+    load();
+  }, []);
+  const run = async (name) => {
+    work(name);
+    try {
+      await act('POST', 'analyses', {}, { name });
+      toast(html`Analysed ${name}`, {
+        link: { href: f.link('analyser', { name }), text: 'Show the report' },
+      });
+      load();
+      done();
+    } catch (error) {
+      failed(error);
+    }
+    work(null);
+  };
   if (!found) return null;
-  return html`<section style=${{ marginTop: '24px' }}><div class="head"><h2>Folders</h2><span class="small ink2">that this server may read</span></div>${found.length ? html`<ul class="list">${found.map((one) => html`<li key=${one.name} data-row=${`folder ${one.name}`} tabindex="-1"><span class="r"><button class="btn" disabled=${busy !== null} onClick=${() => run(one.name)} aria-label=${`${one.analysed ? 'Run again' : 'Run'}: ${one.name}`}>${busy === one.name ? 'Reading…' : one.analysed ? 'Run again' : 'Run'}</button></span><b class="strong">${one.name}</b></li>`)}</ul>` : html`<p class="ink2">None. Name one where the server starts: <code>memorist serve --analyze DIR</code>. This page cannot name a folder, since that would let a browser read the server's disk.</p>`}</section>`;
+  return html`<section style=${{ marginTop: '24px' }}>
+      <div class="head">
+        <h2>Folders</h2>
+        <span class="small ink2">that this server may read</span>
+      </div>
+      ${
+        found.length
+          ? html`<ul class="list">
+          ${found.map(
+            (one) =>
+              html`<li key=${one.name} data-row=${`folder ${one.name}`} tabindex="-1">
+              <span class="r">
+                <button
+                  class="btn"
+                  disabled=${busy !== null}
+                  onClick=${() => run(one.name)}
+                  aria-label=${`${one.analysed ? 'Run again' : 'Run'}: ${one.name}`}
+                >
+                  ${busy === one.name ? 'Reading…' : one.analysed ? 'Run again' : 'Run'}
+                </button>
+              </span>
+              <b class="strong">${one.name}</b>
+            </li>`,
+          )}
+        </ul>`
+          : html`<p class="ink2">
+          None. Name one where the server starts: <code>memorist serve --analyze DIR</code>. This
+          page cannot name a folder, since that would let a browser read the server's disk.
+        </p>`
+      }
+    </section>`;
 }
 
 export function Analyser({ Top, main, params }) {
   const got = useView('analyses', params.name ? { name: params.name } : {});
-  return html`<${Top} crumbs=${params.name ? [{ text: 'Analyser', href: '#/analyser' }, params.name] : ['Analyser']} /><main id="main" ref=${main} tabindex="-1"><${Loaded} of=${got}>${(d) => (params.name ? (d.report ? html`<h1>${d.name}</h1><p class="lead">${d.report.files} files · ${Array.isArray(d.report.languages) ? d.report.languages.join(', ') : Object.keys(d.report.languages || {}).join(', ')} · kept ${f.moment(d.at)}</p>
-    <section style=${{ marginTop: '20px' }}><div class="head"><h2>Checks</h2></div><ul class="list">${(d.report.checks || []).map((c) => html`<li data-row=${c.rule} tabindex="-1"><span class=${`r pill ${c.status === 'holds' ? 'ok' : c.status === 'fails' ? 'danger' : ''}`}>${c.status}</span><code>${c.rule}</code><p class="ink2">${c.message}</p></li>`)}</ul></section>
-    <section><div class="head"><h2>How history is cut</h2><span class="small ink2">${`${(d.report.possible || []).length} more are possible`}</span></div>${(d.report.eviction || []).length ? html`<ul class="list">${d.report.eviction.map((e) => html`<li><b class="strong">${e.strategy || e.rule}</b> <span class="ink2">${e.evidence || ''}</span><p class="small mono">${e.path ? `${e.path}:${e.line}` : ''}</p></li>`)}</ul>` : html`<p class="ink2">Nothing is probable enough to be shown.</p>`}${(d.report.possible || []).length ? html`<h3>Possible, please look</h3><ul class="list">${d.report.possible.map((e) => html`<li>${e.strategy} <span class="ink2">${Math.round(100 * e.probability)} %</span><p class="small mono">${`${e.path}:${e.line}`}</p></li>`)}</ul>` : ''}</section><section><div class="head"><h2>Files that matter</h2></div><ul class="list">${Object.entries(d.report.map || {}).map(([path, roles]) => html`<li><span class="mono small">${path}</span> <span class="ink2">${roles.join(', ')}</span></li>`)}</ul></section><section><div class="head"><h2>The whole report</h2></div><${Json} of=${d.report} label="Report" /></section>` : html`<${Loading} />`) : html`<h1>Analyser</h1><p class="lead" style=${{ marginBottom: '20px' }}>How agent frameworks manage memory, read from their source.</p>${d.items && d.items.length ? html`<${Table} label="Reports" cols="2fr 1fr 1fr 1fr" heads=${['Report', { text: 'Files', right: true }, { text: 'Checks passed', right: true }, { text: 'Kept', right: true }]} rows=${d.items} keyOf=${(x) => x.name} href=${(x) => f.link('analyser', { name: x.name })} cells=${(x) => [html`<a class="main strong" href=${f.link('analyser', { name: x.name })}>${x.name}</a>`, f.num(x.files), `${x.passed} of ${x.checks}`, html`<${When} at=${x.at} />`]} />` : html`<${Empty} title="No reports are kept here" code="memorist analyze PATH --keep">The analyser reads a framework's source and says what it keeps, cuts and forgets. A report that is kept shows here.</${Empty}>`}${may('operator') && html`<${Folders} done=${got.reload} />`}`)}</${Loaded}></main>`;
+  return html`<${Top}
+        crumbs=${params.name ? [{ text: 'Analyser', href: '#/analyser' }, params.name] : ['Analyser']}
+      />
+      <main id="main" ref=${main} tabindex="-1">
+        <${Loaded} of=${got}>
+          ${(d) =>
+            params.name
+              ? d.report
+                ? html`<h1>${d.name}</h1>
+                  <p class="lead">
+                    ${d.report.files} files ·${' '}
+                    ${
+                      Array.isArray(d.report.languages)
+                        ? d.report.languages.join(', ')
+                        : Object.keys(d.report.languages || {}).join(', ')
+                    }${' '}
+                    · kept ${f.moment(d.at)}
+                  </p>
+                  <section style=${{ marginTop: '20px' }}>
+                    <div class="head">
+                      <h2>Checks</h2>
+                    </div>
+                    <ul class="list">
+                      ${(d.report.checks || []).map(
+                        (c) =>
+                          html`<li data-row=${c.rule} tabindex="-1">
+                          <span
+                            class=${`r pill ${c.status === 'holds' ? 'ok' : c.status === 'fails' ? 'danger' : ''}`}
+                          >
+                            ${c.status}
+                          </span>
+                          <code>${c.rule}</code>
+                          <p class="ink2">${c.message}</p>
+                        </li>`,
+                      )}
+                    </ul>
+                  </section>
+                  <section>
+                    <div class="head">
+                      <h2>How history is cut</h2>
+                      <span class="small ink2">${`${(d.report.possible || []).length} more are possible`}</span>
+                    </div>
+                    ${
+                      (d.report.eviction || []).length
+                        ? html`<ul class="list">
+                        ${d.report.eviction.map(
+                          (e) =>
+                            html`<li>
+                            <b class="strong">${e.strategy || e.rule}</b>${' '}
+                            <span class="ink2">${e.evidence || ''}</span>
+                            <p class="small mono">${e.path ? `${e.path}:${e.line}` : ''}</p>
+                          </li>`,
+                        )}
+                      </ul>`
+                        : html`<p class="ink2">Nothing is probable enough to be shown.</p>`
+                    }
+                    ${
+                      (d.report.possible || []).length
+                        ? html`<h3>Possible, please look</h3>
+                        <ul class="list">
+                          ${d.report.possible.map(
+                            (e) =>
+                              html`<li>
+                              ${e.strategy}${' '}
+                              <span class="ink2">${Math.round(100 * e.probability)} %</span>
+                              <p class="small mono">${`${e.path}:${e.line}`}</p>
+                            </li>`,
+                          )}
+                        </ul>`
+                        : ''
+                    }
+                  </section>
+                  <section>
+                    <div class="head">
+                      <h2>Files that matter</h2>
+                    </div>
+                    <ul class="list">
+                      ${Object.entries(d.report.map || {}).map(
+                        ([path, roles]) =>
+                          html`<li>
+                          <span class="mono small">${path}</span>${' '}
+                          <span class="ink2">${roles.join(', ')}</span>
+                        </li>`,
+                      )}
+                    </ul>
+                  </section>
+                  <section>
+                    <div class="head">
+                      <h2>The whole report</h2>
+                    </div>
+                    <${Json} of=${d.report} label="Report" />
+                  </section>`
+                : html`<${Loading} />`
+              : html`<h1>Analyser</h1>
+                <p class="lead" style=${{ marginBottom: '20px' }}>
+                  How agent frameworks manage memory, read from their source.
+                </p>
+                ${
+                  d.items && d.items.length
+                    ? html`<${Table}
+                    label="Reports"
+                    cols="2fr 1fr 1fr 1fr"
+                    heads=${[
+                      'Report',
+                      { text: 'Files', right: true },
+                      { text: 'Checks passed', right: true },
+                      { text: 'Kept', right: true },
+                    ]}
+                    rows=${d.items}
+                    keyOf=${(x) => x.name}
+                    href=${(x) => f.link('analyser', { name: x.name })}
+                    cells=${(x) => [
+                      html`<a class="main strong" href=${f.link('analyser', { name: x.name })}>
+                        ${x.name}
+                      </a>`,
+                      f.num(x.files),
+                      `${x.passed} of ${x.checks}`,
+                      html`<${When} at=${x.at} />`,
+                    ]}
+                  />`
+                    : html`<${Empty} title="No reports are kept here" code="memorist analyze PATH --keep">
+                    The analyser reads a framework's source and says what it keeps, cuts and
+                    forgets. A report that is kept shows here.
+                  </${Empty}>`
+                }
+                ${may('operator') && html`<${Folders} done=${got.reload} />`}`}
+        </${Loaded}>
+      </main>`;
 }
 
 export function Keys({ Top, main }) {
-  const [state, set] = useState({ items: null, error: null }), [made, show] = useState(null), [open, make] = useState(false), [ending, end] = useState(null);
-  const load = () => get('keys').then((d) => set({ items: d.items, error: null }), (error) => set({ items: null, error }));
-  if (!state.items && !state.error && !state.asked) { state.asked = true; load(); }
-  const create = async (e) => { e.preventDefault(); const form = new FormData(e.target); try { const key = await act('POST', 'keys', {}, { user: form.get('user') || null, roles: form.getAll('role'), note: form.get('note') || '' }); make(false); show(key); load(); } catch (error) { failed(error); } };
-  const revoke = async () => { try { await act('DELETE', 'keys', { id: ending.id }); toast('The key is revoked'); end(null); load(); } catch (error) { end(null); failed(error); } };
-  return html`<${Top} crumbs=${['Keys']}>${may('admin') && html`<button class="btn primary" onClick=${() => make(true)}>Make a key</button>`}</${Top}><main id="main" ref=${main} tabindex="-1"><h1>Keys</h1><p class="lead" style=${{ marginBottom: '20px' }}>Who may ask, for which user, in which roles. A key is shown once and kept as its hash.</p>
-    ${state.error && html`<${Failure} error=${state.error} />`}${!state.items && !state.error && html`<${Loading} />`}${state.items && !state.items.length && html`<${Empty} title="No keys yet" code="memorist keys create --role operator">While there is none, only one-time links open this page. Programs need a key.</${Empty}>`}
-    ${state.items && state.items.length > 0 && html`<${Table} label="Keys" cols="110px minmax(80px,1fr) minmax(140px,2fr) minmax(80px,1fr) 80px 90px 80px 90px" heads=${['Id', 'User', 'Roles', 'Note', { text: 'Made', right: true }, { text: 'Last used', right: true }, { text: 'Expires', right: true }, '']} rows=${state.items} keyOf=${(k) => k.id} cells=${(k) => [html`<code>${k.id}</code>`, k.user || 'the org', k.roles.join(', '), k.note || '–', html`<${When} at=${k.created_at} />`, k.used_at ? html`<${When} at=${k.used_at} />` : 'not yet', f.until(k.expires_at), html`<button class="btn harm" onClick=${() => end(k)}>Revoke</button>`]} />`}
-    <${Dialog} open=${open} label="Make a key" onClose=${() => make(false)}><form onSubmit=${create}><h2>Make a key</h2><label class="f" for="k-user" style=${{ marginTop: '10px' }}>User it is for</label><input id="k-user" name="user" class="t" autofocus placeholder="empty: the whole org" /><fieldset style=${{ margin: '12px 0' }}><legend class="small ink2">Roles</legend>${['reader', 'writer', 'forget', 'operator', 'admin'].map((r) => html`<label class="check" style=${{ marginRight: '16px' }}><input type="checkbox" name="role" value=${r} checked=${r === 'reader'} />${r}</label>`)}</fieldset><label class="f" for="k-note">Note</label><input id="k-note" name="note" class="t" /><div class="row" style=${{ marginTop: '16px' }}><span class="push" /><button type="button" class="btn" onClick=${() => make(false)}>Cancel</button><button class="btn primary">Make it</button></div></form></${Dialog}>
-    <${Dialog} open=${!!made} label="The new key" onClose=${() => show(null)}>${made && html`<h2>The new key</h2><p class="ink2">This is the only time it is shown.</p><${Code} text=${made.key} label="Key" /><div class="row" style=${{ marginTop: '12px' }}><span class="push" /><button class="btn primary" autofocus onClick=${() => show(null)}>I have it</button></div>`}</${Dialog}>
-    <${Dialog} open=${!!ending} label="Revoke the key" onClose=${() => end(null)}>${ending && html`<h2>Revoke ${ending.id}?</h2><p class="ink2">Programs that use it are refused from now on, and browsers that logged in with it too.</p><div class="row" style=${{ marginTop: '16px' }}><span class="push" /><button class="btn" onClick=${() => end(null)}>Cancel</button><button class="btn harm primary" autofocus onClick=${revoke}>Revoke</button></div>`}</${Dialog}></main>`;
+  const [state, set] = useState(/** @type {Shown} */ ({ items: null, error: null })),
+    [made, show] = useState(null),
+    [open, make] = useState(false),
+    [ending, end] = useState(null);
+  const load = () =>
+    get('keys').then(
+      (d) => set({ items: d.items, error: null }),
+      (error) => set({ items: null, error }),
+    );
+  useEffect(() => {
+    load();
+  }, []);
+  const create = async (e) => {
+    e.preventDefault();
+    const form = new FormData(e.target);
+    try {
+      const key = await act(
+        'POST',
+        'keys',
+        {},
+        {
+          user: form.get('user') || null,
+          roles: form.getAll('role'),
+          note: form.get('note') || '',
+        },
+      );
+      make(false);
+      show(key);
+      load();
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const revoke = async () => {
+    try {
+      await act('DELETE', 'keys', { id: ending.id });
+      toast('The key is revoked');
+      end(null);
+      load();
+    } catch (error) {
+      end(null);
+      failed(error);
+    }
+  };
+  return html`<${Top} crumbs=${['Keys']}>
+        ${
+          may('admin') &&
+          html`<button class="btn primary" onClick=${() => make(true)}>
+            Make a key
+          </button>`
+        }
+      </${Top}>
+      <main id="main" ref=${main} tabindex="-1">
+        <h1>Keys</h1>
+        <p class="lead" style=${{ marginBottom: '20px' }}>
+          Who may ask, for which user, in which roles. A key is shown once and kept as its hash.
+        </p>
+        ${state.error && html`<${Failure} error=${state.error} />`}
+        ${!state.items && !state.error && html`<${Loading} />`}
+        ${
+          state.items &&
+          !state.items.length &&
+          html`<${Empty} title="No keys yet" code="memorist keys create --role operator">
+            While there is none, only one-time links open this page. Programs need a key.
+          </${Empty}>`
+        }
+        ${
+          state.items &&
+          state.items.length > 0 &&
+          html`<${Table}
+            label="Keys"
+            cols="110px minmax(80px,1fr) minmax(140px,2fr) minmax(80px,1fr) 80px 90px 80px 90px"
+            heads=${[
+              'Id',
+              'User',
+              'Roles',
+              'Note',
+              { text: 'Made', right: true },
+              { text: 'Last used', right: true },
+              { text: 'Expires', right: true },
+              '',
+            ]}
+            rows=${state.items}
+            keyOf=${(k) => k.id}
+            cells=${(k) => [
+              html`<code>${k.id}</code>`,
+              k.user || 'the org',
+              k.roles.join(', '),
+              k.note || '–',
+              html`<${When} at=${k.created_at} />`,
+              k.used_at ? html`<${When} at=${k.used_at} />` : 'not yet',
+              f.until(k.expires_at),
+              html`<button class="btn harm" onClick=${() => end(k)}>
+                Revoke
+              </button>`,
+            ]}
+          />`
+        }
+        <${Dialog} open=${open} label="Make a key" onClose=${() => make(false)}>
+          <form onSubmit=${create}>
+            <h2>Make a key</h2>
+            <label class="f" for="k-user" style=${{ marginTop: '10px' }}>
+              User it is for
+            </label>
+            <input id="k-user" name="user" class="t" autofocus placeholder="empty: the whole org" />
+            <fieldset style=${{ margin: '12px 0' }}>
+              <legend class="small ink2">Roles</legend>
+              ${['reader', 'writer', 'forget', 'operator', 'admin'].map(
+                (r) =>
+                  html`<label class="check" style=${{ marginRight: '16px' }}>
+                  <input type="checkbox" name="role" value=${r} checked=${r === 'reader'} />
+                  ${r}
+                </label>`,
+              )}
+            </fieldset>
+            <label class="f" for="k-note">
+              Note
+            </label>
+            <input id="k-note" name="note" class="t" />
+            <div class="row" style=${{ marginTop: '16px' }}>
+              <span class="push" />
+              <button type="button" class="btn" onClick=${() => make(false)}>
+                Cancel
+              </button>
+              <button class="btn primary">Make it</button>
+            </div>
+          </form>
+        </${Dialog}>
+        <${Dialog} open=${!!made} label="The new key" onClose=${() => show(null)}>
+          ${
+            made &&
+            html`<h2>The new key</h2>
+              <p class="ink2">This is the only time it is shown.</p>
+              <${Code} text=${made.key} label="Key" />
+              <div class="row" style=${{ marginTop: '12px' }}>
+                <span class="push" />
+                <button class="btn primary" autofocus onClick=${() => show(null)}>
+                  I have it
+                </button>
+              </div>`
+          }
+        </${Dialog}>
+        <${Dialog} open=${!!ending} label="Revoke the key" onClose=${() => end(null)}>
+          ${
+            ending &&
+            html`<h2>Revoke ${ending.id}?</h2>
+              <p class="ink2">
+                Programs that use it are refused from now on, and browsers that logged in with it
+                too.
+              </p>
+              <div class="row" style=${{ marginTop: '16px' }}>
+                <span class="push" />
+                <button class="btn" onClick=${() => end(null)}>
+                  Cancel
+                </button>
+                <button class="btn harm primary" autofocus onClick=${revoke}>
+                  Revoke
+                </button>
+              </div>`
+          }
+        </${Dialog}>
+      </main>`;
 }
 
 export function Report({ Top, main, params }) {
   const r = report.value;
-  return html`<${Top} crumbs=${[{ text: 'Users', href: '#/users' }, 'Report']} /><main id="main" ref=${main} tabindex="-1">${!r ? html`<h1>No report is at hand</h1><p class="lead">A report is shown once, after forgetting. What was forgotten, and how many rows went, is in the <a href=${f.link('audit', {})}>audit trail</a>.</p>` : html`<h1>Forgot ${r.what}: ${f.plural(r.rows, 'row')} removed</h1><p class="lead"><span class=${r.found && r.found.length ? 'pill danger' : r.verified ? 'pill ok' : 'pill warn'}>${r.found && r.found.length ? 'found' : r.verified ? 'verified' : 'not all searched'}</span> ${f.moment(r.at)}</p>
-    <div class="card" style=${{ maxWidth: '640px', marginTop: '20px' }}><div class="in"><dl class="countgrid" style=${{ marginTop: 0 }}>${Object.entries(r.counts).filter(([, n]) => n).map(([table, n]) => html`<div><dt>${table.replace(/_/g, ' ')}</dt><dd><b>${f.num(n)}</b></dd></div>`)}</dl><p>${f.plural(r.rows, 'row')} in ${f.plural(Object.values(r.counts).filter(Boolean).length, 'table')} removed.${r.checked && r.checked.length ? ` Then searched: ${r.checked.join(', ')}.` : ''} ${r.found && r.found.length ? `Still found in ${r.found.join(', ')}.` : 'No piece was found.'}</p>${r.unchecked && r.unchecked.length > 0 && html`<p class="ink2">Not searched: ${r.unchecked.join('; ')}.</p>`}<p class="ink2">${f.plural(r.tombstones, 'fingerprint')} stay, so that nothing is derived again.</p>${r.complete === false && html`<p class="warn">Something derived from it lies where this key may not write.</p>`}<div class="row" style=${{ marginTop: '12px' }}><button class="btn" onClick=${() => copy(JSON.stringify(r, null, 2))}><${Icon} name="copy" />Copy as JSON</button><a class="btn" href=${params.back || '#/users'}>Back</a></div></div></div>`}</main>`;
+  return html`<${Top} crumbs=${[{ text: 'Users', href: '#/users' }, 'Report']} />
+      <main id="main" ref=${main} tabindex="-1">
+        ${
+          !r
+            ? html`<h1>No report is at hand</h1>
+            <p class="lead">
+              A report is shown once, after forgetting. What was forgotten, and how many rows went,
+              is in the <a href=${f.link('audit', {})}>audit trail</a>.
+            </p>`
+            : html`<h1>
+              Forgot ${r.what}: ${f.plural(r.rows, 'row')} removed
+            </h1>
+            <p class="lead">
+              <span
+                class=${r.found && r.found.length ? 'pill danger' : r.verified ? 'pill ok' : 'pill warn'}
+              >
+                ${r.found && r.found.length ? 'found' : r.verified ? 'verified' : 'not all searched'}
+              </span>${' '}
+              ${f.moment(r.at)}
+            </p>
+            <div class="card" style=${{ maxWidth: '640px', marginTop: '20px' }}>
+              <div class="in">
+                <dl class="countgrid" style=${{ marginTop: 0 }}>
+                  ${Object.entries(r.counts)
+                    .filter(([, n]) => n)
+                    .map(
+                      ([table, n]) =>
+                        html`<div>
+                        <dt>${table.replace(/_/g, ' ')}</dt>
+                        <dd>
+                          <b>${f.num(n)}</b>
+                        </dd>
+                      </div>`,
+                    )}
+                </dl>
+                <p>
+                  ${f.plural(r.rows, 'row')} in${' '}
+                  ${f.plural(Object.values(r.counts).filter(Boolean).length, 'table')} removed.
+                  ${r.checked && r.checked.length ? ` Then searched: ${r.checked.join(', ')}.` : ''}${' '}
+                  ${
+                    r.found && r.found.length
+                      ? `Still found in ${r.found.join(', ')}.`
+                      : 'No piece was found.'
+                  }
+                </p>
+                ${
+                  r.unchecked &&
+                  r.unchecked.length > 0 &&
+                  html`<p class="ink2">Not searched: ${r.unchecked.join('; ')}.</p>`
+                }
+                <p class="ink2">
+                  ${f.plural(r.tombstones, 'fingerprint')} stay, so that nothing is derived again.
+                </p>
+                ${
+                  r.complete === false &&
+                  html`<p class="warn">Something derived from it lies where this key may not write.</p>`
+                }
+                <div class="row" style=${{ marginTop: '12px' }}>
+                  <button class="btn" onClick=${() => copy(JSON.stringify(r, null, 2))}>
+                    <${Icon} name="copy" />
+                    Copy as JSON
+                  </button>
+                  <a class="btn" href=${params.back || '#/users'}>
+                    Back
+                  </a>
+                </div>
+              </div>
+            </div>`
+        }
+      </main>`;
 }
