@@ -36,6 +36,7 @@ from .engine.review import Review
 from .engine.sessions.assembling import Assembling, Recall
 from .engine.sessions.inject import AsyncTask, Injection, Remember
 from .engine.sessions.session import AsyncSession, Ended, Turn
+from .engine.sessions.tools import ToolRecall
 from .engine.state import State
 from .engine.tasks.tasks import Tasks
 from .engine.threads.receipts import MessageReceipt
@@ -265,6 +266,7 @@ class AsyncMemory(Listens):
         thread: str | None = None,
         system: Prompt | None = None,
         tools: Iterable[Tool] | None = None,
+        pinned_tools: Sequence[str] = (),
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
@@ -279,7 +281,9 @@ class AsyncMemory(Listens):
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
         8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time. Tool results of the
         thread over `stash` tokens are sent as previews, and the request carries the tools `read_more` and
-        `search_history` (run them with `memorist.read_back.ReadBack`).
+        `search_history` (run them with `memorist.read_back.ReadBack`). If the tools exceed the budget's `tools`,
+        those named in `pinned_tools` and the most relevant others are sent, with `find_tool` to find the rest (run it
+        with `memorist.tool_finder.ToolFinder`).
 
         Raises `BudgetError` where what must be kept exceeds the budget.
 
@@ -289,9 +293,25 @@ class AsyncMemory(Listens):
             ['user', 'assistant', 'user']
         """
         return await self._core.part(Assembling).context(
-            input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-            profile=profile, scratchpad=scratchpad, layout=layout, as_of=as_of, stash=stash,
+            input, thread=thread, system=system, tools=tools, pinned_tools=pinned_tools, budget=budget, policy=policy,
+            recall=recall, profile=profile, scratchpad=scratchpad, layout=layout, as_of=as_of, stash=stash,
         )  # fmt: skip
+
+    async def find_tools(self, query: str, tools: Sequence[Tool], *, top_k: int = 5) -> list[Tool]:
+        """Find the tools that do what a query asks for, best first, by their names, descriptions and parameters.
+
+        Args:
+            query: What the tool should do.
+            tools: Definitions in the shape of OpenAI or Anthropic.
+            top_k: How many to return.
+
+        Examples:
+            >>> weather = {"name": "get_weather", "description": "The weather of a city.", "input_schema": {}}
+            >>> mail = {"name": "send_mail", "description": "Sends an email.", "input_schema": {}}
+            >>> memory.find_tools("write to Bob by email", [weather, mail], top_k=1)[0]["name"]
+            'send_mail'
+        """
+        return await self._core.part(ToolRecall).find(query, tools, top_k)
 
     def session(
         self,

@@ -58,7 +58,9 @@ class ReadBack:
     def run(self, message: Given) -> list[JsonObject]:
         """The results of all calls to the two tools in an assistant's message, in the shape of that message."""
         asked = as_message(message)
-        return _results(asked, [(call, self.call(call.name, _arguments(call))) for call in _own_calls(asked)])
+        return result_messages(
+            asked, [(call, self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
+        )
 
     def _message(self, call: ReadCall) -> Message | None:
         target = thread_of(self._thread, call.id)
@@ -95,7 +97,9 @@ class AsyncReadBack:
     async def run(self, message: Given) -> list[JsonObject]:
         """The results of all calls to the two tools in an assistant's message, in the shape of that message."""
         asked = as_message(message)
-        return _results(asked, [(call, await self.call(call.name, _arguments(call))) for call in _own_calls(asked)])
+        return result_messages(
+            asked, [(call, await self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
+        )
 
     async def _message(self, call: ReadCall) -> Message | None:
         target = thread_of(self._thread, call.id)
@@ -118,11 +122,13 @@ def _own_calls(message: Message) -> list[ToolCall]:
     return [call for call in message.tool_calls if call.name in (READ_MORE, SEARCH_HISTORY)]
 
 
-def _arguments(call: ToolCall) -> str | JsonMapping:
+def call_arguments(call: ToolCall) -> str | JsonMapping:
+    """The arguments of a call: an object, or the text that the model wrote."""
     return call.arguments if isinstance(call.arguments, str | Mapping) else str(call.arguments)
 
 
-def _results(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
+def result_messages(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
+    """The answers to an assistant's calls, in the shape of its message."""
     if asked.shape == "anthropic":
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers]
         return [{"role": "user", "content": blocks}] if blocks else []

@@ -642,6 +642,7 @@ export type Account = {
   memory_dropped: number;
   profile_kept: number;
   profile_dropped: number;
+  tools_left: string[];
   method: string;
   behind: number;
   notes: string[];
@@ -2657,7 +2658,7 @@ export class TurnsNoun {
    *
    * Role: `writer`.
    */
-  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number; stash?: number | null }, options: CallOptions = {}): Promise<SessionContext> {
+  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number; stash?: number | null; pinned_tools?: string[] | null; earlier_tools?: string[] | null }, options: CallOptions = {}): Promise<SessionContext> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/context", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<SessionContext>;
   }
 
@@ -2967,14 +2968,30 @@ export class Memorist {
    * `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
    * 8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time. Tool results of the
    * thread over `stash` tokens are sent as previews, and the request carries the tools `read_more` and
-   * `search_history` (run them with `memorist.read_back.ReadBack`).
+   * `search_history` (run them with `memorist.read_back.ReadBack`). If the tools exceed the budget's `tools`,
+   * those named in `pinned_tools` and the most relevant others are sent, with `find_tool` to find the rest (run it
+   * with `memorist.tool_finder.ToolFinder`).
    *
    * Raises `BudgetError` where what must be kept exceeds the budget.
    *
    * Role: `reader`.
    */
-  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null; stash?: number | null; format?: "anthropic" | "context" | "openai"; manifest?: boolean }, options: CallOptions = {}): Promise<Context | RenderedRequest> {
+  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; pinned_tools?: string[]; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard"; as_of?: string | null; stash?: number | null; format?: "anthropic" | "context" | "openai"; manifest?: boolean }, options: CallOptions = {}): Promise<Context | RenderedRequest> {
     return this.#http.call({"method": "POST", "path": "/v1/context", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Context | RenderedRequest>;
+  }
+
+  /**
+   * Find the tools that do what a query asks for, best first, by their names, descriptions and parameters.
+   *
+   * Args:
+   *     query: What the tool should do.
+   *     tools: Definitions in the shape of OpenAI or Anthropic.
+   *     top_k: How many to return.
+   *
+   * Role: `reader`.
+   */
+  findTools(args: { query: string; tools: Record<string, unknown>[]; top_k?: number }, options: CallOptions = {}): Promise<Listed<Record<string, unknown>>> {
+    return this.#http.call({"method": "POST", "path": "/v1/tools/find", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Record<string, unknown>>>;
   }
 
   /**

@@ -73,6 +73,7 @@ class Session:
         *,
         system: Prompt | None = None,
         tools: Iterable[Tool] | None = None,
+        pinned_tools: Sequence[str] = (),
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
@@ -81,7 +82,9 @@ class Session:
     ) -> Context:
         """Assemble the request for the next input; the thread is folded first if it exceeds its token limit.
 
-        System prompt, budget, policy and layout default to the session's own.
+        System prompt, budget, policy and layout default to the session's own. If the tools take more than the budget's
+        `tools`, the choice of the first request is kept, so that the prompt cache serves it; tools that the model calls
+        or finds with `find_tool` join it.
 
         Raises `BudgetError` if what must be kept exceeds the budget.
 
@@ -96,6 +99,7 @@ class Session:
                 input,
                 system=system,
                 tools=tools,
+                pinned_tools=pinned_tools,
                 budget=budget,
                 policy=policy,
                 recall=recall,

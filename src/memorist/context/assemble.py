@@ -364,6 +364,7 @@ class Assembly(Reading):
             memory_dropped=len(self._items) - kept,
             profile_kept=len(about.lines),
             profile_dropped=len(self._profile) - len(about.lines),
+            tools_left=self._tools_left,
             method=plan.digest.method if plan.digest else "",
             behind=self._folded,
             notes=plan.notes,

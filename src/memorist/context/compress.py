@@ -11,13 +11,17 @@ from ..messages.message import INSTRUCTIONS, Given, Message, as_message
 from ..messages.responses import PLACES
 from ..values import as_list
 from .assemble import Assembly
-from .budget import TokenBudget
+from .budget import TokenBudget, as_budget
 from .context import Context
 from .fates import placed, with_fates
 from .plan import Policy, Searcher, Summarizer
-from .reading import instruction_messages
+from .reading import as_tools, instruction_messages
+from .tokens import Counter, open_counter
+from .tool_choice import Tool, ToolChoice, choose_tools, rank_by_words, tool_text, used_tools
 
 _PINNED = attrgetter("pinned")
+TOOL_MESSAGES = 64
+"""How many of the newest messages say which tools are in use."""
 _ACKNOWLEDGED = "Understood. I will go on from there."
 
 
@@ -30,6 +34,7 @@ def compress(
     system: object = None,
     memory: object = None,
     tools: Iterable[object] | None = None,
+    pinned_tools: Sequence[str] = (),
     scratchpad: object = None,
     layout: str = "standard",
     summarize: Summarizer | None = None,
@@ -38,18 +43,23 @@ def compress(
     """Fit a list of messages into a budget; the newest message (or tool exchange) is the current input and is kept.
 
     `context.inputs` says for each message whether it was kept, shortened, summarised or dropped; `context.kept` lists
-    the positions of those kept. Messages are read from the newest backwards, and no further than the policy needs.
+    the positions of those kept. If the tools exceed the budget's `tools`, those named in `pinned_tools`, those that the
+    messages use and those that share words with the input are sent, with `find_tool`. Messages are read from the newest
+    backwards, and no further than the policy needs.
     """
     listed = cast("Sequence[Given]", messages if isinstance(messages, list | tuple) else as_list(messages, "messages"))
     start = _instructions(listed)
     leading = [as_message(item) for item in listed[:start]]
+    budget = as_budget(budget)
+    choice = _chosen_tools(as_tools(tools), budget.tools, open_counter(counter), listed[start:], pinned_tools)
     assembly = Assembly(
         budget=budget,
         policy=policy,
         counter=counter,
         system=[*instruction_messages(system), *leading],
         memory=memory,
-        tools=tools,
+        tools=choice.sent,
+        tools_left=choice.left,
         scratchpad=scratchpad,
         layout=layout,
         summarizer=summarize,
@@ -62,6 +72,18 @@ def compress(
     else:
         assembly.feed(_newest_first(listed, start), more=False, position=len(listed) - 1)
     return with_fates(assembly.finish(), _Read(listed), start)
+
+
+def _chosen_tools(
+    tools: Sequence[Tool], ceiling: int | None, counter: Counter, listed: Sequence[Given], pinned: Sequence[str]
+) -> ToolChoice:
+    """The tools within their ceiling: the most relevant by words to the newest words of the user."""
+    if ceiling is None or not tools:
+        return choose_tools(tools, None, counter, ranked=(), pinned=pinned)
+    newest = [as_message(item) for item in listed[-TOOL_MESSAGES:]]
+    query = next((message.text for message in reversed(newest) if message.role == "user"), "")
+    ranked = [index for index, _ in rank_by_words(query, [tool_text(tool) for tool in tools])]
+    return choose_tools(tools, ceiling, counter, ranked=ranked, pinned=pinned, used=used_tools(newest))
 
 
 class _Read(Sequence[Message]):

@@ -63,6 +63,8 @@ class Account:
     memory_dropped: int = 0
     profile_kept: int = 0
     profile_dropped: int = 0
+    tools_left: Sequence[str] = ()
+    """The names of tools that are not in the request because they exceed the ceiling of tools."""
     method: str = ""
     behind: int = 0
     """The last position that the stored summary covers."""
@@ -205,7 +207,7 @@ class Context:
             "memory": (account.memory_kept, account.memory_dropped, 0, 0),
             "history": (len(account.kept), self._dropped(), self._folded(), len(account.elided)),
             "system": (len(self.system_messages), 0, 0, 0),
-            "tools": (len(self.tools), 0, 0, 0),
+            "tools": (len(self.tools), len(account.tools_left), 0, 0),
             "input": (len(self.input), 0, 0, 0),
         }
         sections = tuple(
@@ -236,6 +238,9 @@ class Context:
         entries: list[Outcome] = []
         entries += [_noted(line) for line in self.profile]
         entries += [_recalled(fate) for fate in self.recalled]
+        if account.tools_left:
+            names = tuple(account.tools_left)
+            entries.append(Outcome("tools", "dropped", TOOLS_LEFT, units=len(names), ids=names))
         if account.behind and self.summary_message is not None:
             entries.append(Outcome("history", "folded", "in the stored summary", 1, account.behind, account.behind))
         if account.unread is not None:
@@ -286,6 +291,7 @@ def _counter_name(name: str) -> str | None:
     return name if name in (*ENCODINGS, "estimate") else None
 
 
+TOOLS_LEFT = "over the ceiling of tools; find_tool finds them"
 STARTS = "(start of the conversation)"
 """What stands where a request would begin without a message of the user."""
 

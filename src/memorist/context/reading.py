@@ -49,6 +49,7 @@ class Reading:
         thread: str | None = None,
         first: int = 0,
         tools: Iterable[Any] | None = None,
+        tools_left: Sequence[str] = (),
         input: Any = None,
         scratchpad: Any = None,
         layout: str = "standard",
@@ -71,6 +72,7 @@ class Reading:
         self.layout = layout
         self._system = instruction_messages(system)
         self._tools = as_tools(tools)
+        self._tools_left = tuple(tools_left)
         self._items = as_items(memory)
         self._recalls = memory is not None
         self._shorten = shorten

@@ -107,6 +107,8 @@ class Shared:
         """By org: whether some process watches it, cached until a time."""
         self.policies: dict[str, tuple[float, Gate]] = {}
         """By org: the policy of its gate, cached until a time."""
+        self.tool_vectors: dict[tuple[str, str], Any] = {}
+        """Vectors of tool descriptions, by the embedder's name and the text."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()

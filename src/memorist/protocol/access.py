@@ -58,6 +58,7 @@ ACCESS: dict[str, Access] = {
     "facts.touch": "write",
     "facts.unforget": "write",
     "facts.update": "write",
+    "find_tools": "handle",
     "forget": "write",
     "import_": "org",
     "import_from": "org",

@@ -274,6 +274,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "recall", "recall", ("heavy", True)),
         ("POST", "remember", "remember", *_w(), ("heavy", True)),
         ("POST", "context", "context", ("heavy", True)),
+        ("POST", "tools/find", "find_tools"),
         ("GET", "why", "why"),
         ("GET", "namespaces", "namespaces"),
         ("POST", "process", "process", ("role", "operator"), ("heavy", True)),
@@ -507,7 +508,7 @@ def _public_names() -> JsonMapping:
     public = {name: getattr(home, name) for home in (memorist, memorist.types) for name in home.__all__}
     return {
         **vars(typing), **public, "Any": Any, "object": Any, "datetime": datetime, "Json": Any,
-        "JsonObject": JsonObject, "JsonMapping": JsonMapping, "W": Working,
+        "Tool": JsonObject, "JsonObject": JsonObject, "JsonMapping": JsonMapping, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "FactScope": FactScope,
         "EventStatus": EventStatus, "MemoryKind": MemoryKind, "Sequence": Sequence, "Iterable": Iterable,
         "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,

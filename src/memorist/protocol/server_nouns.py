@@ -326,6 +326,8 @@ class Turns(ABC):
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         stash: int | None = None,
+        pinned_tools: list[str] | None = None,
+        earlier_tools: list[str] | None = None,
     ) -> SessionContext:
         """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
 

@@ -32,8 +32,8 @@ class RemoteSession(AsyncSession):
         return receipts
 
     async def context(
-        self, input: Any, *, system: Any = None, tools: Any = None, budget: Any = None, policy: Any = None,
-        recall: Any = True, scratchpad: Any = None, layout: Any = None,
+        self, input: Any, *, system: Any = None, tools: Any = None, pinned_tools: Any = (), budget: Any = None,
+        policy: Any = None, recall: Any = True, scratchpad: Any = None, layout: Any = None,
     ) -> Any:  # fmt: skip
         """Assemble the context for the next input, in one request to the server."""
         self._check_open()
@@ -41,7 +41,9 @@ class RemoteSession(AsyncSession):
             "turns.context", id=self.thread if self._written or not self._looked else None,
             input=input,
             system=self._system if system is None else system,
-            tools=tools, budget=self._budget if budget is None else budget, policy=policy or self._policy,
+            tools=tools, pinned_tools=list(pinned_tools),
+            earlier_tools=self._tool_names if (layout or self._layout) == "cached" else [],
+            budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=recall, scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
             compact_at=self._compact[0], compact_to=self._compact[1],
         )  # fmt: skip

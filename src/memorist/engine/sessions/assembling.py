@@ -60,6 +60,8 @@ class Assembling:
         thread: str | None = None,
         system: Prompt | None = None,
         tools: Iterable[Tool] | None = None,
+        pinned_tools: Sequence[str] = (),
+        earlier_tools: Sequence[str] = (),
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
@@ -74,29 +76,41 @@ class Assembling:
         `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
         is true (what is known of this handle's user), false, or lines of your own to add to it. With `as_of`, history,
         profile and memory are those of that time. Tool results of the thread over `stash` tokens are sent as previews,
-        with the tools that read them back.
+        with the tools that read them back. If the tools exceed the budget's `tools`, the relevant ones are sent with
+        `find_tool`; `earlier_tools` are the names of those in the request before, which are sent again.
         """
         if as_of is not None:
             return await Assembling(core_at(self._core, as_datetime(as_of, "as_of"))).context(
-                input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-                profile=profile, scratchpad=scratchpad, layout=layout, stash=stash,
+                input, thread=thread, system=system, tools=tools, pinned_tools=pinned_tools,
+                earlier_tools=earlier_tools, budget=budget, policy=policy, recall=recall, profile=profile,
+                scratchpad=scratchpad, layout=layout, stash=stash,
             )  # fmt: skip
         from ...context.assemble import Assembly
         from ...context.budget import TokenBudget
         from ...context.plan import needs_of
-        from ...context.read_tools import with_read_tools
+        from ...context.read_tools import SEARCH_HISTORY, with_read_tools
         from ...context.reading import as_tools
+        from ...context.stash import READ_MORE
+        from .tools import ToolRecall
 
         core = self._core
-        budget = checked_budget(TokenBudget(8000) if budget is None else budget)
+        limits: TokenBudget = checked_budget(TokenBudget(8000) if budget is None else budget)
+        definitions = as_tools(tools)
+        if stash is not None:
+            definitions = tuple(with_read_tools(definitions))
+            pinned_tools = (*pinned_tools, READ_MORE, SEARCH_HISTORY)
+        choice = await ToolRecall(core).choose(
+            _query(input), definitions, limits.tools, core.shared.counter,
+            thread=thread, pinned=pinned_tools, earlier=earlier_tools,
+        )  # fmt: skip
         parts: dict[str, Any] = {
             "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
-            "budget": budget, "policy": policy, "counter": core.shared.counter, "system": system,
-            "tools": as_tools(tools) if stash is None else with_read_tools(as_tools(tools)), "input": input,
+            "budget": limits, "policy": policy, "counter": core.shared.counter, "system": system,
+            "tools": choice.sent, "tools_left": choice.left, "input": input,
             "scratchpad": scratchpad, "layout": layout, "stash": stash,
         }  # fmt: skip
         if thread is None:
-            assembly = Assembly(**parts, memory=await self._recalled(input, recall, budget))
+            assembly = Assembly(**parts, memory=await self._recalled(input, recall, limits))
             assembly.feed((), more=False)
             return await self._finished(assembly)
         await Threads(core)._check_visible(thread)
@@ -108,7 +122,7 @@ class Assembling:
         pages = await self._read(assembly, thread, past.last if past else 0)
         oldest = assembly.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
-        memory = await self._recalled(input, recall, budget)
+        memory = await self._recalled(input, recall, limits)
         found = await self._swapped(input, thread, oldest, wanted) if wanted else None
         assembly.add_recalled(memory, head=head, found=found)
         if not pages and past is None:

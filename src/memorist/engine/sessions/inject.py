@@ -190,12 +190,9 @@ class Injection:
     @staticmethod
     async def _own_thread(core: Core) -> str | None:
         """The thread that agents of this scope continue; None before the first turn is recorded."""
-        o_w_n__t_h_r_e_a_d = await core.part(State).get(OWN_THREAD)
-        return (
-            o_w_n__t_h_r_e_a_d
-            if isinstance(o_w_n__t_h_r_e_a_d, str) and await core.part(Threads).get(o_w_n__t_h_r_e_a_d) is not None
-            else None
-        )
+        thread = await core.part(State).get(OWN_THREAD)
+        is_stored = isinstance(thread, str) and await core.part(Threads).get(thread) is not None
+        return str(thread) if is_stored else None
 
     def task(
         self,

@@ -136,6 +136,8 @@ class AsyncSession:
         self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
         """The last context, to compare the next one with."""
+        self._tool_names: list[str] = []
+        """The tools of the last request, if there were too many to send all."""
         self._turns = self._persisted = 0
         self._ended: Ended | None = None
 
@@ -197,6 +199,7 @@ class AsyncSession:
         *,
         system: Prompt | None = None,
         tools: Iterable[Tool] | None = None,
+        pinned_tools: Sequence[str] = (),
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
@@ -205,7 +208,9 @@ class AsyncSession:
     ) -> Context:
         """Assemble the request for the next input; the thread is folded first if it exceeds its token limit.
 
-        System prompt, budget, policy and layout default to the session's own.
+        System prompt, budget, policy and layout default to the session's own. If the tools take more than the budget's
+        `tools`, the choice of the first request is kept, so that the prompt cache serves it; tools that the model calls
+        or finds with `find_tool` join it.
 
         Raises `BudgetError` if what must be kept exceeds the budget.
 
@@ -222,7 +227,8 @@ class AsyncSession:
                 await self._fold()
         context = await Assembling(self._core).context(
             input, thread=self.thread if exists else None,
-            system=self._system if system is None else system, tools=tools,
+            system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
+            earlier_tools=self._tool_names if (layout or self._layout) == "cached" else (),
             budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
         )  # fmt: skip
@@ -256,6 +262,9 @@ class AsyncSession:
 
     def _compared(self, context: Context) -> Context:
         """The context with what differs first from the session's request before it."""
+        from ...context.read_tools import tool_name
+
+        self._tool_names = [tool_name(tool) for tool in context.tools] if context.account.tools_left else []
         before, self._sent = self._sent, context
         if before is None:
             return context

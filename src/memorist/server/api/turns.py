@@ -44,11 +44,11 @@ class Turns(ServerNoun, server_nouns.Turns):
     ) -> list[MessageReceipt]:
         if not 0 < len(messages) <= MAX_TURN:
             raise InvalidValue(f"a turn has 1 to {MAX_TURN} messages")
-        made = [as_message(message) for message in messages]
+        turn_messages = [as_message(message) for message in messages]
         if carried is not None:
-            made = await self._carrying(made, carried)
+            turn_messages = await self._carrying(turn_messages, carried)
         running = self._session(id, session, number, keep=keep, user=user, agent=agent)
-        return await running.add(made, key=key)
+        return await running.add(turn_messages, key=key)
 
     async def context(
         self,
@@ -64,14 +64,20 @@ class Turns(ServerNoun, server_nouns.Turns):
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         stash: int | None = None,
+        pinned_tools: list[str] | None = None,
+        earlier_tools: list[str] | None = None,
     ) -> SessionContext:
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to, stash=stash,
         )  # fmt: skip
-        made = await running.context(input, system=system, tools=tools, recall=_as(recall), scratchpad=scratchpad)
-        kept = made.attach(Message(role="user", content="")).metadata.get(ATTACHED)
-        return SessionContext(made, kept, "" if kept is None else await self._proof(kept))
+        running._tool_names = earlier_tools or []
+        request = await running.context(
+            input, system=system, tools=tools, pinned_tools=pinned_tools or (), recall=_as(recall),
+            scratchpad=scratchpad,
+        )  # fmt: skip
+        kept = request.attach(Message(role="user", content="")).metadata.get(ATTACHED)
+        return SessionContext(request, kept, "" if kept is None else await self._proof(kept))
 
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
         await self._exists(id)

@@ -1,0 +1,208 @@
+"""Chooses the tools of a request: those that are always sent, those in use, and the most relevant that fit.
+
+Tool definitions are the first thing that a provider caches, so a choice that changed with every input would throw away
+the whole prompt cache. In the cached layout the tools of the request before are therefore sent again, and others join
+them only when the model called them or found them with `find_tool`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import BudgetError, UsageError
+from ..messages.message import Message, text_of
+from ..recall.analyze import query_terms, tokens
+from ..values import JsonObject, compact_json
+from .measure import count_tools
+from .read_tools import Shape, tool_name
+from .tokens import Counter
+
+FIND_TOOL = "find_tool"
+MAX_FOUND_TOOLS = 5
+_DESCRIPTION = (
+    "Find tools that are not listed here, by what they should do; they can be called from the next message on."
+)
+_QUERY = {"type": "string", "description": "What the tool should do."}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_LISTED = re.compile(r"^- (\S+):", re.MULTILINE)
+Tool = Mapping[str, Any]
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """The tools of a request, and the names of those that were left out of it."""
+
+    sent: tuple[Tool, ...]
+    left: tuple[str, ...] = ()
+
+
+class FindCall(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `find_tool`."""
+
+    query: str
+
+
+def find_tool_definition(shape: Shape = "openai") -> JsonObject:
+    """The definition of `find_tool`, in the shape of a provider."""
+    schema = {
+        "type": "object",
+        "properties": {"query": _QUERY},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    if shape == "anthropic":
+        return {"name": FIND_TOOL, "description": _DESCRIPTION, "input_schema": schema}
+    return {"type": "function", "function": {"name": FIND_TOOL, "description": _DESCRIPTION, "parameters": schema}}
+
+
+def tool_text(tool: Tool) -> str:
+    """What a tool is found by: its name as words, its description, and its parameters with their descriptions."""
+    inner = tool.get("function")
+    fields: Mapping[str, Any] = inner if isinstance(inner, Mapping) else tool
+    schema = fields.get("parameters") or fields.get("input_schema")
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    texts = [" ".join(_WORD.findall(tool_name(tool))), str(fields.get("description") or "")]
+    for name, about in properties.items() if isinstance(properties, Mapping) else ():
+        texts.append(" ".join(_WORD.findall(str(name))))
+        if isinstance(about, Mapping) and isinstance(about.get("description"), str):
+            texts.append(about["description"])
+    return ". ".join(text for text in texts if text)
+
+
+def rank_by_words(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+    """(index, score) of the texts that share words with a query, by BM25, best first; equal ones in their order."""
+    terms = query_terms(query)
+    bags = [tokens(text) for text in texts]
+    mean = sum(map(len, bags)) / len(bags) if bags else 1.0
+    frequency = {term: sum(term in bag for bag in bags) for term in terms}
+    scores: list[tuple[int, float]] = []
+    for index, bag in enumerate(bags):
+        score = 0.0
+        for term in terms:
+            if count := bag.count(term):
+                rarity = math.log(1 + (len(bags) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+                score += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(bag) / max(mean, 1.0)))
+        if score > 0:
+            scores.append((index, score))
+    return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
+
+
+def used_tools(messages: Iterable[Message]) -> list[str]:
+    """The names of tools that messages call or that `find_tool` listed in them, the newest first."""
+    names: dict[str, None] = {}
+    finds: set[str] = set()
+    listed = list(messages)
+    for message in listed:
+        finds |= {call.id for call in message.tool_calls if call.name == FIND_TOOL}
+    for message in reversed(listed):
+        for call in reversed(message.tool_calls):
+            names.setdefault(call.name)
+        for result in message.tool_results:
+            if result.id in finds:
+                names.update(dict.fromkeys(name for name in _LISTED.findall(text_of(result.content))))
+    return list(names)
+
+
+def choose_tools(
+    tools: Sequence[Tool],
+    ceiling: int | None,
+    counter: Counter,
+    *,
+    ranked: Sequence[int],
+    pinned: Collection[str] = (),
+    used: Sequence[str] = (),
+    earlier: Sequence[str] = (),
+) -> ToolChoice:
+    """Choose the tools that fit a ceiling of tokens; all of them if they do.
+
+    Args:
+        tools: All definitions.
+        ceiling: The most tokens that the chosen ones may take.
+        ranked: The indices of the tools, the most relevant first.
+        pinned: Names of tools that are always sent.
+        used: Names of tools that the conversation uses; they come before others.
+        earlier: Names of the tools of the request before, in its order; if any are given, `ranked` is not needed.
+
+    Raises:
+        BudgetError: The pinned tools and `find_tool` alone exceed the ceiling.
+    """
+    index_of = {tool_name(tool): index for index, tool in reversed(list(enumerate(tools)))}
+    check_pinned(pinned, index_of)
+    if ceiling is None or count_tools(tools, counter) <= ceiling:
+        return ToolChoice(tuple(tools))
+    fixed = [index for index, tool in enumerate(tools) if tool_name(tool) in pinned]
+    finder = _finder(tools, index_of)
+    spent = count_tools([*(tools[index] for index in fixed), *finder], counter)
+    if spent > ceiling:
+        raise BudgetError(
+            f"tools takes at least {spent} tokens (the pinned tools and {FIND_TOOL}); its ceiling is {ceiling}",
+            sections={"tools": spent},
+            budget_tokens=ceiling,
+        )
+    wanted = [index_of[name] for name in (*used, *earlier) if name in index_of]
+    # The tools of the request before are all there is unless the model uses another, so the cached prefix stays.
+    wanted += ranked if not earlier else ()
+    chosen: dict[int, None] = {}
+    for index in wanted:
+        tokens_of = count_tools([tools[index]], counter)
+        if index not in chosen and index not in fixed and spent + tokens_of <= ceiling:
+            chosen[index] = None
+            spent += tokens_of
+    order = {name: place for place, name in enumerate(earlier)}
+    rest = sorted(chosen, key=lambda index: order.get(tool_name(tools[index]), len(order)))
+    indices = [*fixed, *rest]
+    left = tuple(
+        tool_name(tool) for index, tool in enumerate(tools) if index not in {*indices, *_places(finder, tools)}
+    )
+    return ToolChoice((*(tools[index] for index in fixed), *finder, *(tools[index] for index in rest)), left)
+
+
+def check_pinned(pinned: Collection[str], names: Collection[str]) -> None:
+    """Raise UsageError for a pinned name that no tool has."""
+    if isinstance(pinned, str):
+        raise UsageError("pinned_tools is a list of names")
+    missing = [name for name in pinned if name not in names]
+    if missing:
+        raise UsageError(f"no tool is called {missing[0][:64]!r}, which pinned_tools names")
+
+
+def _finder(tools: Sequence[Tool], index_of: Mapping[str, int]) -> list[Tool]:
+    """The caller's own `find_tool` if there is one, else ours in the shape of the other tools."""
+    if FIND_TOOL in index_of:
+        return [tools[index_of[FIND_TOOL]]]
+    return [find_tool_definition("anthropic" if any("input_schema" in tool for tool in tools) else "openai")]
+
+
+def _places(finder: Sequence[Tool], tools: Sequence[Tool]) -> list[int]:
+    return [index for index, tool in enumerate(tools) if any(tool is own for own in finder)]
+
+
+def parse_find(name: str, arguments: str | Mapping[str, object]) -> FindCall | str:
+    """The arguments of a model's call, or a sentence that tells the model what is wrong with them."""
+    if name != FIND_TOOL:
+        return f"There is no tool {name[:64]!r} here; there is {FIND_TOOL}."
+    try:
+        fields = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)
+        call = msgspec.convert(fields, FindCall)
+    except (msgspec.MsgspecError, TypeError, ValueError) as wrong:
+        return f"The arguments of {name} are wrong: {wrong}"
+    return call if call.query.strip() else f"{FIND_TOOL} needs a query."
+
+
+def list_tools(tools: Sequence[Tool]) -> str:
+    """The answer of `find_tool`: each tool with its description and parameters."""
+    if not tools:
+        return "No tool was found."
+    return "\n".join(_line(tool) for tool in tools)
+
+
+def _line(tool: Tool) -> str:
+    inner = tool.get("function")
+    fields: Mapping[str, Any] = inner if isinstance(inner, Mapping) else tool
+    schema = fields.get("parameters") or fields.get("input_schema") or {}
+    about = " ".join(str(fields.get("description") or "").split())
+    return f"- {tool_name(tool)}: {about} Parameters: {compact_json(schema)}"

@@ -1,0 +1,115 @@
+"""Finds tools by what they should do: recall over their names, descriptions and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import ModelError, UsageError
+from ...messages.message import Message
+from ..core import Core
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...context.given import Tool
+    from ...context.tokens import Counter
+    from ...context.tool_choice import ToolChoice
+
+READ_BACK_MESSAGES = 64
+"""How many of the newest messages of a thread say which tools it uses."""
+MAX_TOOLS = 5_000
+MAX_CACHED_VECTORS = 20_000
+FUSION_OFFSET = 10.0
+"""Softens the difference between the first ranks when the two rankings are added; smaller than for documents, since
+only a handful of tools are chosen."""
+
+
+class ToolRecall:
+    """Ranks tools for a query."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def find(self, query: str, tools: Iterable[Tool], top_k: int) -> list[Tool]:
+        """The tools most relevant to a query, best first."""
+        from ...context.reading import as_tools
+
+        listed = as_tools(tools)
+        if isinstance(top_k, bool) or not isinstance(top_k, int) or not 0 < top_k <= MAX_TOOLS:
+            raise UsageError(f"top_k is a number from 1 to {MAX_TOOLS}")
+        return [listed[index] for index in (await self.rank(query, listed))[:top_k]]
+
+    async def rank(self, query: str, tools: Sequence[Tool]) -> list[int]:
+        """The indices of the tools that have to do with a query, best first: by words and by meaning, fused."""
+        from ...context.tool_choice import rank_by_words, tool_text
+
+        if len(tools) > MAX_TOOLS:
+            raise UsageError(f"at most {MAX_TOOLS:,} tools can be searched; there are {len(tools):,}")
+        if not query.strip():
+            return list(range(len(tools)))
+        texts = [tool_text(tool) for tool in tools]
+        by_words = [index for index, _ in rank_by_words(query, texts)]
+        scores = dict.fromkeys(by_words, 0.0)
+        for ranking in (by_words, await self._by_meaning(query, texts)):
+            for place, index in enumerate(ranking):
+                scores[index] = scores.get(index, 0.0) + 1 / (FUSION_OFFSET + place)
+        return sorted(scores, key=lambda index: (-scores[index], index))
+
+    async def _by_meaning(self, query: str, texts: Sequence[str]) -> list[int]:
+        """The texts by the cosine of their vectors with the query's; none if there is no embedder or it fails."""
+        import numpy as np
+
+        from ...recall.query import content
+
+        shared = self._core.shared
+        if shared.embedder is None or not texts:
+            return []
+        try:
+            asked = await shared.embedder.embed([content(query) if shared.embedder.static else query], query=True)
+            vectors = await self._vectors(texts)
+        except ModelError as problem:
+            shared.note("embedder", problem)
+            return []
+        order = np.argsort(-(vectors @ np.asarray(asked)[0]), kind="stable")
+        return [int(index) for index in order]
+
+    async def _vectors(self, texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        """The vectors of texts; each is embedded once, because requests send the same tools again and again."""
+        import numpy as np
+
+        embedder = self._core.shared.embedder
+        assert embedder is not None
+        cache = self._core.shared.tool_vectors
+        missing = [text for text in dict.fromkeys(texts) if (embedder.name, text) not in cache]
+        if missing:
+            if len(cache) + len(missing) > MAX_CACHED_VECTORS:
+                cache.clear()
+                missing = list(dict.fromkeys(texts))
+            for text, vector in zip(missing, np.asarray(await embedder.embed(missing)), strict=True):
+                cache[(embedder.name, text)] = vector
+        return np.stack([cache[(embedder.name, text)] for text in texts])
+
+    async def choose(
+        self,
+        query: str,
+        tools: Sequence[Tool],
+        ceiling: int | None,
+        counter: Counter,
+        *,
+        thread: str | None,
+        pinned: Sequence[str],
+        earlier: Sequence[str],
+    ) -> ToolChoice:
+        """The tools of a request within their ceiling; see `memorist.context.tool_choice`."""
+        from ...context.measure import count_tools
+        from ...context.tool_choice import choose_tools, used_tools
+
+        if ceiling is None or count_tools(tools, counter) <= ceiling:
+            return choose_tools(tools, None, counter, ranked=(), pinned=pinned)
+        newest = [] if thread is None else await self._core.scan(
+            Message, thread, reverse=True, limit=READ_BACK_MESSAGES
+        )  # fmt: skip
+        used = used_tools(newest[::-1])
+        ranked = () if earlier else await self.rank(query, tools)
+        return choose_tools(tools, ceiling, counter, ranked=ranked, pinned=pinned, used=used, earlier=earlier)

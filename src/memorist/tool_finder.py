@@ -1,0 +1,74 @@
+"""Runs `find_tool`, with which a model finds the tools that its request left out.
+
+A request carries `find_tool` if its tools take more than the budget allows. Run the model's call with
+`ToolFinder.run`, add the result to the conversation, and the next request carries the tools that were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .context.read_tools import Shape
+from .context.reading import as_tools
+from .context.tool_choice import FIND_TOOL, MAX_FOUND_TOOLS, find_tool_definition, list_tools, parse_find
+from .messages.message import Given, as_message
+from .read_back import call_arguments, result_messages
+from .values import JsonMapping, JsonObject
+
+if TYPE_CHECKING:
+    from .blocking.memory import Memory
+    from .context.given import Tool
+    from .memory import AsyncMemory
+
+__all__ = ["FIND_TOOL", "AsyncToolFinder", "ToolFinder"]
+
+
+class ToolFinder:
+    """Runs `find_tool` over a list of tools, with the recall of a `Memory`."""
+
+    def __init__(self, memory: Memory, tools: Iterable[Tool]) -> None:
+        self._memory = memory
+        self._tools = as_tools(tools)
+
+    def definition(self, shape: Shape = "openai") -> JsonObject:
+        """The definition of `find_tool`."""
+        return find_tool_definition(shape)
+
+    def call(self, name: str, arguments: str | JsonMapping) -> str:
+        """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
+        call = parse_find(name, arguments)
+        if isinstance(call, str):
+            return call
+        return list_tools(self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
+
+    def run(self, message: Given) -> list[JsonObject]:
+        """The results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
+        asked = as_message(message)
+        calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
+        return result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
+
+
+class AsyncToolFinder:
+    """Runs `find_tool` over a list of tools, with the recall of an `AsyncMemory`."""
+
+    def __init__(self, memory: AsyncMemory, tools: Iterable[Tool]) -> None:
+        self._memory = memory
+        self._tools = as_tools(tools)
+
+    def definition(self, shape: Shape = "openai") -> JsonObject:
+        """The definition of `find_tool`."""
+        return find_tool_definition(shape)
+
+    async def call(self, name: str, arguments: str | JsonMapping) -> str:
+        """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
+        call = parse_find(name, arguments)
+        if isinstance(call, str):
+            return call
+        return list_tools(await self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
+
+    async def run(self, message: Given) -> list[JsonObject]:
+        """The results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
+        asked = as_message(message)
+        calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
+        return result_messages(asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls])
