@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from .engine.audit import Audit
 from .engine.core import Core, register_facades
@@ -25,6 +25,7 @@ from .engine.hooks import Listens
 from .engine.learnings import Learnings
 from .engine.memories import Memories
 from .engine.namespaces import Namespaces
+from .engine.noun import Noun
 from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
@@ -62,27 +63,29 @@ if TYPE_CHECKING:
     from .gate.encryption import Encryption
     from .importing.report import ImportReport
 
+T = TypeVar("T")
+
 
 class AsyncMemory(Listens):
     """Memory and context for agents, awaited."""
 
-    facts: Facts
-    threads: Threads
-    state: State
-    events: Events
-    learnings: Learnings
-    memories: Memories
-    review: Review
-    gate: Gating
-    plans: Plans
-    profile: Profile
-    working: WorkingMemory[Working]
-    entities: Entities
-    documents: Documents
-    records: Records
-    tasks: Tasks
-    audit: Audit
-    jobs: Jobs
+    facts = Noun(Facts)
+    threads = Noun(Threads)
+    state = Noun(State)
+    events = Noun(Events)
+    learnings = Noun(Learnings)
+    memories = Noun(Memories)
+    review = Noun(Review)
+    gate = Noun(Gating)
+    plans = Noun(Plans)
+    profile = Noun(Profile)
+    working: Noun[WorkingMemory[Working]] = Noun(WorkingMemory)
+    entities = Noun(Entities)
+    documents = Noun(Documents)
+    records = Noun(Records)
+    tasks = Noun(Tasks)
+    audit = Noun(Audit)
+    jobs = Noun(Jobs)
 
     def __init__(
         self,
@@ -120,33 +123,16 @@ class AsyncMemory(Listens):
             url, hot, read_url, api_key, org, user, read, write, shared, all_orgs, actor, durability,
             embedder, reranker, model, counter, clock, extract, worker, record_bytes, gate, encryption,
         )  # fmt: skip
-        self._bind(opening.core(blocking=False))
+        self._core = opening.core(blocking=False)
 
-    def _bind(self, core: Core) -> None:
-        self._core = core
-        self.facts = core.part(Facts)
-        self.threads = core.part(Threads)
-        self.state = core.part(State)
-        self.events = core.part(Events)
-        self.learnings = core.part(Learnings)
-        self.memories = core.part(Memories)
-        self.review = core.part(Review)
-        self.gate = core.part(Gating)
-        self.plans = core.part(Plans)
-        self.profile = core.part(Profile)
-        self.working = core.part(WorkingMemory)
-        self.entities = core.part(Entities)
-        self.documents = core.part(Documents)
-        self.records = core.part(Records)
-        self.tasks = core.part(Tasks)
-        self.audit = core.part(Audit)
-        self.jobs = core.part(Jobs)
+    def _make_noun(self, name: str, noun_type: Callable[..., T]) -> T:
+        return self._core.part(noun_type)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
-        made = cls.__new__(cls)
-        made._bind(core)
-        return made
+        handle = cls.__new__(cls)
+        handle._core = core
+        return handle
 
     @property
     def org(self) -> str:

@@ -15,6 +15,7 @@ from ..engine.forgetting.forget import Erasure, FactRef
 from ..engine.forgetting.provenance import Traceable, Why
 from ..engine.health import Diagnosis, Stats
 from ..engine.hooks import Listens
+from ..engine.noun import Noun
 from ..engine.portable import Progress, Transfer
 from ..engine.processors import ProcessorSpec, Report
 from ..engine.processors import Progress as ProcessProgress
@@ -27,7 +28,7 @@ from ..engine.threads.receipts import MessageReceipt
 from ..engine.working import Working
 from ..filters import Where
 from ..gate.policy import Gate
-from ..memory import AsyncBatch, AsyncMemory
+from ..memory import AsyncBatch, AsyncMemory, T
 from ..opening import Durability, Extract, Opening, Url
 from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from ..recall.hit import Hit
@@ -68,23 +69,23 @@ if TYPE_CHECKING:
 class Memory(Listens):
     """Memory and context for agents, blocking. Works in threads, inside a running loop and after a fork."""
 
-    facts: Facts
-    threads: Threads
-    state: State
-    events: Events
-    learnings: Learnings
-    memories: Memories
-    review: Review
-    gate: Gating
-    plans: Plans
-    profile: Profile
-    working: WorkingMemory[Working]
-    entities: Entities
-    documents: Documents
-    records: Records
-    tasks: Tasks
-    audit: Audit
-    jobs: Jobs
+    facts = Noun(Facts)
+    threads = Noun(Threads)
+    state = Noun(State)
+    events = Noun(Events)
+    learnings = Noun(Learnings)
+    memories = Noun(Memories)
+    review = Noun(Review)
+    gate = Noun(Gating)
+    plans = Noun(Plans)
+    profile = Noun(Profile)
+    working: Noun[WorkingMemory[Working]] = Noun(WorkingMemory)
+    entities = Noun(Entities)
+    documents = Noun(Documents)
+    records = Noun(Records)
+    tasks = Noun(Tasks)
+    audit = Noun(Audit)
+    jobs = Noun(Jobs)
 
     def __init__(
         self,
@@ -142,35 +143,19 @@ class Memory(Listens):
             gate,
             encryption,
         )
-        self._bind(opening.core(blocking=True))
+        self._core = opening.core(blocking=True)
+        self._engine = AsyncMemory._over(self._core)
         run_blocking(self._core.shared.open())
 
-    def _bind(self, core: Core) -> None:
-        self._core = core
-        self._engine = AsyncMemory._over(core)
-        self.facts = Facts(self._engine.facts)
-        self.threads = Threads(self._engine.threads)
-        self.state = State(self._engine.state)
-        self.events = Events(self._engine.events)
-        self.learnings = Learnings(self._engine.learnings)
-        self.memories = Memories(self._engine.memories)
-        self.review = Review(self._engine.review)
-        self.gate = Gating(self._engine.gate)
-        self.plans = Plans(self._engine.plans)
-        self.profile = Profile(self._engine.profile)
-        self.working = WorkingMemory(self._engine.working)
-        self.entities = Entities(self._engine.entities)
-        self.documents = Documents(self._engine.documents)
-        self.records = Records(self._engine.records)
-        self.tasks = Tasks(self._engine.tasks)
-        self.audit = Audit(self._engine.audit)
-        self.jobs = Jobs(self._engine.jobs)
+    def _make_noun(self, name: str, noun_type: Callable[..., T]) -> T:
+        return noun_type(getattr(self._engine, name))
 
     @classmethod
     def _over(cls, core: Core) -> Self:
-        made = cls.__new__(cls)
-        made._bind(core)
-        return made
+        handle = cls.__new__(cls)
+        handle._core = core
+        handle._engine = AsyncMemory._over(core)
+        return handle
 
     @property
     def org(self) -> str:

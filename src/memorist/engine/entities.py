@@ -70,13 +70,91 @@ def entity_cache(shared: Shared) -> EntityCache:
     return shared.entity_cache
 
 
+class EntityLeases:
+    """The rows of the cache, and the leases by which one of many callers loads an entity.
+
+    The server uses it too: its clients load on their side.
+    """
+
+    def __init__(self, core: Core) -> None:
+        # The cache is written at once, even inside a batch.
+        self._core = core.committed()
+
+    async def row(self, type: str, id: str) -> CachedEntity | None:
+        """The cached row of an entity, fresh or not."""
+        return await self._core.get(CachedEntity, type, id)
+
+    def is_fresh(self, row: CachedEntity) -> bool:
+        """Whether a row holds a value that may be returned."""
+        return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
+
+    def is_leased(self, row: CachedEntity) -> bool:
+        """Whether somebody is loading the entity now."""
+        until = row.leased_until
+        return row.owner is not None and until is not None and to_micros(until) > self._core.now()
+
+    async def take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
+        """Take the lease by compare-and-set: the leased row, or None if another process was faster."""
+        now, at = self._core.now(), self._core.at()
+        until = to_datetime(now + LOAD_LEASE * 1_000_000)
+        if row is None:
+            row = CachedEntity(
+                org=key[0], type=key[1], id=key[2], status="loading", fresh_until=at, created_at=at, updated_at=at
+            )
+        expires = row.expires_at if row.expires_at is not None and row.expires_at > until else until
+        owner = f"{os.getpid()}-{os.urandom(4).hex()}"
+        lease = msgspec.structs.replace(row, owner=owner, leased_until=until, updated_at=at, expires_at=expires)
+        try:
+            results = await self._core.apply(Expect(CachedEntity, key, row.version), Put(lease))
+        except Conflict:
+            return None
+        except BaseException:
+            # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
+            await self.abandon(lease, row)
+            raise
+        return msgspec.structs.replace(lease, version=results.stored(lease).version)
+
+    async def keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
+        """Write what was loaded under a lease."""
+        now = self._core.now()
+        ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
+        row = msgspec.structs.replace(
+            lease,
+            value=value,
+            status="missing" if value is None else "found",
+            owner=None,
+            leased_until=None,
+            fresh_until=to_datetime(now + ttl),
+            updated_at=to_datetime(now),
+            expires_at=to_datetime(now + ttl + (source.stale if value is not None else 0)),
+        )
+        await self._write_over(lease, Put(row))
+
+    async def give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
+        """Release the lease after a failed load: restore the row as it was before, or delete it."""
+        empty = before is None or before.status == "loading"
+        await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
+
+    async def abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
+        """Release a lease of which it is unknown whether it was taken."""
+        held = await self.row(lease.type, lease.id)
+        if held is not None and held.owner == lease.owner:
+            await self.give_back(held, before)
+
+    async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
+        try:
+            await self._core.apply(Expect(CachedEntity, lease.row_key, lease.version), change)
+        except Conflict:
+            # Invalidated or taken over while loading: the loaded value may be outdated.
+            return
+
+
 class Entities:
     """Reads entities from the cache, or through a loader."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        # The cache is written at once, even inside a batch.
-        self._direct = core.committed()
+        self._leases = EntityLeases(core)
         self._state = entity_cache(core.shared)
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
@@ -112,10 +190,10 @@ class Entities:
         self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), as_name(id, "entity id"))
         source = self._source(type, load, ttl, stale)
-        row = await self._direct.get(CachedEntity, *key[1:])
+        row = await self._leases.row(*key[1:])
         stats = self._state.stats
         if row is not None and row.status != "loading":
-            if self._fresh(row):
+            if self._leases.is_fresh(row):
                 stats.hits += 1
                 return row.value
             if source.stale:
@@ -177,16 +255,13 @@ class Entities:
         source = self._state.sources.get((self._core.org, type))
         if load is None and source is None:
             raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
-        made = source if load is None else _source(load, ENTITY_TTL, None)
-        assert made is not None
+        chosen = source if load is None else _source(load, ENTITY_TTL, None)
+        assert chosen is not None
         return _Source(
-            ttl=made.ttl if ttl is None else ttl_micros(ttl) or 0,
-            stale=made.stale if stale is None else ttl_micros(stale) or 0,
-            load=made.load,
+            ttl=chosen.ttl if ttl is None else ttl_micros(ttl) or 0,
+            stale=chosen.stale if stale is None else ttl_micros(stale) or 0,
+            load=chosen.load,
         )
-
-    def _fresh(self, row: CachedEntity) -> bool:
-        return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
 
     async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> object:
         arrived = self._state.finished
@@ -201,41 +276,16 @@ class Entities:
         """Load under the row's lease, or wait for the value that another process is loading."""
         tries = 0
         while True:
-            row = await self._direct.get(CachedEntity, *key[1:])
-            if row is not None and self._fresh(row):
+            row = await self._leases.row(*key[1:])
+            if row is not None and self._leases.is_fresh(row):
                 return row.value
-            if row is not None and self._leased(row):
+            if row is not None and self._leases.is_leased(row):
                 tries += 1
                 await self._core.runtime.sleep(pause(tries, first=0.005, longest=0.25))
                 continue
-            lease = await self._take(key, row)
+            lease = await self._leases.take(key, row)
             if lease is not None:
                 return await self._load(lease, row, source)
-
-    def _leased(self, row: CachedEntity) -> bool:
-        until = row.leased_until
-        return row.owner is not None and until is not None and to_micros(until) > self._core.now()
-
-    async def _take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
-        """Take the lease by compare-and-set: the leased row, or None if another process was faster."""
-        now, at = self._core.now(), self._core.at()
-        until = to_datetime(now + LOAD_LEASE * 1_000_000)
-        if row is None:
-            row = CachedEntity(
-                org=key[0], type=key[1], id=key[2], status="loading", fresh_until=at, created_at=at, updated_at=at
-            )
-        expires = row.expires_at if row.expires_at is not None and row.expires_at > until else until
-        owner = f"{os.getpid()}-{os.urandom(4).hex()}"
-        lease = msgspec.structs.replace(row, owner=owner, leased_until=until, updated_at=at, expires_at=expires)
-        try:
-            results = await self._direct.apply(Expect(CachedEntity, key, row.version), Put(lease))
-        except Conflict:
-            return None
-        except BaseException:
-            # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
-            await self._abandon(lease, row)
-            raise
-        return msgspec.structs.replace(lease, version=results.stored(lease).version)
 
     async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> object:
         state = self._state
@@ -245,14 +295,14 @@ class Entities:
             encode_json(value, "entity")
         except BaseException as error:
             self._failed(lease.row_key, error)
-            await self._give_back(lease, before)
+            await self._leases.give_back(lease, before)
             raise
         state.finished += 1
         state.failed.pop(lease.row_key, None)
         try:
-            await self._keep(lease, value, source)
+            await self._leases.keep(lease, value, source)
         except BaseException:
-            await self._abandon(lease, before)
+            await self._leases.abandon(lease, before)
             raise
         return value
 
@@ -266,38 +316,6 @@ class Entities:
             while len(state.failed) > _MOST_FAILURES:
                 state.failed.pop(next(iter(state.failed)))
 
-    async def _keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
-        now = self._core.now()
-        ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
-        row = msgspec.structs.replace(
-            lease,
-            value=value,
-            status="missing" if value is None else "found",
-            owner=None,
-            leased_until=None,
-            fresh_until=to_datetime(now + ttl),
-            updated_at=to_datetime(now),
-            expires_at=to_datetime(now + ttl + (source.stale if value is not None else 0)),
-        )
-        await self._write_over(lease, Put(row))
-
-    async def _give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
-        """Release the lease after a failed load: restore the row as it was before, or delete it."""
-        empty = before is None or before.status == "loading"
-        await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
-
-    async def _abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
-        held = await self._direct.get(CachedEntity, lease.type, lease.id)
-        if held is not None and held.owner == lease.owner:
-            await self._give_back(held, before)
-
-    async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
-        try:
-            await self._direct.apply(Expect(CachedEntity, lease.row_key, lease.version), change)
-        except Conflict:
-            # Invalidated or taken over while loading: the loaded value may be outdated.
-            return
-
     async def _call(self, load: Loader, id: str) -> object:
         arguments = (id,) if _takes_id(load) else ()
         if inspect.iscoroutinefunction(load):
@@ -305,7 +323,7 @@ class Entities:
         return await self._core.runtime.resolve(await self._core.runtime.offload(load, *arguments))
 
     def _reload(self, key: tuple[str, str, str], source: _Source, row: CachedEntity) -> None:
-        if not self._leased(row):
+        if not self._leases.is_leased(row):
             self._start(key, source)
 
     def _start(self, key: tuple[str, str, str], source: _Source) -> None:

@@ -199,7 +199,7 @@ class Profile:
         """Lines of working memory: page, plan and notes. Actions change too often for a block that is cached."""
         from ..context.profile import ProfileLine
 
-        doc = await WorkingMemory(self._core, Working).get(user)
+        doc = await WorkingMemory[Working](self._core).get(user)
         if doc is None:
             return []
         lines = []

@@ -72,13 +72,31 @@ W = TypeVar("W", bound=Working)
 V = TypeVar("V", bound=Working)
 
 
+class Template(Generic[W]):
+    """Checks the fields of a document and reads it, by a subclass of Working."""
+
+    def __init__(self, document_type: type[W]) -> None:
+        self._document_type = document_type
+        ready(document_type)
+
+    def check(self, fields: dict[str, Json]) -> dict[str, Json]:
+        """The fields as JSON; raises `InvalidValue` if one is wrong."""
+        return checked_fields(fields, self._document_type)
+
+    def read(self, doc: dict[str, Json]) -> W:
+        """A stored document as the caller gets it."""
+        try:
+            return msgspec.convert(doc, self._document_type)
+        except msgspec.ValidationError as cause:
+            raise InvalidValue(f"the stored working memory does not fit this template: {cause}") from cause
+
+
 class WorkingMemory(Generic[W]):
     """Reads and writes the working document of a user."""
 
-    def __init__(self, core: Core, template: type[W] = Working) -> None:  # type: ignore[assignment]  # the default W
+    def __init__(self, core: Core, template: Template[W] | None = None) -> None:
         self._core = core
-        self._template = template
-        ready(template)
+        self._template: Template[W] = template or Template(Working)  # type: ignore[arg-type]  # the default W
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
         """The same memory, typed and validated by a subclass of Working.
@@ -90,7 +108,7 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.template(Shop).set(Shop(cart=["tea"]), user="ada").cart
             ['tea']
         """
-        return WorkingMemory(self._core, checked_template(template))
+        return WorkingMemory(self._core, Template(checked_template(template)))
 
     async def get(self, user: str | None = None, session: str | None = None) -> W | None:
         """Read the document; None if there is none or it has expired.
@@ -101,7 +119,7 @@ class WorkingMemory(Generic[W]):
         """
         key = self._key(user, session)
         working_document = await self._core.get(WorkingDocument, *key[1:])
-        return None if working_document is None else self._typed(working_document.doc)
+        return None if working_document is None else self._template.read(working_document.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
         """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
@@ -122,10 +140,10 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.set(Working(scratchpad="the invoice"), user="ada").scratchpad
             'the invoice'
         """
-        fields = self._checked(fields_of(doc))
+        fields = self._template.check(fields_of(doc))
         if user is None and self._core.scope.user is None:
             user = (fields.get("user") or {}).get("id")
-        return self._typed(await self._write(user, session, lambda old: fields))
+        return self._template.read(await self._write(user, session, lambda old: fields))
 
     async def update(self, **fields: Json) -> W:
         """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
@@ -138,8 +156,8 @@ class WorkingMemory(Generic[W]):
         """
         session = fields.pop("session", None)
         user = fields.pop("user") if isinstance(fields.get("user"), str) else None
-        given = self._checked(fields_of(fields))
-        return self._typed(await self._write(user, session, lambda old: {**old, **given}))
+        changes = self._template.check(fields_of(fields))
+        return self._template.read(await self._write(user, session, lambda old: {**old, **changes}))
 
     async def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
@@ -151,13 +169,13 @@ class WorkingMemory(Generic[W]):
             'opened'
         """
         made = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
-        self._checked({"recent_actions": [made]})
+        self._template.check({"recent_actions": [made]})
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
             actions = [*old.get("recent_actions", ()), made][-MAX_ACTIONS:]
             return {**old, "recent_actions": actions}
 
-        return self._typed(await self._write(user, session, change))
+        return self._template.read(await self._write(user, session, change))
 
     async def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
         """Remove and return the newest action; None if there is none.
@@ -184,12 +202,12 @@ class WorkingMemory(Generic[W]):
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
             1
         """
-        turns = self._checked(fields_of({"history": messages}))["history"]
+        turns = self._template.check(fields_of({"history": messages}))["history"]
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
             return {**old, "history": _newest([*old.get("history", ()), *turns])}
 
-        return self._typed(await self._write(user, session, change))
+        return self._template.read(await self._write(user, session, change))
 
     async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
         """Delete the document; returns whether there was one.
@@ -240,15 +258,6 @@ class WorkingMemory(Generic[W]):
             updated_at=at,
             expires_at=self._core.expiry(WORKING_TTL, now),
         )
-
-    def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return checked_fields(fields, self._template)
-
-    def _typed(self, doc: dict[str, Any]) -> W:
-        try:
-            return msgspec.convert(doc, self._template)
-        except msgspec.ValidationError as cause:
-            raise InvalidValue(f"the stored working memory does not fit this template: {cause}") from cause
 
 
 def checked_template(template: type[V]) -> type[V]:

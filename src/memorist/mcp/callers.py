@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..engine.noun import core_of
 from ..protocol.keys import ROLES, Role
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Me(msgspec.Struct, frozen=True):
 
 async def remote_caller(memory: AsyncMemory) -> Caller:
     """The caller for a remote memory, with the roles that the server reports for its key."""
-    client = memory._core.shared.client  # type: ignore[attr-defined]  # a handle on a server has one
+    client = core_of(memory).shared.client  # type: ignore[attr-defined]  # a handle on a server has one
     answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True, writes=False)
     me = msgspec.json.decode(answer.body, type=Me)
     return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=memory.org)
@@ -68,4 +69,4 @@ async def remote_caller(memory: AsyncMemory) -> Caller:
 
 def is_remote(memory: AsyncMemory) -> bool:
     """Whether a memory is a remote one."""
-    return hasattr(memory._core.shared, "client")
+    return hasattr(core_of(memory).shared, "client")

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from ..engine.noun import core_of
 from ..protocol.keys import ApiKey, Unauthorized
 from ..protocol.parts import Host, MakePart, Part
 from .callers import LOCAL_USER, Caller, Work
@@ -85,7 +86,7 @@ def mounted(
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        async with notices.running(server.memory._core.shared.events), manager.run():
+        async with notices.running(core_of(server.memory).shared.events), manager.run():
             yield
 
     return Part(PATH, Endpoint(app), running, gated=False)

@@ -8,6 +8,7 @@ import anyio
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.stdio import stdio_server
 
+from ..engine.noun import core_of
 from .callers import Caller, is_remote, local_caller, remote_caller
 from .notices import Notices
 from .server import Context, Options, make_server
@@ -31,5 +32,5 @@ async def _serve(memory: AsyncMemory, options: Options) -> None:
 
         server = make_server(who, options, notices)
         changes = NotificationOptions(resources_changed=False)
-        async with notices.running(memory._core.shared.events), stdio_server() as (read, write):
+        async with notices.running(core_of(memory).shared.events), stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options(changes))

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from ..engine.noun import Noun
 from ..scope import OMITTED
 from ..values import JsonObject
 from .access import Access, access_of
@@ -86,8 +87,7 @@ def memory_class() -> type:
 @cache
 def groups() -> dict[str, type]:
     """The groups of a memory by name, with their classes."""
-    hints = typing.get_type_hints(memory_class(), localns=_names())
-    return {name: typing.get_origin(kind) or kind for name, kind in hints.items() if not name.startswith("_")}
+    return {name: noun.noun_type for name, noun in vars(memory_class()).items() if isinstance(noun, Noun)}
 
 
 def _reflect_operations() -> Iterator[Operation]:

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from ..engine.noun import core_of
 from ..protocol.keys import ApiKey, Limited, Unauthorized
 from ..protocol.parts import MakePart, Part
 from ..telemetry import NO_REQUEST_SPAN, RequestSpan, Telemetry
@@ -165,8 +166,9 @@ class Server:
 
 def _over_files(handle: AsyncMemory) -> AsyncMemory:
     """The handle of an admin's key, who manages the keys of every org: it may also look after the store's files."""
-    core = handle._core
-    return handle._over(core.narrowed(msgspec.structs.replace(core.scope, tenant=False)))
+    core = core_of(handle)
+    wide: AsyncMemory = core.narrowed(msgspec.structs.replace(core.scope, tenant=False)).facade()
+    return wide
 
 
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
@@ -177,7 +179,7 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
         # Opened on the lane, so that the worker, which starts with the memory, runs there.
-        await server.lane.run(memory._core.shared.open)
+        await server.lane.run(core_of(memory).shared.open)
         async with memory, AsyncExitStack() as stack:
             for part in made:
                 await stack.enter_async_context(part.running())

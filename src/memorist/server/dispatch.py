@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..engine.idempotency import IdempotencyKey
+from ..engine.noun import core_of
 from ..errors import Conflict, TooLarge
 from ..protocol.keys import ApiKey
 from ..protocol.narrowing import NARROWED
@@ -162,7 +163,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
     replay.prepare(operation, call, name)
     # The row of the key is kept under the org, where keys of users cannot write.
     space = asked.server.handle_of(asked.key.org)
-    rows = IdempotencyKey(space._core, name, digest)
+    rows = IdempotencyKey(core_of(space), name, digest)
     if await rows.seen():
         return await _again(asked, operation, call, rows)
     fresh = Asked(asked.server, asked.key, asked.memory.scope())

@@ -6,31 +6,33 @@ from typing import Any
 
 import msgspec
 
-from ..engine.working import Working, WorkingMemory
+from ..engine.noun import core_of
+from ..engine.working import Template, Working, WorkingMemory
 from ..memory import AsyncMemory
+from ..values import Json
 
 
 def noun_of(memory: AsyncMemory, noun: str) -> Any:
     """The attribute of a memory that an operation's method belongs to; the memory itself if the name is empty."""
     if noun == "working":
-        return UntypedWorking(memory._core)
+        return WorkingMemory(core_of(memory), OpenTemplate(Working))
     return getattr(memory, noun) if noun else memory
 
 
-class UntypedWorking(WorkingMemory[Working]):
-    """Working memory that keeps fields which `Working` does not have: they belong to a template of the client's, which
+class OpenTemplate(Template[Working]):
+    """A template that keeps fields which `Working` does not have: they belong to a template of the client's, which
     checks them. Documents are returned as dicts."""
 
-    def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
-        own, known = _split(fields)
-        return {**super()._checked(known), **own}
+    def check(self, fields: dict[str, Json]) -> dict[str, Json]:
+        own, standard = _split(fields)
+        return {**super().check(standard), **own}
 
-    def _typed(self, doc: dict[str, Any]) -> Any:
-        own, known = _split(doc)
-        return {**msgspec.to_builtins(super()._typed(known)), **own}
+    def read(self, doc: dict[str, Json]) -> Any:
+        own, standard = _split(doc)
+        return {**msgspec.to_builtins(super().read(standard)), **own}
 
 
-def _split(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(fields: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
     """The fields of a client's template, and those of `Working`."""
     own = {name: value for name, value in fields.items() if name not in Working.__struct_fields__}
     return own, {name: value for name, value in fields.items() if name not in own}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..engine.noun import core_of
 from ..engine.profile import PREFERENCE
 from ..engine.threads.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
@@ -67,7 +68,7 @@ _AGAIN: Mapping[str, Read] = {
 
 
 def _preference(handle: Any, given: dict[str, Any]) -> dict[str, Any]:
-    user = handle._core.scope.subject(given.get("user"))
+    user = core_of(handle).scope.subject(given.get("user"))
     return {"ns": f"user:{user}", "key": PREFERENCE + given["key"]}
 
 
@@ -169,7 +170,7 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
             return versions[-1]
     if operation.name == "threads.replace":
         thread = options["id"]
-        state = await receipt_states(handle._core, thread)
+        state = await receipt_states(core_of(handle), thread)
         stored = await handle.threads.messages(thread)
         return [MessageReceipt(message, True, replayed=True, **state(message.seq)) for message in stored]
     raise _answer_gone()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...engine.core import Core
+from ...engine.noun import core_of
 from ...protocol.keys import ApiKey
 
 if TYPE_CHECKING:
@@ -17,15 +18,14 @@ if TYPE_CHECKING:
 class Asked(msgspec.Struct, frozen=True):
     """One request: the server, the caller's key, and a memory narrowed to what that key may access."""
 
-    server: Any
+    server: Server
     key: ApiKey
-    memory: Any
+    memory: AsyncMemory
 
     @property
     def core(self) -> Core:
         """The engine under the memory."""
-        core: Core = self.memory._core
-        return core
+        return core_of(self.memory)
 
 
 class ServerNoun:
@@ -37,13 +37,11 @@ class ServerNoun:
 
     @property
     def _server(self) -> Server:
-        server: Server = self._asked.server
-        return server
+        return self._asked.server
 
     @property
     def _memory(self) -> AsyncMemory:
-        memory: AsyncMemory = self._asked.memory
-        return memory
+        return self._asked.memory
 
     @property
     def _core(self) -> Core:

@@ -27,7 +27,7 @@ class Batches(ServerNoun, server_nouns.Batches):
 
     async def read(self, operations: list[Step], last: Step) -> Any:
         asked = checked(last, self._key)
-        batch = self._memory._over(self._core.batched())
+        batch = self._core.batched().facade()
         await collected(batch, operations, self._key)
         return answer_data(asked, await _called(batch, asked, last))
 

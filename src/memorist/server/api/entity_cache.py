@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...engine.entities import ENTITY_TTL, Entities, Terms
+from ...engine.entities import ENTITY_TTL, EntityLeases, Terms
 from ...errors import Conflict
 from ...ports import ttl_micros
 from ...protocol import server_nouns
@@ -28,9 +28,9 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
 
     async def lease(self, type: str, id: str) -> EntityView:
         row = await self._row(type, id)
-        if row is not None and (self._entities._fresh(row) or self._entities._leased(row)):
+        if row is not None and (self._leases.is_fresh(row) or self._leases.is_leased(row)):
             return self._view(row)
-        taken = await self._entities._take((self._core.org, type, id), row)
+        taken = await self._leases.take((self._core.org, type, id), row)
         if taken is None:
             return EntityView(leased=True)
         return msgspec.structs.replace(self._view(taken), owner=taken.owner, version=taken.version)
@@ -41,17 +41,17 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
         encode_json(value, "entity")
         row = await self._held(type, id, owner)
         if row is not None:
-            await self._entities._keep(row, value, Terms(ttl_micros(ttl) or 0, ttl_micros(stale or None) or 0))
+            await self._leases.keep(row, value, Terms(ttl_micros(ttl) or 0, ttl_micros(stale or None) or 0))
         return row is not None
 
     async def give_back(self, type: str, id: str, owner: str) -> bool:
         row = await self._held(type, id, owner)
         if row is not None:
-            await self._entities._give_back(row, None if row.status == "loading" else _free(row))
+            await self._leases.give_back(row, None if row.status == "loading" else _free(row))
         return row is not None
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        return await self._entities.invalidate(type, id)
+        return await self._memory.entities.invalidate(type, id)
 
     async def again(self, call: str, type: str, id: str | None = None, **rest: Any) -> Any:
         """The answer to a request whose idempotency key was used before."""
@@ -61,12 +61,12 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
         return EntityView(leased=True) if row is None else self._view(row, owned=True)
 
     @property
-    def _entities(self) -> Entities:
-        return self._memory.entities
+    def _leases(self) -> EntityLeases:
+        return EntityLeases(self._core)
 
     async def _row(self, type: str, id: str) -> CachedEntity | None:
         self._core.scope.whole_org("the entity cache")
-        return await self._core.get(CachedEntity, check_name(type, "entity type"), check_name(id, "entity id"))
+        return await self._leases.row(check_name(type, "entity type"), check_name(id, "entity id"))
 
     async def _held(self, type: str, id: str, owner: str) -> CachedEntity | None:
         row = await self._row(type, id)
@@ -75,10 +75,10 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
         return row
 
     def _view(self, row: CachedEntity, *, owned: bool = False) -> EntityView:
-        fresh, there = self._entities._fresh(row), row.status != "loading"
+        fresh, there = self._leases.is_fresh(row), row.status != "loading"
         return EntityView(
             value=row.value if there else None, fresh=fresh, stale=there and not fresh,
-            leased=self._entities._leased(row), owner=row.owner if owned else None, version=row.version,
+            leased=self._leases.is_leased(row), owner=row.owner if owned else None, version=row.version,
         )  # fmt: skip
 
 

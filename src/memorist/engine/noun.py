@@ -1,0 +1,47 @@
+"""The nouns of a memory (`memory.facts`, `memory.threads`), each declared once on its facade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, overload
+
+if TYPE_CHECKING:
+    from .core import Core
+
+T = TypeVar("T")
+
+
+class Facade(Protocol):
+    """A public handle: it knows how its nouns are made."""
+
+    @property
+    def _core(self) -> Core: ...
+
+    def _make_noun(self, name: str, noun_type: Callable[..., T]) -> T: ...
+
+
+class Noun(Generic[T]):
+    """Declares a noun of a facade. It is made when it is first used, and is an attribute of the handle from then on."""
+
+    def __init__(self, noun_type: type[T]) -> None:
+        self.noun_type = noun_type
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, handle: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, handle: Facade, owner: Any) -> T: ...
+
+    def __get__(self, handle: Facade | None, owner: Any) -> T | Self:
+        if handle is None:
+            return self
+        # Of two threads that come here at once, both must get the noun that stays.
+        noun: T = handle.__dict__.setdefault(self._name, handle._make_noun(self._name, self.noun_type))
+        return noun
+
+
+def core_of(handle: Facade) -> Core:
+    """The engine below a handle, for ways in (the server, MCP, adapters) that need more than its public methods."""
+    return handle._core
