@@ -28,8 +28,9 @@ from memorist.engine.derive.deriving import Deriver
 from memorist.engine.derive.folding import Folding
 from memorist.engine.derive.indexing import Indexer
 from memorist.engine.documents.documents import Documents
-from memorist.engine.facts.facts import Facts, index_job
+from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.index_jobs import index_job
 from memorist.engine.learnings import Learnings
 from memorist.engine.sessions.inject import Injection, Made, Output, Remember
 from memorist.engine.sessions.session import AsyncSession

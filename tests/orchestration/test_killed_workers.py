@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.engine.facts.facts import index_job
+from memorist.engine.index_jobs import index_job
 from memorist.records import Derivation, Thread
 from memorist.runtime import run_blocking
 from memorist.stores.base import Delete, Put

@@ -9,7 +9,7 @@ import pytest
 from memorist import Conflict, ModelError
 from memorist.engine.derive.deriving import Deriver, permanent
 from memorist.engine.derive.outbox import ATTEMPTS, Outbox
-from memorist.engine.facts.facts import index_job
+from memorist.engine.index_jobs import index_job
 from memorist.engine.threads.threads import Threads
 from memorist.records import Fact, Job, Thread
 from memorist.runtime import Runtime

@@ -13,6 +13,7 @@ from ..records import AuditEvent
 from ..stores.base import DeleteRange, Put
 from ..values import JsonObject, check_name
 from .core import Core
+from .options import checked_limit
 
 _order = count()
 
@@ -86,7 +87,6 @@ class Audit:
             >>> [event.action for event in memory.audit.list(subject="user:ada/city")]
             ['set']
         """
-        from .facts.facts import checked_limit  # which writes audit events itself
 
         bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
         if after is not None:

@@ -18,11 +18,12 @@ from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
-from .facts.facts import check_reason, checked_limit, index_job, version_of
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
 from .forgetting.lineage import links_to
+from .index_jobs import index_job
 from .learnings import fold
+from .options import check_reason, checked_limit, version_of
 
 EventStatus = Literal["planned", "done", "cancelled"]
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")

@@ -25,10 +25,11 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
-from .facts.facts import check_reason, checked_limit, index_job
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
 from .forgetting.lineage import links_to
+from .index_jobs import index_job
+from .options import check_reason, checked_limit
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]

@@ -23,8 +23,10 @@ from ..values import Json, JsonMapping, JsonObject, check_name
 from .audit import audit
 from .core import Core
 from .events import Events
-from .facts.facts import Facts, checked_limit, index_job
+from .facts.facts import Facts
+from .index_jobs import index_job
 from .learnings import Learnings
+from .options import checked_limit
 from .recalling import Recalling
 
 T = TypeVar("T")

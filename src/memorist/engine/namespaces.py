@@ -10,7 +10,7 @@ from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord
 from ..scope import KINDS
 from ..values import check_prefix
 from .core import Core
-from .facts.facts import checked_limit
+from .options import checked_limit
 
 TABLES: tuple[tuple[type[Record], str | None], ...] = (
     (Thread, "by_ns"),

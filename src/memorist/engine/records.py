@@ -24,7 +24,7 @@ from ..scope import OMITTED, Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
 from ..values import Json, as_list, decode_json, encode_json, json_bytes
 from .core import Core
-from .facts.facts import checked_limit, version_of
+from .options import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
 AT_ONCE = 8

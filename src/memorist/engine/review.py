@@ -13,9 +13,9 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import Json, check_name, check_text
 from .audit import audit
 from .core import Core
-from .facts.facts import check_reason, checked_limit
 from .forgetting.fingerprints import value_fingerprint
 from .memories import Remembered
+from .options import check_reason, checked_limit
 
 MAX_TEXT_BYTES = 10_000
 EDITABLE = ("text", "value", "key", "subject", "scope", "confidence")

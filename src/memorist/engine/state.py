@@ -12,7 +12,7 @@ from ..records import StateEntry
 from ..stores.base import Change, Delete, Expect, Increment, Put
 from ..values import INT_MAX, INT_MIN, Json, as_list, check_name, check_prefix
 from .core import Core
-from .facts.facts import page, version_of
+from .options import page, version_of
 
 
 class State:

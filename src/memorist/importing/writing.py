@@ -10,7 +10,7 @@ import msgspec
 
 from ..engine.core import Core
 from ..engine.documents.documents import Documents
-from ..engine.facts.facts import index_job
+from ..engine.index_jobs import index_job
 from ..errors import Conflict
 from ..messages.message import Message
 from ..records import Document

@@ -22,9 +22,9 @@ from ...records import IndexProgress, Job, Link, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Put
 from ..audit import audit
 from ..core import Core
-from ..facts.facts import index_job
 from ..forgetting.guard import epochs
 from ..gating import policy_of
+from ..index_jobs import index_job
 
 if TYPE_CHECKING:
     from ...context.units import Unit

@@ -40,8 +40,9 @@ from ...records import (
 from ...stores.base import Change, Delete, Expect, Load, Put, refused_row
 from ...values import JsonObject, fingerprint_json
 from ..core import Core
-from ..facts.facts import FORGOTTEN, index_job
+from ..facts.facts import FORGOTTEN
 from ..gating import policy_of
+from ..index_jobs import index_job
 from ..statistics import count_entries, replaced_entries
 
 BATCH = 500

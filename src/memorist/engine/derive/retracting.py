@@ -16,7 +16,8 @@ from ...messages.message import Message
 from ...records import Entry, Fact, FactVersion, Learning
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
-from ..facts.facts import FORGOTTEN, index_job
+from ..facts.facts import FORGOTTEN
+from ..index_jobs import index_job
 
 MAX_MARKED = 12
 """How many messages one request marks at most."""

@@ -22,9 +22,10 @@ from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
 from ..audit import audit
 from ..core import Core
-from ..facts.facts import index_job, page
 from ..forgetting.guard import made_again, owned, raised
 from ..gating import admitted
+from ..index_jobs import index_job
+from ..options import page
 from .files import DocumentSource, ReadableFile, read_document
 
 if TYPE_CHECKING:

@@ -32,6 +32,8 @@ from ..core import Core
 from ..forgetting.fingerprints import value_fingerprint
 from ..forgetting.guard import Guard, guard, raised
 from ..forgetting.lineage import sources_of
+from ..index_jobs import index_job
+from ..options import check_reason, page, version_of
 
 GUARD_TRIES = 40
 """How often a fact with sources is written again while these are being forgotten."""
@@ -39,8 +41,6 @@ PAGE = 1000
 FactScope = Literal["standing", "conversation", "task"]
 SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
 MAX_TEXT_BYTES = 10_000
-MAX_LIMIT = 2**31 - 1
-"""Larger limits are cut to this, because databases refuse limits beyond their integers."""
 
 
 FORGOTTEN = "forgotten."
@@ -803,41 +803,6 @@ def _indexed(index: bool | Sequence[str]) -> list[str] | None:
     if isinstance(index, str) or not index:
         raise UsageError("index is True, False or a list of fields of the value")
     return [check_name(field, "field to index") for field in index]
-
-
-def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
-    """The outbox row that asks a worker to index a thing (or, with another queue, to derive from it)."""
-    return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)
-
-
-def page(limit: int | None, after: str | None, reverse: bool) -> dict[str, Any]:
-    """The bounds of a scan for one page of a list; in reverse order, `after` becomes an upper bound."""
-    bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
-    if after is not None:
-        bounds["before" if reverse else "after"] = (check_name(after, "after"),)
-    return bounds
-
-
-def checked_limit(limit: int | None) -> int | None:
-    """A checked limit: None, or a whole number from 0 up."""
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise UsageError("limit must be a whole number from 0 up")
-    return min(limit, MAX_LIMIT)
-
-
-def check_reason(reason: str | None) -> None:
-    """Raise unless a reason is None or short text."""
-    if reason is not None:
-        check_text(reason, "reason", limit=10_000)
-
-
-def version_of(expect: object) -> int:
-    """A version to expect: a whole number from 0 up."""
-    if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
-        raise UsageError("expect is a version number; 0 means that there must be none yet")
-    return expect
 
 
 def _check_version(key: str, version: int, expect: int) -> None:

@@ -33,7 +33,7 @@ from ...records import (
 )
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
 from ..core import Core
-from ..facts.facts import index_job
+from ..index_jobs import index_job
 from ..threads.numbering import numbering_changes
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions

@@ -21,7 +21,7 @@ from ...stores.base import Delete, DeleteRange
 from ...values import Json, JsonMapping, as_list, check_name, decode_json
 from ..audit import audit
 from ..core import Core
-from ..facts.facts import checked_limit, page
+from ..options import checked_limit, page
 from .run import AsyncTaskRun
 from .steps import Saved, load, refuse_taken, restore, save_changes
 

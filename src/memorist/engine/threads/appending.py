@@ -21,9 +21,9 @@ from ...stores.base import Append, Appended, Change, Expect, Put
 from ...values import as_list, check_name
 from ..core import Core
 from ..derive.carried import bare, carried, carried_links
-from ..facts.facts import index_job
 from ..forgetting.guard import guard
 from ..gating import masked_kinds, policy_of
+from ..index_jobs import index_job
 from .edits import another_length, taken
 from .numbering import fresh
 from .receipts import MessageReceipt, may_ask_to_forget, receipt_states

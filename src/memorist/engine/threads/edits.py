@@ -21,8 +21,9 @@ from ...values import as_list
 from ..audit import audit
 from ..core import Core
 from ..derive.carried import bare, carried, carried_links
-from ..facts.facts import index_job, version_of
 from ..forgetting.guard import epochs, guard, raised
+from ..index_jobs import index_job
+from ..options import version_of
 
 COPIED = 500
 """How many messages a fork copies in one commit."""

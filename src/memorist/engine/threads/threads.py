@@ -21,8 +21,8 @@ from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text
 from ..audit import audit
 from ..core import Core
-from ..facts.facts import checked_limit, page
 from ..forgetting.guard import epochs, owned, raised
+from ..options import checked_limit, page
 from .appending import KNOWN_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken

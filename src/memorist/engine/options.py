@@ -1,0 +1,51 @@
+"""Options that the methods of several nouns share: pages, limits, reasons and expected versions."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from ..errors import UsageError
+from ..records import Key
+from ..values import check_name, check_text
+
+MAX_LIMIT = 2**31 - 1
+"""Larger limits are cut to this, because databases refuse limits beyond their integers."""
+
+
+class PageBounds(TypedDict, total=False):
+    """The bounds of a scan for one page."""
+
+    limit: int | None
+    reverse: bool
+    after: Key
+    before: Key
+
+
+def page(limit: int | None, after: str | None, reverse: bool) -> PageBounds:
+    """The bounds of a scan for one page of a list; in reverse order, `after` becomes an upper bound."""
+    bounds: PageBounds = {"limit": checked_limit(limit), "reverse": reverse}
+    if after is not None:
+        bounds["before" if reverse else "after"] = (check_name(after, "after"),)
+    return bounds
+
+
+def checked_limit(limit: int | None) -> int | None:
+    """A checked limit: None, or a whole number from 0 up."""
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise UsageError("limit must be a whole number from 0 up")
+    return min(limit, MAX_LIMIT)
+
+
+def check_reason(reason: str | None) -> None:
+    """Raise unless a reason is None or short text."""
+    if reason is not None:
+        check_text(reason, "reason", limit=10_000)
+
+
+def version_of(expect: object) -> int:
+    """A version to expect: a whole number from 0 up."""
+    if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
+        raise UsageError("expect is a version number; 0 means that there must be none yet")
+    return expect
