@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent_framework import ContextProvider, HistoryProvider, WorkflowCheckpoint
+from agent_framework import ContextProvider, FileCheckpointStorage, HistoryProvider, WorkflowCheckpoint
 from agent_framework import Message as FrameworkMessage
-from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 from agent_framework.exceptions import WorkflowCheckpointException
 
 from ..engine.recalling import Spaces
@@ -24,6 +26,7 @@ from .handles import Handles, Source
 ROOT = "agent-framework"
 NO_SESSION = "default"
 EXCLUDED = "_excluded"
+FILE_ID = "checkpoint"
 
 
 class MemoristHistoryProvider(HistoryProvider):
@@ -111,7 +114,7 @@ class MemoristCheckpointStorage:
     def __init__(self, memory: Source, *, namespace: str | None = None, allowed: Sequence[str] = ()) -> None:
         self._handles = Handles(memory)
         self._space = namespace or self._handles.space(ROOT)
-        self._allowed = frozenset(allowed)
+        self._allowed = list(allowed)
 
     @property
     def _memory(self) -> AsyncMemory:
@@ -119,8 +122,7 @@ class MemoristCheckpointStorage:
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
         """Store a checkpoint; returns its id."""
-        data = json.dumps(encode_checkpoint_value(checkpoint.to_dict())).encode()
-        self._decoded(data)
+        data = await self._encode(checkpoint)
         meta = {"workflow": checkpoint.workflow_name, "time": checkpoint.timestamp}
         await self._memory.records.put(self._space, _key(checkpoint.checkpoint_id), data, meta=meta)
         return str(checkpoint.checkpoint_id)
@@ -130,11 +132,11 @@ class MemoristCheckpointStorage:
         record = await self._memory.records.get(self._space, _key(checkpoint_id))
         if record is None:
             raise WorkflowCheckpointException(f"No checkpoint found with ID {checkpoint_id}")
-        return self._decoded(record.data)
+        return await self._decode(checkpoint_id, record.data)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """The checkpoints of a workflow, oldest first."""
-        return [self._decoded(record.data) for record in await self._rows(workflow_name)]
+        return [await self._decode_row(record) for record in await self._rows(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
         """The ids of the checkpoints of a workflow, oldest first."""
@@ -144,7 +146,7 @@ class MemoristCheckpointStorage:
         """The checkpoint with the latest timestamp."""
         rows = await self._rows(workflow_name)
         newest = max(rows, key=lambda record: datetime.fromisoformat(record.meta["time"]), default=None)
-        return None if newest is None else self._decoded(newest.data)
+        return None if newest is None else await self._decode_row(newest)
 
     async def delete(self, checkpoint_id: str) -> bool:
         """Delete one; false if it did not exist."""
@@ -156,9 +158,24 @@ class MemoristCheckpointStorage:
         )
         return sorted(records, key=lambda record: record.created_at)
 
-    def _decoded(self, data: Any) -> WorkflowCheckpoint:
-        value = decode_checkpoint_value(json.loads(data), allowed_types=self._allowed)
-        return WorkflowCheckpoint.from_dict(value)
+    # The framework's encoding with its list of safe types is public only as its storage of files, so that one encodes
+    # and decodes, in a folder of its own. Ids may hold what a file name cannot, so the file has a fixed one.
+
+    async def _encode(self, checkpoint: WorkflowCheckpoint) -> bytes:
+        with TemporaryDirectory() as folder:
+            await self._files(folder).save(replace(checkpoint, checkpoint_id=FILE_ID))
+            return (Path(folder) / f"{FILE_ID}.json").read_bytes()
+
+    async def _decode(self, checkpoint_id: str, data: Any) -> WorkflowCheckpoint:
+        with TemporaryDirectory() as folder:
+            (Path(folder) / f"{FILE_ID}.json").write_bytes(data)
+            return replace(await self._files(folder).load(FILE_ID), checkpoint_id=checkpoint_id)
+
+    async def _decode_row(self, record: OpaqueRecord) -> WorkflowCheckpoint:
+        return await self._decode(str(record.key[-1]), record.data)
+
+    def _files(self, folder: str) -> FileCheckpointStorage:
+        return FileCheckpointStorage(folder, allowed_checkpoint_types=self._allowed)
 
 
 class BudgetCompaction:

@@ -6,16 +6,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
-from google.adk.sessions import _session_util
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
 from google.genai import types
+from pydantic_core import to_jsonable_python
 
 from ..engine.records import OpaqueRecord
 from ..errors import Conflict, NotFound
@@ -24,11 +25,6 @@ from ..memory import AsyncMemory
 from ..messages.message import Message
 from ..ordered_keys import RecordKey
 from .handles import Handles, Source
-
-try:
-    from google.adk.errors._stale_session_error import StaleSessionError
-except ImportError:  # an earlier release, which raised its base class
-    StaleSessionError = ValueError  # type: ignore[misc, assignment]  # one name for either
 
 ROOT = "google-adk"
 APPS = "workflow:google-adk"
@@ -55,7 +51,7 @@ class MemoristSessionService(BaseSessionService):
     ) -> Session:
         """Create a session; raises AlreadyExistsError if the id is taken."""
         id = (session_id or "").strip() or new_id()
-        deltas = _session_util.extract_state_delta(state or {})
+        deltas = _split_state(state or {})
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])
         session.last_update_time = self._memory._core.now() / 1e6
         kept = {"state": session.state, "time": session.last_update_time}
@@ -133,7 +129,7 @@ class MemoristSessionService(BaseSessionService):
         """Commit an event by compare-and-set on the session read before; false after a conflict."""
         app, user, id = session.app_name, session.user_id, session.id
         delta = event.actions.state_delta if event.actions else {}
-        deltas = _session_util.extract_state_delta(delta or {})
+        deltas = _split_state(delta or {})
         shared = await self._shared(app, user, deltas)
         state = {**_state(stored), **deltas["session"]}
         try:
@@ -337,7 +333,21 @@ def _state(record: OpaqueRecord | None) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    return {**value, "state": _session_util.make_json_safe_state(value["state"])}
+    # What has no JSON form, a function for instance, is stored as its text rather than failing the whole write.
+    return {**value, "state": to_jsonable_python(value["state"], serialize_unknown=True)}
+
+
+def _split_state(state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The parts of a state that belong to the app, to the user and to the session; temporary state is left out."""
+    parts: dict[str, dict[str, Any]] = {"app": {}, "user": {}, "session": {}}
+    for key, value in state.items():
+        if key.startswith(State.APP_PREFIX):
+            parts["app"][key.removeprefix(State.APP_PREFIX)] = value
+        elif key.startswith(State.USER_PREFIX):
+            parts["user"][key.removeprefix(State.USER_PREFIX)] = value
+        elif not key.startswith(State.TEMP_PREFIX):
+            parts["session"][key] = value
+    return parts
 
 
 def _session_key(app: str, id: str) -> RecordKey:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
-from agents.memory.session import _CompactionSnapshot
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool import FunctionTool, Tool
@@ -26,6 +25,16 @@ from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 T = TypeVar("T")
 CALLS = ("_call",)
 RESULTS = ("_call_output", "_output")
+
+
+@dataclasses.dataclass(frozen=True)
+class CompactionSnapshot:
+    """The newest items of a session as the SDK's compaction reads them, by the names of these fields."""
+
+    items: list[TResponseInputItem]
+    complete: bool
+    """Whether these are all items."""
+    replace_suffix: Callable[[int, list[TResponseInputItem]], Awaitable[bool]]
 
 
 class MemoristSession:
@@ -118,7 +127,7 @@ class MemoristSession:
 
     async def _get_compaction_snapshot(
         self, limit: int, *, prune_prefix: Callable[[TResponseInputItem], bool] | None = None
-    ) -> _CompactionSnapshot | None:
+    ) -> CompactionSnapshot | None:
         """The newest items for the SDK's compaction, with a function that replaces their suffix by compare-and-set."""
 
         async def newest(memory: AsyncMemory) -> list[Message]:
@@ -136,7 +145,7 @@ class MemoristSession:
                 lambda memory: self._replace_suffix(memory, expected, output, prune_prefix)
             )
 
-        return _CompactionSnapshot([_item(message) for message in read], len(seen) <= limit, replace_suffix)
+        return CompactionSnapshot([_item(message) for message in read], len(seen) <= limit, replace_suffix)
 
     async def _replace_suffix(
         self,

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from ...errors import CorruptRecord
 
@@ -45,8 +44,8 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     """The bytes of all deltas in the chain, this one included."""
     size: int = 0
     """The bytes of the whole version."""
-    snapshot: bool = False
-    """Whether the list is the value of a `_DeltaSnapshot`."""
+    wrapper: Item | None = None
+    """The serialised named tuple that holds the list, with an empty list in it; None if nothing holds it."""
 
 
 LIST = "memorist.list"
@@ -68,14 +67,26 @@ class Known(msgspec.Struct, frozen=True):
 
 def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Item, ...] | None]:
     """A value stored whole, and its items if it is a list large enough for deltas."""
-    snapshot = isinstance(value, _DeltaSnapshot)
-    inner = value.value if snapshot else value
+    wrapper = _wrapper(value, serde)
+    inner = value if wrapper is None else value[0]
     if type(inner) is not list or not inner:
         kind, data = serde.dumps_typed(value)
         return Stored(type=kind, data=data), None
     items = tuple(serde.dumps_typed(item) for item in inner)
     size = weight(items)
-    return Stored(type=LIST, items=items, size=size, snapshot=snapshot), items if size > SMALL else None
+    return Stored(type=LIST, items=items, size=size, wrapper=wrapper), items if size > SMALL else None
+
+
+def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:
+    """The serialised form of a named tuple with one field, a list, without that list.
+
+    A delta channel's snapshot is one. It is recognised by its form, and only if the serialiser restores it as what it
+    was: the framework's name for it is private.
+    """
+    if not (isinstance(value, tuple) and len(value) == 1 and hasattr(value, "_fields") and type(value[0]) is list):
+        return None
+    empty = serde.dumps_typed(type(value)([]))
+    return empty if type(serde.loads_typed(empty)) is type(value) else None
 
 
 def weight(items: Sequence[Item]) -> int:
@@ -102,7 +113,7 @@ def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Know
     whole = known.version if base.whole is None else base.whole
     return Stored(
         type=LIST, items=new, base=known.version, head=head, tail=tail, whole=whole, links=base.links + 1, since=since,
-        size=size, snapshot=full.snapshot,
+        size=size, wrapper=full.wrapper,
     )  # fmt: skip
 
 
@@ -125,4 +136,4 @@ def opened(stored: Stored, items: tuple[Item, ...], serde: SerializerProtocol) -
     if stored.type != LIST:
         return serde.loads_typed((stored.type, stored.data))
     value = [serde.loads_typed(item) for item in items]
-    return _DeltaSnapshot(value) if stored.snapshot else value
+    return value if stored.wrapper is None else type(serde.loads_typed(stored.wrapper))(value)
