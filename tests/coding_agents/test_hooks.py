@@ -38,6 +38,24 @@ def test_a_prompt_gets_only_what_is_relevant(desk: Desk, agent: str) -> None:
     assert desk.fire(agent, "prompt", session="s2", prompt="Write a haiku about clouds") == ""
 
 
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Add an endpoint that merges two carts; where may the SQL go?", ["raw SQL"]),
+        ("What is left to do for the carts?", ["backfill old carts"]),
+        ("What's next?", ["backfill old carts", "rename the flags"]),
+        ("What is left of the invoice?", []),
+        ("Go on. Is that all?", []),
+    ],
+)
+def test_a_question_inside_a_prompt_is_answered_by_itself(desk: Desk, prompt: str, expected: list[str]) -> None:
+    desk.fire("claude-code", "prompt", prompt="Never write raw SQL in views. Always run make proto first.")
+    desk.fire("claude-code", "stop", answer="- TODO: backfill old carts with a command.\n- TODO: rename the flags.")
+    answer = desk.fire("claude-code", "prompt", session="s2", prompt=prompt)
+    assert len(answer.splitlines()) == (len(expected) + 2 if expected else 0), answer
+    assert all(words in answer for words in expected)
+
+
 @pytest.mark.parametrize("agent", [agent for agent in AGENTS if "stop" in PAYLOADS[agent]])
 def test_a_stop_keeps_what_was_decided_failed_and_left_open(desk: Desk, agent: str) -> None:
     desk.fire(
@@ -150,6 +168,35 @@ def test_the_command_of_the_command_line_answers_the_same(desk: Desk) -> None:
     command = [sys.executable, "-m", "memorist", "--url", desk.url, "--user", "ada", "hook", event]
     done = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
     assert "SQLite for the cart" in done.stdout and done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["memorist.agents.hook UserPromptSubmit --url URL", "memorist --url URL hook UserPromptSubmit"]
+)
+def test_a_hook_loads_neither_the_command_line_nor_vectors_nor_a_tokenizer(desk: Desk, words: str) -> None:
+    """Each of them costs a good part of the 150 ms of CPU time that a hook may take."""
+    desk.fire("claude-code", "prompt", prompt="Always run the tests with pytest -n 2.")
+    _, payload = PAYLOADS["claude-code"]["prompt"]
+    text = json.dumps(payload).replace("CWD", str(desk.repository)).replace("PROMPT", "How do I run the tests?")
+    command = [sys.executable, "-X", "importtime", "-m", *words.replace("URL", desk.url).split(), "--user", "ada"]
+    done = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
+    assert "pytest -n 2" in done.stdout
+    modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "memorist.blocking.memory" in modules
+    assert not modules & {
+        "click",
+        "numpy",
+        "splintr",
+        "httpx",
+        "asyncio",
+        "memorist.cli.main",
+        "memorist.recall.ranking",
+    }
+
+
+def test_a_hooks_command_line_with_anything_else_goes_to_the_command_line(desk: Desk) -> None:
+    done = desk.started("hook", "--help")
+    assert done.returncode == 0 and "--agent" in done.stdout
 
 
 def test_notes_have_their_sources(desk: Desk) -> None:

@@ -90,7 +90,8 @@ class _Turn:
 
     def _relevant(self, prompt: str) -> list[str]:
         notes = self._notes()
-        indexes = rank_notes(prompt, [fact.text or str(fact.value) for fact in notes], MAX_PROMPT_HITS)
+        texts = [fact.text or str(fact.value) for fact in notes]
+        indexes = rank_notes(prompt, texts, MAX_PROMPT_HITS, [fact.tags[0] for fact in notes])
         return [_line(notes[index], with_kind=True) for index in indexes]
 
     def _notes(self) -> list[Fact]:

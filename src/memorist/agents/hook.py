@@ -1,16 +1,17 @@
 """Runs one hook: `python -m memorist.agents.hook EVENT --agent claude-code --url memory.db --user me`.
 
-This is what installations write into an agent's configuration. `memorist hook` does the same; this one starts faster,
-because it does not load the command line.
+This is what installations write into an agent's configuration. `memorist hook EVENT` does the same, and does not load
+the rest of the command line either.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from .errors_log import record_error
 
@@ -49,7 +50,7 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
     from .answering import answer_hook
 
     # Hooks have no time for vectors or extraction; whoever opens the memory next with a worker does both.
-    with Memory(url, org=org, embedder=None, extract=None, worker=False, clock=clock) as memory:
+    with Memory(url, org=org, embedder=None, extract=None, counter="estimate", worker=False, clock=clock) as memory:
         result = answer_hook(memory, call, user)
     answer = answer_of(call, result.context)
     return json.dumps(answer, ensure_ascii=False) if answer else ""
@@ -63,18 +64,56 @@ def _record(agent: str, event: str, error: Exception) -> None:
         sys.stderr.write(f"memorist hook: {type(error).__name__}\n")
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run a hook with the arguments of an installation."""
-    options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+def default_url() -> str:
+    """The memory of the agents: one file for all repositories, apart from other memories."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "memorist", "agents.db")
+
+
+def absolute_url(url: str) -> str:
+    """A URL that means the same in every folder."""
+    return url if "://" in url else os.path.abspath(url)
+
+
+class Options(NamedTuple):
+    """The command line of a hook."""
+
+    event: str = ""
+    agent: str = "claude-code"
+    url: str = ""
+    user: str = DEFAULT_USER
+    org: str = "default"
+
+
+def read_options(arguments: Sequence[str]) -> Options | None:
+    """The command line of a hook; None if there is anything else in it, such as `--help`."""
+    values: dict[str, str] = {}
+    words = list(arguments)
+    while words:
+        word, has_value, value = words.pop(0).partition("=")
+        name = word.removeprefix("--") if word.startswith("--") else "event"
+        if name == "event":
+            value = word
+        elif not has_value:
+            value = words.pop(0) if words else ""
+        if name not in Options._fields or name in values or not value:
+            return None
+        values[name] = value
+    return Options(**values) if "event" in values else None
+
+
+def main(options: Options) -> NoReturn:
+    """Run a hook and end the process."""
+    # The process lives for a tenth of a second: neither collecting garbage nor taking the modules apart pays.
+    gc.disable()
+    url = absolute_url(options.url or os.environ.get("MEMORIST_URL") or default_url())
     text = run_hook(
-        arguments[0] if arguments else "",
-        sys.stdin.read(),
-        agent=options.get("--agent", "claude-code"),
-        url=options.get("--url", ""),
-        user=options.get("--user", DEFAULT_USER),
-    )
+        options.event, sys.stdin.read(), agent=options.agent, url=url, user=options.user, org=options.org
+    )  # fmt: skip
     sys.stdout.write(text)
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(read_options(sys.argv[1:]) or Options())

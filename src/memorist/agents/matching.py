@@ -1,7 +1,7 @@
 """Which notes matter for a prompt: words they share, weighted by how rare they are among the notes.
 
-A project has some hundred notes, and a hook some hundred milliseconds. Recall proper would spend them on loading
-vectors and features; here every note is read once, in plain Python.
+A project has some hundred notes, and a hook 150 milliseconds of CPU time. Recall proper needs as much again, most of it
+to load NumPy and its features; here every note is read once, in plain Python.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..languages.stop import stop_words
 
@@ -22,33 +22,73 @@ MIN_SINGLE_SHARE = 0.5
 MIN_BEST_SHARE = 0.5
 """Notes that score less than this part of the best one are left out."""
 MAX_PROMPT_WORDS = 60
+_PART = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ASKED_KINDS = {
+    "open": re.compile(
+        r"\b(?:left(?: to do| open)?|still open|remaining|unfinished|open (?:tasks?|points?)|to-?dos?|next steps?"
+        r"|what(?:'s| is) next|where (?:were we|did we (?:stop|leave off)))\b", re.IGNORECASE
+    ),
+    "failure": re.compile(
+        r"\bwhat (?:did we try|was tried|have we tried|failed|went wrong|did(?:n't| not) work)\b", re.IGNORECASE
+    ),
+    "decision": re.compile(
+        r"\bwhat (?:did we|have we|was) (?:decided?|agreed?|settled?)(?: on| about)?\b", re.IGNORECASE
+    ),
+}  # fmt: skip
 _WORD = re.compile(r"[^\W_]{2,}")
-_NUMBERS = frozenset("one two three four five six seven eight nine ten first second third".split())
+_VAGUE = frozenset(
+    "one two three four five six seven eight nine ten first second third may might go goes put belong".split()
+)
 _ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly")
 
 
-def rank_notes(prompt: str, notes: Sequence[str], limit: int) -> list[int]:
-    """The indexes of the notes that matter for a prompt, best first."""
-    wanted = list(dict.fromkeys(words_of(prompt)))[:MAX_PROMPT_WORDS]
+def rank_notes(prompt: str, notes: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[int]:
+    """The indexes of the notes that matter for a prompt, best first.
+
+    The prompt is compared as a whole, and each question in it again by itself: "Add an endpoint; where may the SQL go?"
+    asks about SQL, however much else it says. With the `kinds` of the notes, "What is left to do for the carts?" gets
+    the open tasks that name carts.
+    """
     texts = [frozenset(words_of(note)) for note in notes]
     frequency = Counter(word for text in texts for word in text)
-    weights = {word: math.log(1 + (len(notes) + 0.5) / (frequency[word] + 0.5)) for word in wanted}
+    questions = [part for part in _PART.split(prompt) if part.rstrip().endswith("?")]
+    scores: dict[int, float] = {}
+    for part in (prompt, *questions):
+        for index, score in _scores(part, texts, frequency).items():
+            scores[index] = max(score, scores.get(index, 0.0))
+    best = max(scores.values(), default=0.0)
+    ranked = sorted((-score, index) for index, score in scores.items() if score >= best * MIN_BEST_SHARE)
+    asked = [index for part in questions for index in _asked_by_kind(part, texts, kinds)]
+    return list(dict.fromkeys([*(index for _, index in ranked), *asked]))[:limit]
+
+
+def _scores(part: str, texts: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> dict[int, float]:
+    wanted = list(dict.fromkeys(words_of(part)))[:MAX_PROMPT_WORDS]
+    weights = {word: math.log(1 + (len(texts) + 0.5) / (frequency[word] + 0.5)) for word in wanted}
     total = sum(weights.values())
-    scored = []
+    scores = {}
     for index, text in enumerate(texts):
         shared = [word for word in wanted if word in text]
         weight = sum(weights[word] for word in shared)
         enough = weight >= total * MIN_SHARE or weight >= MIN_SHARED_WEIGHT if len(shared) >= 2 else False
         if enough or (shared and weight >= total * MIN_SINGLE_SHARE):
-            scored.append((weight / math.sqrt(len(text) + 4), index))
-    scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    best = scored[0][0] if scored else 0.0
-    return [index for score, index in scored if score >= best * MIN_BEST_SHARE][:limit]
+            scores[index] = weight / math.sqrt(len(text) + 4)
+    return scores
+
+
+def _asked_by_kind(question: str, texts: Sequence[frozenset[str]], kinds: Sequence[str]) -> Iterator[int]:
+    """The notes of a kind that a question asks for: those that share a word with the rest of it, or all."""
+    for kind, pattern in _ASKED_KINDS.items():
+        if pattern.search(question):
+            subject = set(words_of(pattern.sub(" ", question)))
+            for index, (text, own) in enumerate(zip(texts, kinds, strict=False)):
+                if own == kind and (not subject or subject & text):
+                    yield index
 
 
 def words_of(text: str) -> list[str]:
     """The words of a text that mean something, without their endings."""
-    stop = stop_words("en") | _NUMBERS
+    stop = stop_words("en") | _VAGUE
     return [_stem(word) for word in map(str.casefold, _WORD.findall(text)) if word not in stop and not word.isdecimal()]
 
 

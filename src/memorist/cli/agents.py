@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from ..agents.errors_log import state_folder
-from ..agents.hook import DEFAULT_USER, run_hook
+from ..agents.hook import DEFAULT_USER, absolute_url, default_url, run_hook
 from ..agents.installing import Change, Installer
 from ..agents.payloads import AGENTS, Agent
 from ..errors import NotFound
@@ -26,10 +25,7 @@ ROOT = click.option("--root", type=click.Path(exists=True, file_okay=False, path
 
 def _agents_url(session: Session) -> str:
     """The memory of the agents: one file for all repositories, apart from other memories."""
-    if session._url is not None:
-        return session._url if "://" in session._url else str(Path(session._url).absolute())
-    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return str(Path(base) / "memorist" / "agents.db")
+    return default_url() if session._url is None else absolute_url(session._url)
 
 
 def _installer(session: Session, agent: Agent, where: Any, root: Path) -> Installer:

@@ -69,11 +69,11 @@ class Codec(NamedTuple):
 @cache
 def codec(kind: type[Record]) -> Codec:
     """The codec of a record, compiled on first use."""
-    columns = tuple(_columns(kind))
+    columns = _columns(kind)
     scope = {
         "kind": kind, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC,
     }  # fmt: skip
-    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     # The source is made of field names alone, none of it from users.
     names = tuple(column.name for column in columns)
     place = {name: i for i, name in enumerate(names)}
@@ -97,7 +97,7 @@ def codec(kind: type[Record]) -> Codec:
 
 def encoder(kind: type[Record], *given: str) -> Callable[..., Row]:
     """Compile a function from a record to its row; it takes the cells of the `given` columns as further arguments."""
-    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     cells = [
         column.name if column.name in given else _encoder(column, fields[column.name]) for column in _columns(kind)
     ]
@@ -224,15 +224,28 @@ def decoded(kind: type[Record], row: Row) -> object:
         ) from cause
 
 
-def _columns(kind: type[Record]) -> list[Column]:
-    hints = typing.get_type_hints(kind)
-    columns = [_column(field.name, hints[field.name]) for field in msgspec.structs.fields(kind)]
-    return sorted(columns, key=lambda column: column.name)
+# Evaluating the annotations of a record costs more than compiling its codec, so it is done once.
+
+
+@cache
+def _hints(kind: type[Record]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+@cache
+def _fields(kind: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(kind)}
+
+
+@cache
+def _columns(kind: type[Record]) -> tuple[Column, ...]:
+    columns = [_column(name, _hints(kind)[name]) for name in kind.__struct_fields__]
+    return tuple(sorted(columns, key=lambda column: column.name))
 
 
 def _tuples(kind: type[Record]) -> list[tuple[str, Any]]:
     """The fields that are tuples, with their types."""
-    return [(name, hint) for name, hint in typing.get_type_hints(kind).items() if typing.get_origin(hint) is tuple]
+    return [(name, hint) for name, hint in _hints(kind).items() if typing.get_origin(hint) is tuple]
 
 
 def _column(name: str, hint: object) -> Column:
