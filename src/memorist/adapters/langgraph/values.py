@@ -85,8 +85,9 @@ def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:
     """
     if not (isinstance(value, tuple) and len(value) == 1 and hasattr(value, "_fields") and type(value[0]) is list):
         return None
-    empty = serde.dumps_typed(type(value)([]))
-    return empty if type(serde.loads_typed(empty)) is type(value) else None
+    record: type[Any] = type(value)
+    empty = serde.dumps_typed(record([]))
+    return empty if type(serde.loads_typed(empty)) is record else None
 
 
 def weight(items: Sequence[Item]) -> int:
