@@ -39,32 +39,23 @@ def architecture() -> Drawing:
 
 
 def message() -> Drawing:
-    d = Drawing(880, 300, "The life of a message: appended, indexed, derived, recalled, sent")
-    d.box(20, 40, 150, 64, "append", "message + one job,", "one commit", fill="blue")
-    d.box(240, 40, 150, 64, "worker", "takes the job", "under a lease", fill="green")
-    d.box(460, 10, 170, 54, "index", "words and a vector")
-    d.box(460, 84, 170, 54, "facts, learnings", "each names its source")
-    d.box(700, 40, 160, 64, "recall", "hits with reasons", fill="green")
-    d.arrow((170, 72), (240, 72), label="outbox")
-    d.arrow((390, 60), (460, 38))
-    d.arrow((390, 84), (460, 110))
-    d.arrow((630, 38), (700, 62))
-    d.arrow((630, 110), (700, 84))
-    d.box(700, 160, 160, 54, "context", "fits the budget", fill="violet")
-    d.arrow((780, 104), (780, 160))
-    d.box(460, 160, 170, 54, "model", "your provider")
-    d.arrow((700, 187), (630, 187), label="request")
-    d.box(240, 160, 150, 54, "answer", "stored with the turn", fill="blue")
-    d.arrow((460, 187), (390, 187))
-    d.box(20, 160, 150, 54, "summary", "folds the oldest part")
-    d.arrow((240, 187), (170, 187), label="when full")
-    d.words(
-        20,
-        260,
-        "memory.why(fact) walks the arrows back to the message; memory.forget(user=…) walks them forward.",
-        "small",
-    )
-    d.words(20, 282, "A process killed between two boxes leaves a job, not a gap: the next worker goes on.", "small")
+    d = Drawing(880, 330, "From a message to a fact to the profile to the next request")
+    d.box(20, 40, 180, 76, "1 · message", "“I moved to Porto.”", "kept word for word", fill="blue")
+    d.box(270, 40, 180, 76, "2 · fact", "location = Porto", "names its message", fill="green")
+    d.box(520, 40, 150, 76, "3 · profile", "Lives in Porto", fill="amber")
+    d.box(730, 40, 130, 76, "4 · request", "fits the budget", fill="violet")
+    d.arrow((200, 78), (270, 78), label="read")
+    d.arrow((450, 78), (520, 78), label="always")
+    d.arrow((670, 78), (730, 78))
+    d.box(270, 170, 180, 60, "index", "words and meaning")
+    d.box(520, 170, 150, 60, "recall", "what the question needs", fill="green")
+    d.arrow((110, 116), (110, 200), (270, 200))
+    d.arrow((450, 200), (520, 200))
+    d.arrow((670, 200), (795, 200), (795, 116))
+    d.words(690, 192, "for this question", "small")
+    d.words(120, 160, "searched", "small")
+    d.words(20, 278, "memory.why(fact) follows the arrows back to the message.", "small")
+    d.words(20, 302, "memory.forget(user=…) follows them forward and deletes everything it meets.", "small")
     return d
 
 

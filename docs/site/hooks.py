@@ -6,12 +6,12 @@ too: each is added as a page, and links in all pages are rewritten so that they 
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import re
 from pathlib import Path
 from typing import Any
 
+from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,48 +26,50 @@ BORROWED = {
 PICTURES = sorted((ROOT / "bench" / "charts").glob("*.svg"))
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 IMAGE = re.compile(r'(src|srcset)="(?!https?://)([^"]+)"')
-NAMES = [ROOT / "src" / "memorist" / name for name in ("__init__.py", "types.py")]
+RESULTS_ANCHOR = re.compile(r"\]\((#[\w-]+)\)")
+RESULTS = ROOT / "bench" / "RESULTS.md"
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages and charts from outside `docs/`."""
-    for source, address in BORROWED.items():
+    pages = {address: (ROOT / source).read_text("utf-8") for source, address in BORROWED.items()} | _results()
+    for address, content in pages.items():
         if not files.get_file_from_path(address):
-            files.append(File.generated(config, address, content=(ROOT / source).read_text("utf-8")))
+            files.append(File.generated(config, address, content=content))
     for picture in PICTURES:
         files.append(File.generated(config, str(picture.relative_to(ROOT)), abs_src_path=str(picture)))
     return files
 
 
-def _types() -> str:
-    """The page of every public name that is not a noun: one heading per module that they live in."""
-    homes: dict[str, list[str]] = {}
-    for path in NAMES:
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_HOMES":
-                for module, names in ast.literal_eval(node.value).items():
-                    homes.setdefault(module, []).extend(names)
-    lines: list[str] = []
-    for module, names in homes.items():
-        if module not in ("memory", "blocking.memory", "blocking.session", "blocking.tasks"):
-            lines += [f"## {module}", "", *(f"::: memorist.{module}.{name}\n" for name in names)]
-    return "\n".join(lines)
+def _results() -> dict[str, str]:
+    """The benchmark results cut at their second headings, by the name of each part, because the whole is too long for one page."""
+    head, *parts = re.split(r"^## ", RESULTS.read_text("utf-8"), flags=re.MULTILINE)
+    titles = [part.partition("\n")[0] for part in parts]
+    lists = "".join(f"- [{title}](results/{slugify(title, '-')}.md)\n" for title in titles)
+    pages = {"bench/RESULTS.md": f"{head}## Parts\n\n{lists}"}
+    for title, part in zip(titles, parts, strict=True):
+        pages[f"bench/results/{slugify(title, '-')}.md"] = f"# {part}"
+    return pages
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Point links at the site's own pages; a link to a file that is not on the site becomes its name."""
     address = page.file.src_uri
-    sources = {site: source for source, site in BORROWED.items()}
+    sources = {site: source for source, site in BORROWED.items()} | {site: "bench/RESULTS.md" for site in _results()}
     home = posixpath.dirname(sources.get(address, f"docs/{address}"))
 
-    def on_site(link: str) -> str | None:
+    def on_site(link: str, anchor: str = "") -> str | None:
         target = posixpath.normpath(posixpath.join(home, link))
         site = BORROWED.get(target) or target.removeprefix("docs/")
+        if site == "bench/RESULTS.md" and anchor:
+            site = f"bench/results/{anchor.removeprefix('#')}.md"
         return posixpath.relpath(site, posixpath.dirname(address) or ".") if files.get_file_from_path(site) else None
 
     def link(match: re.Match[str]) -> str:
         mark, label, target, anchor = match.groups()
-        site = on_site(target)
+        site = on_site(target, anchor or "")
+        if site and "bench/results/" in posixpath.normpath(posixpath.join(posixpath.dirname(address), site)):
+            anchor = ""
         exists = (ROOT / posixpath.normpath(posixpath.join(home, target))).exists()
         if site is None:
             return label if exists else match.group(0)
@@ -78,8 +80,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         up = "" if address == "index.md" else "../"  # pages are folders on the site
         return f'{match.group(1)}="{up}{site}"' if site else match.group(0)
 
-    if address == "reference/types.md":
-        markdown += _types()
+    if address.startswith("bench/results/") or address == "bench/RESULTS.md":
+        markdown = RESULTS_ANCHOR.sub(r"](RESULTS.md\1)", markdown)
     return IMAGE.sub(image, LINK.sub(link, markdown))
 
 

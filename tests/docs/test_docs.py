@@ -67,6 +67,16 @@ def test_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, provid
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start/first-memory.md"])
+def test_a_block_prints_what_the_page_shows_below_it(page: str, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    pair = re.search(r"^```python\n(?:(?!^```).)*^```\n\n```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert pair is not None
+    code = [body for body in blocks(ROOT / page, "python") if text.index(body) < pair.start(1)]
+    ended = run([sys.executable, "-c", "\n".join(code)], tmp_path)
+    assert ended.stdout.endswith(pair.group(1)), ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if "memorist " in "".join(blocks(p, "sh"))], ids=lambda p: p.name)
 def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
     for body in blocks(page, "python"):

@@ -82,8 +82,8 @@ def test_the_example_of_a_method_is_true(
 
 @pytest.mark.parametrize("noun", [noun for noun in NOUNS if noun not in ("memory", "session")])
 def test_the_page_of_names_lists_every_method(noun: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text("utf-8")
-    row = next(line for line in page.splitlines() if line.startswith("|") and f"`{noun}`" in line)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "index.md").read_text("utf-8")
+    row = next(line for line in page.splitlines() if line.startswith(f"| [`{noun}`]"))
     named = set(row.replace("`", " ").replace(";", " ").split())
     found = {name.partition(".")[2] for name, _ in methods() if name.partition(".")[0] == NOUNS[noun]}
     assert found - named == set()

@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 import memorist
 import memorist.types
+from tests.inspector.site import chromium
 
 ROOT = Path(__file__).parents[2]
+MAX_PAGE_PIXELS = 12_000
 PROSE = [
     ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "bench", "examples")
 ]
@@ -35,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
-    pages = "".join((site / "reference" / page / "index.html").read_text("utf-8") for page in ("api", "types"))
+    pages = "".join(page.read_text("utf-8") for page in (site / "reference").rglob("index.html"))
     shown = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
     names = (*memorist.__all__, *memorist.types.__all__)
     twins = {name for name in names if name.startswith("Async")}
@@ -43,9 +46,21 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 
 
 def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:
-    page = (site / "reference" / "api" / "index.html").read_text("utf-8")
-    for name in ("memory.Memory.recall", "facts.Facts.correct", "threads.Threads.append", "records.Records.put"):
-        assert f'id="memorist.blocking.{name}"' in page
+    names = {"memory": "memory.Memory.recall", "facts": "facts.Facts.correct", "threads": "threads.Threads.append"}
+    for page, name in names.items():
+        assert f'id="memorist.blocking.{name}"' in (site / "reference" / page / "index.html").read_text("utf-8")
+
+
+def test_no_page_is_longer_than_fifteen_screens(site: Path) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        screen = browser.new_page(viewport={"width": 1280, "height": 800})
+        heights: dict[str, int] = {}
+        for page in sorted(site.rglob("index.html")):
+            screen.goto(page.as_uri(), wait_until="domcontentloaded")
+            heights[str(page.parent.relative_to(site))] = screen.evaluate("document.documentElement.scrollHeight")
+        browser.close()
+    assert {page: height for page, height in heights.items() if height > MAX_PAGE_PIXELS} == {}
 
 
 def test_pages_ask_no_other_host(site: Path) -> None:
