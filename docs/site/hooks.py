@@ -42,7 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _results() -> dict[str, str]:
-    """The benchmark results cut at their second headings, by the name of each part, because the whole is too long for one page."""
+    """The benchmark results, one page per section, because the whole is too long for one page."""
     head, *parts = re.split(r"^## ", RESULTS.read_text("utf-8"), flags=re.MULTILINE)
     titles = [part.partition("\n")[0] for part in parts]
     lists = "".join(f"- [{title}](results/{slugify(title, '-')}.md)\n" for title in titles)
@@ -55,7 +55,7 @@ def _results() -> dict[str, str]:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Point links at the site's own pages; a link to a file that is not on the site becomes its name."""
     address = page.file.src_uri
-    sources = {site: source for source, site in BORROWED.items()} | {site: "bench/RESULTS.md" for site in _results()}
+    sources = {site: source for source, site in BORROWED.items()} | dict.fromkeys(_results(), "bench/RESULTS.md")
     home = posixpath.dirname(sources.get(address, f"docs/{address}"))
 
     def on_site(link: str, anchor: str = "") -> str | None:

@@ -46,9 +46,12 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 
 
 def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:
-    names = {"memory": "memory.Memory.recall", "facts": "facts.Facts.correct", "threads": "threads.Threads.append"}
-    for page, name in names.items():
+    nouns = {"facts": "facts.Facts.correct", "threads": "threads.Threads.append"}
+    for page, name in nouns.items():
         assert f'id="memorist.blocking.{name}"' in (site / "reference" / page / "index.html").read_text("utf-8")
+    pages = "".join((site / "reference" / page / "index.html").read_text("utf-8") for page in ("memory", "maintenance"))
+    methods = [name for name, value in vars(memorist.Memory).items() if callable(value) and not name.startswith("_")]
+    assert [name for name in methods if f'id="memorist.blocking.memory.Memory.{name}"' not in pages] == []
 
 
 def test_no_page_is_longer_than_fifteen_screens(site: Path) -> None:
