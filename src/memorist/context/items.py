@@ -99,10 +99,11 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return f"[{' '.join(part for part in parts if part)}]"
 
     def line(self) -> str:
-        """Its text as it is, after the speaker and what superseded it."""
+        """Its text as it is, after the speaker and what was stated later instead of it."""
         speaker = label(self.speaker or ("assistant" if self.trust == "assistant" and self.kind == "message" else ""))
         if self.superseded_by:
-            speaker = f"{speaker} [superseded: {label(self.superseded_by)}]".strip()
+            # Not "superseded": the rest of what a message says may still be true.
+            speaker = f"{speaker} [later: {label(self.superseded_by)}]".strip()
         text = self.text.strip("\n")
         checked = text if speaker or self.trust == "user" else f"\n{text}"
         if _LOOKS_LIKE_OURS.search(checked):

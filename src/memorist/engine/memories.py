@@ -47,7 +47,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: MemoryKind
     namespace: str
     text: str
-    """A sentence, or for a fact without one its key and value."""
+    """A sentence; for a fact without one, a phrase such as "Lives in Porto", or its key and value."""
     subject: str | None = None
     key: str | None = None
     value: Any = None
@@ -408,7 +408,7 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
         ended = record.valid_until is not None and record.valid_until <= now
         present = "ended" if record.status == "active" and ended else record.status
         return Remembered(
-            id=f"fact:{record.key}", kind="fact", text=fact_text(record), subject=record.subject, key=record.key,
+            id=f"fact:{record.key}", kind="fact", text=_sentence(record), subject=record.subject, key=record.key,
             value=record.value, status=status or present, scope=record.scope, valid_from=record.valid_from,
             valid_until=record.valid_until, inferred=record.inferred, **shared,
         )  # fmt: skip
@@ -423,6 +423,16 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
         id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
         status=status or record.status, **shared,
     )  # fmt: skip
+
+
+def _sentence(fact: Fact) -> str:
+    from ..languages import topic_of
+
+    topic = None if fact.text is not None or fact.subject is not None else topic_of(fact.key)
+    if topic is None:
+        return fact_text(fact)
+    phrase = topic.tell_value(fact.value, fact.key)
+    return phrase[:1].upper() + phrase[1:]
 
 
 def _current(fact: Fact) -> int:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import InvalidValue
+from ..gate.passing import barred_secrets
+from ..gate.policy import Gate
 from ..messages.message import Given, Message, as_message
 from ..records import Candidate, Learning
 from .core import Core
 from .derive.outbox import Waiting
+from .gating import policy_of
 from .learnings import Learnings
 from .memories import Memories, Remembered, remembered
 from .review import Review
@@ -21,15 +24,16 @@ from .threads.threads import Threads
 if TYPE_CHECKING:
     from ..context.given import Prompt
 
+_SECRET = "{} is a secret and is kept out of memory"
 THREAD = "remembered"
 """The first part of the id of the thread that keeps what was remembered without a thread of its own."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that the model noted and that was not stored."""
+    """Something in a message that did not become a memory: a secret, or what a model noted and the checks refused."""
 
     message: str
-    """The id of the message it was noted from."""
+    """The id of the message."""
     reason: str
 
 
@@ -46,7 +50,7 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     ended: list[str] = []
     """The ids of what a request to forget has ended."""
     refused: list[Refusal] = []
-    """What a model noted and the checks refused, with their reasons."""
+    """What did not become a memory, with reasons: secrets, and what a model noted and the checks refused."""
 
 
 class Remembering:
@@ -78,10 +82,18 @@ class Remembering:
         items = [item for item in await Memories(core).list(ns=ns) if sources & set(item.sources)]
         waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]
         ended = [id for receipt in receipts for id in receipt.ended]
+        gate = await policy_of(core)
         refused = [
-            Refusal(message=receipt.message.id, reason=reason) for receipt in receipts for reason in receipt.refused
+            Refusal(message=receipt.message.id, reason=reason)
+            for receipt in receipts
+            for reason in (*(_SECRET.format(kind) for kind in _secrets_in(gate, receipt)), *receipt.refused)
         ]
         return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended, refused=refused)
+
+
+def _secrets_in(gate: Gate, receipt: MessageReceipt) -> list[str]:
+    """The kinds of secrets in a message, whether the message itself was masked or not."""
+    return sorted({*receipt.masked, *barred_secrets(gate, receipt.message.text)})
 
 
 async def _add_learnings(core: Core, texts: list[str], key: str | None) -> list[Learning]:

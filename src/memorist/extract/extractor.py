@@ -185,13 +185,22 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
     if rule.topic == FORGET:
         yield replace(made, kind="forget", key=FORGET, value=said.get("text", ""))
     elif rule.topic == "preference":
-        wish = said["text"].strip(_EDGES)
+        wish = _cut_wish(rule, match, book).strip(_EDGES)
         if len(wish) <= MAX_WISH and not book.vague.search(wish):
             key = f"preference.{slug(wish, words=8)}"
             yield replace(made, kind="learning", type="preference", key=key, value=wish, correction=False)
     else:
         for key, value in _values(rule, said, book, at):
             yield replace(made, key=key, value=value)
+
+
+def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
+    """A wish without what its writer states about themselves behind it: "… short answers, and I'm allergic to nuts"."""
+    for boundary in book.boundary.finditer(match.string, match.start("text")):
+        shorter = rule.pattern.match(match.string[: boundary.start()])
+        if shorter and _is_own(match.string[boundary.end() :], book):
+            return shorter["text"]
+    return match["text"]
 
 
 def _values(rule: Rule, said: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:

@@ -108,10 +108,10 @@ def mask_values(gate: Gate, value: Any) -> Any:
     return _mask_json(value, _allowed(gate), set())
 
 
-def has_barred_secret(gate: Gate, *texts: str) -> bool:
-    """Whether a text holds a secret that the policy does not allow."""
+def barred_secrets(gate: Gate, *texts: str) -> set[str]:
+    """The kinds of secrets in some texts that the policy does not allow."""
     allowed = _allowed(gate)
-    return any(secret.kind not in allowed for text in texts for secret in find_secrets(text))
+    return {secret.kind for text in texts for secret in find_secrets(text) if secret.kind not in allowed}
 
 
 def classes_of(record: Record) -> frozenset[str]:
@@ -148,7 +148,7 @@ def _secret_kinds(gate: Gate, record: Record) -> set[str]:
 
 def _names_secret(gate: Gate, record: Record) -> bool:
     """Whether the key of a fact is a secret: masking would make it another fact."""
-    return isinstance(record, Fact) and has_barred_secret(gate, record.key)
+    return isinstance(record, Fact) and bool(barred_secrets(gate, record.key))
 
 
 def _masked(gate: Gate, record: Record, kinds: list[str]) -> Record:

@@ -20,7 +20,7 @@ import msgspec
 
 from ...errors import Conflict, ModelError
 from ...gate.admission import judge_memory
-from ...gate.passing import has_barred_secret, mask_text
+from ...gate.passing import barred_secrets, mask_text
 from ...gate.policy import Gate
 from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
@@ -324,7 +324,7 @@ class Deriver:
         learnings: list[tuple[Any, Message]] = []
         for message, items in await self._readings(messages, owner, known):
             for item in items:
-                if item.kind != "forget" and has_barred_secret(gate, f"{item.key}: {item.value}"):
+                if item.kind != "forget" and barred_secrets(gate, f"{item.key}: {item.value}"):
                     continue
                 if item.kind != "forget" and not item.retracted and await self._is_held(noting, gate, item, message):
                     continue

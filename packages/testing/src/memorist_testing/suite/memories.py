@@ -223,6 +223,11 @@ class MemoryViewTests:
         assert [item.text for item in verbatim.stored] == ["The user prefers concise answers"]
         assert await memory.scope(user="eve").memories.list() == []
 
+    async def test_remembering_names_the_secrets_it_kept_out(self, memory: Any) -> None:
+        understood = await memory.remember("I live in Porto. My password is hunter2xK9!", user="ada")
+        assert [refusal.reason for refusal in understood.refused] == ["password is a secret and is kept out of memory"]
+        assert not any("hunter2" in item.text for item in await memory.scope(user="ada").memories.list())
+
     async def test_the_last_change_of_a_memory_can_be_undone(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         await ada.facts.set("user:ada", "city", "Lisbon", text="Ada lives in Lisbon.", tags=["home"])

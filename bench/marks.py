@@ -1,0 +1,140 @@
+"""False marks, and requests to forget: is anything marked as replaced that was not, and is what was to be forgotten sent?
+
+    python -m bench.marks                 # pairs of real turns that change nothing
+    python -m bench.marks --data DIR      # also contexts of LoCoMo and VehicleMemBench, and PersonaMem's requests to forget
+
+Pairs: a real turn that states something about its speaker, then an ordinary turn of somebody else's conversation that
+states nothing. Nothing may be marked. Contexts: what questions of two public sets bring into a request; each mark is
+printed, to be read. Requests to forget: of the preferences that PersonaMem's speakers ask to forget, how many are still
+sent unmarked when a question about them is asked. LoCoMo and PersonaMem are measured only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memorist import Memory
+
+sys.path.insert(0, str(Path(__file__).parent / "recall"))
+
+from datasets import Conversation, load
+from stored import USER, fresh, whole
+
+TURNS = Path(__file__).parents[1] / "tests" / "data" / "real" / "turns.jsonl"
+PAIRS = 500
+CONTEXTS = 200
+BUDGET = 2000
+
+
+def turns() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in TURNS.read_text("utf-8").splitlines()]
+
+
+def pairs(count: int = PAIRS) -> list[tuple[str, str]]:
+    """A statement and an ordinary sentence of another conversation, drawn with a fixed seed."""
+    rows = turns()
+    stating = [row for row in rows if row.get("labels")]
+    ordinary = [row for row in rows if row["part"] == "negative"]
+    draw = random.Random(0)
+    return [(draw.choice(stating)["text"], draw.choice(ordinary)["text"]) for _ in range(count)]
+
+
+def false_marks(drawn: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """What is marked although nothing changed, with the words of the mark."""
+    with Memory("memory://", worker=False, clock=lambda: datetime(2026, 11, 18, tzinfo=UTC)) as memory:
+        for number, (statement, sentence) in enumerate(drawn):
+            user = memory.scope(user=f"u{number}")
+            user.threads.append(user.threads.create(f"user:u{number}").id, statement, sentence)
+            for hit in user.recall(f"{statement[:200]} {sentence[:200]}", top_k=10, min_score=0.0):
+                if hit.superseded_by is not None:
+                    yield hit.text, hit.superseded_by
+
+
+def marks_in_contexts(path: Path, count: int) -> tuple[int, list[str]]:
+    """How many contexts were built, and the lines in them that carry a mark."""
+    data = load(path)
+    asked = [(talk, question) for talk in data.conversations for question in talk.questions]
+    drawn = random.Random(1).sample(asked, min(count, len(asked)))
+    marks: list[str] = []
+    for talk in data.conversations:
+        questions = [question for other, question in drawn if other is talk]
+        if not questions:
+            continue
+        with whole(data.name, talk, None) as store:
+            for question in questions:
+                store.clock.ask(question.asked_at)
+                items = store.memory.context(question.text, budget=BUDGET).memory_items
+                marks += [f"{item.text[:160]}  ->  {item.superseded_by}" for item in items if item.superseded_by]
+    return len(drawn), marks
+
+
+def forgotten(path: Path, conversations: int) -> tuple[int, int, int, int]:
+    """(requests, requests from which something was stored, preferences still recalled unmarked, still sent unmarked)."""
+    raw = {talk["id"]: talk for talk in json.loads(path.read_text("utf-8"))["conversations"]}
+    requests = stored = recalled = sent = 0
+    for talk in load(path).conversations[:conversations]:
+        items = raw[talk.id]["items"]
+        told = {item["preference"]: item for item in items}
+        with fresh(None) as store:
+            # The store belongs to Ada: words under another name would not be read as its owner's.
+            store.write([replace(turn, speaker=USER) if turn.speaker == "user" else turn for turn in talk.turns])
+            texts = {turn.id: turn.text for turn in talk.turns}
+            sources = {id for memory in store.memory.memories.list() for id in memory.sources}
+            for item in items:
+                before = told.get(item["previous"]) if item["category"] == "ask_to_forget" else None
+                if before is None:
+                    continue
+                requests += 1
+                stored += any(store.turn_of.get(source) in item["said_in"] for source in sources)
+                own = spoken(talk, before["gold"])
+                hits = store.memory.recall(item["previous"], top_k=20)
+                recalled += any(
+                    store.turn_of.get(hit.id) in own and hit.superseded_by is None for hit in hits if hit.kind == "message"
+                )
+                context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET)
+                unmarked = [memory.text for memory in context.memory_items if memory.superseded_by is None]
+                sent += any(texts[turn][:80] in text for turn in own for text in unmarked)
+    return requests, stored, recalled, sent
+
+
+def spoken(talk: Conversation, ids: list[str]) -> set[str]:
+    """Those of some turns that the user said."""
+    return {turn.id for turn in talk.turns if turn.id in ids and turn.speaker == "user"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="the folder with the sets of bench/DATA.md")
+    parser.add_argument("--conversations", type=int, default=8, help="of PersonaMem, at most")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    wrong = list(false_marks(pairs()))
+    print(f"{PAIRS} pairs that change nothing: {len(wrong)} marks (0 asked)")
+    for text, mark in wrong:
+        print(f"  {text[:100]}  ->  {mark}")
+    if options.data is None:
+        sys.exit(bool(wrong))
+    for name in ("locomo.json", "vehicle.json"):
+        count, marks = marks_in_contexts(options.data / name, CONTEXTS // 2)
+        print(f"{name}: {len(marks)} marks in {count} contexts; read them:")
+        print("\n".join(f"  {mark}" for mark in dict.fromkeys(marks)))
+    requests, stored, recalled, sent = forgotten(options.data / "personamem2.json", options.conversations)
+    print(
+        f"requests to forget: {requests}; stored from them {stored} (0 asked); no longer recalled unmarked "
+        f"{requests - recalled} ({1 - recalled / requests:.0%}); no longer sent unmarked {requests - sent} "
+        f"({1 - sent / requests:.0%}; 90 % asked)"
+    )
+    sys.exit(bool(wrong or stored or sent > 0.1 * requests))
+
+
+if __name__ == "__main__":
+    main()
