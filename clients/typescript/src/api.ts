@@ -593,7 +593,7 @@ export type Understood = {
   refused: Refusal[];
 };
 
-/** Something that the model noted and that was not stored. */
+/** Something in a message that did not become a memory: a secret, or what a model noted and the checks refused. */
 export type Refusal = {
   message: string;
   reason: string;
