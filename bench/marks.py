@@ -1,7 +1,7 @@
-"""False marks, and requests to forget: is anything marked as replaced that was not, and is what was to be forgotten sent?
+"""False marks, and requests to forget: is anything marked that did not change, and is what was to be forgotten sent?
 
     python -m bench.marks                 # pairs of real turns that change nothing
-    python -m bench.marks --data DIR      # also contexts of LoCoMo and VehicleMemBench, and PersonaMem's requests to forget
+    python -m bench.marks --data DIR      # also contexts of LoCoMo and VehicleMemBench, and PersonaMem's requests
 
 Pairs: a real turn that states something about its speaker, then an ordinary turn of somebody else's conversation that
 states nothing. Nothing may be marked. Contexts: what questions of two public sets bring into a request; each mark is
@@ -78,7 +78,7 @@ def marks_in_contexts(path: Path, count: int) -> tuple[int, list[str]]:
 
 
 def forgotten(path: Path, conversations: int) -> tuple[int, int, int, int]:
-    """(requests, requests from which something was stored, preferences still recalled unmarked, still sent unmarked)."""
+    """(requests, those from which something was stored, preferences still recalled unmarked, still sent unmarked)."""
     raw = {talk["id"]: talk for talk in json.loads(path.read_text("utf-8"))["conversations"]}
     requests = stored = recalled = sent = 0
     for talk in load(path).conversations[:conversations]:
@@ -98,7 +98,9 @@ def forgotten(path: Path, conversations: int) -> tuple[int, int, int, int]:
                 own = spoken(talk, before["gold"])
                 hits = store.memory.recall(item["previous"], top_k=20)
                 recalled += any(
-                    store.turn_of.get(hit.id) in own and hit.superseded_by is None for hit in hits if hit.kind == "message"
+                    store.turn_of.get(hit.id) in own and hit.superseded_by is None
+                    for hit in hits
+                    if hit.kind == "message"
                 )
                 context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET)
                 unmarked = [memory.text for memory in context.memory_items if memory.superseded_by is None]
