@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: recall-fit recall-check run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
+.PHONY: test-model recall-fit recall-check run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
 
 run: $(VENV)/.run
 	$(BIN)/memorist demo
@@ -66,6 +66,16 @@ api-check: $(VENV)/.test
 	$(BIN)/python -m tests.server.lint
 	$(BIN)/python -m pytest tests/server/typescript/check_types.py
 	$(BIN)/python -m tests.server.fuzz
+
+# The memory writer with a real small model: 500 messages of real chat, no crash, no invalid row. It takes hours on one core; a second
+# call continues where the first was stopped. MODEL=qwen (1.5B), qwen-small (0.5B) or smollm2 (135M).
+MODEL ?= qwen-small
+MODEL_NAME = $(if $(filter qwen,$(MODEL)),qwen2.5-coder-1.5b,$(if $(filter smollm2,$(MODEL)),smollm2-135m,qwen2.5-coder-0.5b))
+test-model: $(VENV)/.test
+	scripts/serve-model $(MODEL) fetch-only
+	scripts/serve-model $(MODEL) & server=$$!; trap "kill $$server" EXIT; \
+	until $(BIN)/python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:8091/v1/models')" 2>/dev/null; do kill -0 $$server && sleep 1 || exit 1; done; \
+	$(BIN)/python -m bench.writer.small_model --model $(MODEL_NAME)
 
 # The adapters with their frameworks, in an environment of their own.
 test-adapters: .venv-adapters/.ready

@@ -11,7 +11,11 @@ import pytest
 
 from memorist.engine.documents import chunking
 from memorist.engine.documents.documents import Documents
+from memorist.engine.limits import CallLimits
+from memorist.gate import secrets
 from memorist.mcp.http import mcp_parts
+from memorist.mcp.server import Options as Tools
+from memorist.mcp.tools import chosen_sets
 from memorist.server.app import Options
 from memorist.server.limits import Rate
 
@@ -123,3 +127,49 @@ def test_a_lane_stops_with_its_server(server: Running) -> None:
     assert ran == "memorist-lane"
     server.stop()
     assert not any(thread.name == "memorist-lane" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/context", {"input": "pump", "budget": 2_001}, 413),
+        ("/v1/context", {"input": "pump", "budget": 2_000}, 200),
+        ("/v1/context", {"input": "pump", "budget": "gpt-4.1"}, 200),
+        ("/v1/recall", {"query": "pump", "top_k": 91, "offset": 10}, 413),
+        ("/v1/recall", {"query": "pump", "top_k": 90, "offset": 10}, 200),
+        ("/v1/inspect/context", {"input": "pump", "user": "ada", "budget": 2_001}, 413),
+    ],
+)
+def test_a_request_asks_for_no_more_than_the_server_allows(
+    tmp_path: Path, path: str, body: dict[str, Any], status: int
+) -> None:
+    options = Options(usual=FAST, heavy=FAST, bad_keys=FAST, limits=CallLimits(budget_tokens=2_000, hits=100))
+    with running(tmp_path / "memory.db", options) as server, client(server) as http:
+        answer = http.post(path, json=body)
+        assert answer.status_code == status, answer.text
+        if status == 413:
+            assert answer.json()["type"].endswith("too-large")
+            assert "this server allows" in answer.json()["detail"]
+
+
+def test_a_tool_asks_for_no_more_than_the_server_allows(tmp_path: Path) -> None:
+    options = Options(usual=FAST, heavy=FAST, bad_keys=FAST, limits=CallLimits(budget_tokens=2_000))
+    parts = mcp_parts(Tools(sets=chosen_sets("all")))
+    arguments = {"name": "build_context", "arguments": {"input": "pump", "budget_tokens": 2_001}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments}
+    with running(tmp_path / "memory.db", options, parts) as server, client(server) as http:
+        answer = http.post("/mcp", json=call, headers={"accept": "application/json"}).json()
+    assert answer["result"]["isError"]
+    assert "this server allows" in answer["result"]["content"][0]["text"]
+
+
+def test_a_long_text_is_searched_for_secrets_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One search of a regular expression keeps all other threads waiting until it ends."""
+    lengths: list[int] = []
+    choose = secrets._patterns_for
+    monkeypatch.setattr(secrets, "_patterns_for", lambda text: [*choose(text), lengths.append(len(text))][:-1])
+    text = "The pump in hall seven ran. " * 50_000 + "password: Xk9-mvW3-qq7"
+    masked, kinds = secrets.mask_secrets(text)
+    assert kinds
+    assert "mvW3" not in masked
+    assert max(lengths) <= secrets.PIECE_CHARACTERS + secrets.OVERLAP_CHARACTERS

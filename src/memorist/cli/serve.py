@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ..errors import UsageError
 from ..extras import install_command
@@ -47,12 +48,16 @@ NEEDS = f"the server needs packages that are not installed; run: {install_comman
     "--log", "log_format", default="none", show_default=True, type=click.Choice(["none", "text", "json"]),
     help="A line per request on standard error: ids, status and time, never content.",
 )  # fmt: skip
+@click.option(
+    "--max-budget", default=400_000, show_default=True, type=click.IntRange(min=1_000),
+    help="The largest token budget of a context that a request may ask for.",
+)  # fmt: skip
 @click.option("--trace", is_flag=True, help="Make OpenTelemetry spans of requests, as children of `traceparent`.")
 @session_of
 def serve(
     session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
     workers: int, folders: tuple[Path, ...], link: bool, tools: str, issuer: str | None, resource: str | None,
-    log_format: LogFormat, trace: bool,
+    log_format: LogFormat, max_budget: int, trace: bool,
 ) -> None:  # fmt: skip
     """Serve the memory over HTTP, by default on this machine only.
 
@@ -71,7 +76,10 @@ def serve(
     click.echo(f"memorist: {at}", err=True)
     if link or not keyed:
         click.echo(f"memorist: one-time link, good for ten minutes: {at}/login?code={_code(session)}", err=True)
-    options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path, analyze=folders, trace=trace)
+    limits = msgspec.structs.replace(Options().limits, budget_tokens=max_budget)
+    options = Options(
+        hosts=(*Options().hosts, host, *names), root_path=root_path, analyze=folders, limits=limits, trace=trace
+    )
     parts = _assistants(session, tools, issuer, resource or f"{at}/mcp")
     _run(
         session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy, parts=parts, workers=workers

@@ -39,6 +39,7 @@ from ..stores.base import (
     replica_reads,
 )
 from .hooks import Events, warn
+from .limits import NO_LIMITS
 from .locks import KeyedLocks
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class Shared:
         """By org: the policy of its gate, cached until a time."""
         self.tool_vectors: dict[tuple[str, str], Any] = {}
         """Vectors of tool descriptions, by the embedder's name and the text."""
+        self.limits = NO_LIMITS
+        """The most that one call may ask for; a server sets it."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()

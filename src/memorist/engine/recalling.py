@@ -84,6 +84,7 @@ class Recalling:
                 bare=bare,
             )  # fmt: skip
         _check_counts(top_k, offset, max_tokens, min_score)
+        self._core.shared.limits.check_hits(top_k + offset)
         asked = self._until_then(_asked(kinds, after, before, where))
         if not isinstance(query, str):
             raise UsageError("a query is text")

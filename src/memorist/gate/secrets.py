@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, NamedTuple
 
-MAX_CHARACTERS = 200_000
-"""Longer texts are searched in pieces that overlap, so that the time grows with the length."""
+PIECE_CHARACTERS = 100_000
+"""Longer texts are searched in pieces that overlap: the time grows with the length, and no search keeps the interpreter
+to itself for long, because Python changes threads between two searches and never within one."""
 OVERLAP_CHARACTERS = 8_200
 CARD_DIGITS = range(13, 20)
 _THREE_DIGITS = re.compile(r"\d{3}")
@@ -43,12 +44,9 @@ class _Pattern(NamedTuple):
 def find_secrets(text: str) -> list[Secret]:
     """The secrets in a text, in order, without overlaps. What was masked before is not found again."""
     secrets: list[Secret] = []
-    patterns = _patterns_for(text)
-    if not patterns:
-        return secrets
-    for offset in range(0, max(1, len(text)), MAX_CHARACTERS):
-        piece = text[offset : offset + MAX_CHARACTERS + OVERLAP_CHARACTERS]
-        for pattern in patterns:
+    for offset in range(0, max(1, len(text)), PIECE_CHARACTERS):
+        piece = text[offset : offset + PIECE_CHARACTERS + OVERLAP_CHARACTERS]
+        for pattern in _patterns_for(piece):
             for match in pattern.expression.finditer(piece):
                 group = 1 if match.re.groups and match[1] is not None else 0
                 secret = match[group]

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from ..engine.limits import CallLimits
 from ..engine.noun import core_of
 from ..protocol.keys import ApiKey, Limited, Unauthorized
 from ..protocol.parts import MakePart, Part
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_HANDLES = 10_000
+MAX_BUDGET_TOKENS = 400_000
+MAX_HITS = 5_000
 _NOT_TRACED = nullcontext(NO_REQUEST_SPAN)
 
 
@@ -63,6 +66,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     usual: Rate = USUAL
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
+    limits: CallLimits = CallLimits(budget_tokens=MAX_BUDGET_TOKENS, hits=MAX_HITS)
+    """The most that one request may ask for, through the API, /mcp and the inspector alike."""
     trace: bool = False
     """Whether requests and units of work are spans of OpenTelemetry."""
 
@@ -73,6 +78,7 @@ class Server:
     def __init__(self, memory: AsyncMemory, options: Options | None = None) -> None:
         self.memory = memory
         self.options = options or Options()
+        core_of(memory).shared.limits = self.options.limits
         self.keys = Keys(memory)
         self.sessions = Sessions(memory, self.keys)
         self.metrics = Metrics()

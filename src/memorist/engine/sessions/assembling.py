@@ -23,6 +23,7 @@ from ..recalling import Recalling, Spaces
 from ..threads.threads import Threads
 
 if TYPE_CHECKING:
+    from ...context.budget import TokenBudget
     from ...context.context import Context
     from ...context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from ...context.plan import Policy
@@ -94,7 +95,7 @@ class Assembling:
         from .tools import ToolRecall
 
         core = self._core
-        limits: TokenBudget = checked_budget(TokenBudget(8000) if budget is None else budget)
+        limits = checked_budget(core, TokenBudget(8000) if budget is None else budget)
         definitions = as_tools(tools)
         if stash is not None:
             definitions = tuple(with_read_tools(definitions))
@@ -303,10 +304,16 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def checked_budget(budget: Any) -> Any:
-    """A TokenBudget from a number, a model's name or one already made."""
-    from ...context.budget import as_budget
+def checked_budget(core: Core, budget: BudgetSpec) -> TokenBudget:
+    """A TokenBudget from a number, a model's name or one already made; the window of a named model is cut to the
+    server's limit, while a number beyond it is refused."""
+    from ...context.budget import TokenBudget, as_budget, model_window
 
     if isinstance(budget, bool):
         raise UsageError("a budget is a number of tokens, a model's name or a TokenBudget")
-    return as_budget(budget)
+    limit = core.shared.limits.budget_tokens
+    if isinstance(budget, str) and limit is not None:
+        return TokenBudget(min(model_window(budget), limit))
+    checked = as_budget(budget)
+    core.shared.limits.check_budget(checked)
+    return checked

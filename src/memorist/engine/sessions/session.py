@@ -124,7 +124,7 @@ class AsyncSession:
         """Whether the thread is known to exist: asking alone writes none."""
         self._looked = thread is None
         """Whether the thread was looked for; that of a new id need not be."""
-        self._budget = checked_budget(budget)
+        self._budget = checked_budget(core, budget)
         self._policy = policy
         self._layout: Layout = layout
         self._system = system

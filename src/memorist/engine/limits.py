@@ -1,0 +1,37 @@
+"""Limits of one call that a server sets on its memory; a program's own memory has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import TooLarge
+
+if TYPE_CHECKING:
+    from ..context.budget import TokenBudget
+
+
+class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that one call may ask for; None for no limit."""
+
+    budget_tokens: int | None = None
+    """The total of a context's budget."""
+    hits: int | None = None
+    """`top_k` and `offset` of a recall together."""
+
+    def check_budget(self, budget: TokenBudget) -> None:
+        """Raise TooLarge if a budget is over the limit."""
+        if self.budget_tokens is not None and budget.total > self.budget_tokens:
+            raise TooLarge(
+                f"the budget is {budget.total} tokens; this server allows {self.budget_tokens} per request",
+                limit=self.budget_tokens,
+            )
+
+    def check_hits(self, hits: int) -> None:
+        """Raise TooLarge if a recall asks for too many hits."""
+        if self.hits is not None and hits > self.hits:
+            raise TooLarge(f"top_k and offset are {hits} together; this server allows {self.hits}", limit=self.hits)
+
+
+NO_LIMITS = CallLimits()
