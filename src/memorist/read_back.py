@@ -15,6 +15,7 @@ from .context.read_tools import (
     SEARCH_HISTORY,
     ReadCall,
     Shape,
+    copy_of,
     list_hits,
     page,
     parse_call,
@@ -63,14 +64,14 @@ class ReadBack:
         )
 
     def _message(self, call: ReadCall) -> Message | None:
-        target = thread_of(self._thread, call.id)
+        target = thread_of(self._thread, call.id) or copy_of(self._thread, call.id)
         if target is None:
             return None
         try:
             messages = self._memory.threads.messages(target[0], 1, after=target[1] - 1)
         except NotFound:
             return None
-        return messages[0] if messages and messages[0].seq == target[1] else None
+        return _named(messages, target[1], call.id)
 
 
 class AsyncReadBack:
@@ -102,20 +103,27 @@ class AsyncReadBack:
         )
 
     async def _message(self, call: ReadCall) -> Message | None:
-        target = thread_of(self._thread, call.id)
+        target = thread_of(self._thread, call.id) or copy_of(self._thread, call.id)
         if target is None:
             return None
         try:
             messages = await self._memory.threads.messages(target[0], 1, after=target[1] - 1)
         except NotFound:
             return None
-        return messages[0] if messages and messages[0].seq == target[1] else None
+        return _named(messages, target[1], call.id)
 
 
 def _answer(call: ReadCall, message: Message | None) -> str:
     if message is None:
         return f"There is no message {call.id[:80]!r} in this conversation."
     return page(call.id, message.text, call)
+
+
+def _named(messages: list[Message], seq: int, id: str) -> Message | None:
+    """The message of a number, if it has the id or is shown under it."""
+    if not messages or messages[0].seq != seq or id not in (messages[0].id, messages[0].shown_id):
+        return None
+    return messages[0]
 
 
 def _own_calls(message: Message) -> list[ToolCall]:

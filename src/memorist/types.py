@@ -23,6 +23,7 @@ _HOMES = {
     "engine.threads.attributing": ("SummaryLine",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
     "engine.sessions.session": ("SessionState", "Turn", "Ended"),
+    "engine.sessions.children": ("ChildResult",),
     "engine.hooks": ("HookEvent",),
     "engine.derive.outbox": ("Backlog",),
     "engine.retaining": ("RetentionState",),
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from .engine.remembering import Refusal as Refusal
     from .engine.remembering import Understood as Understood
     from .engine.retaining import RetentionState as RetentionState
+    from .engine.sessions.children import ChildResult as ChildResult
     from .engine.sessions.session import Ended as Ended
     from .engine.sessions.session import SessionState as SessionState
     from .engine.sessions.session import Turn as Turn

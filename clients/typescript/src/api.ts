@@ -1248,11 +1248,13 @@ export class ThreadsNoun {
   /**
    * Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
    *
+   * With `parent`, the id of an existing thread, forgetting that thread forgets this one too.
+   *
    * Raises `Conflict` with `new` if the id is taken.
    *
    * Role: `writer`.
    */
-  create(args: { ns?: string | null; title?: string | null; id?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null; new?: boolean } = {}, options: CallOptions = {}): Promise<Thread> {
+  create(args: { ns?: string | null; title?: string | null; id?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null; new?: boolean; parent?: string | null } = {}, options: CallOptions = {}): Promise<Thread> {
     return this.#http.call({"method": "POST", "path": "/v1/threads", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
   }
 
@@ -1306,11 +1308,13 @@ export class ThreadsNoun {
   /**
    * Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
    *
-   * Its metadata is copied unless given, and names its origin under `forked_from`.
+   * Its metadata is copied unless given, and names its origin under `forked_from`. With `share="prefix"`, its
+   * contexts begin with the same bytes as those of the original, so that a provider's prompt cache serves them:
+   * summaries are copied too, and the messages are named by the ids of the originals.
    *
    * Role: `writer`.
    */
-  fork(args: { id: string; at?: number | string | null; new_id?: string | null; title?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null }, options: CallOptions = {}): Promise<Thread> {
+  fork(args: { id: string; at?: number | string | null; new_id?: string | null; title?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null; share?: "messages" | "prefix" }, options: CallOptions = {}): Promise<Thread> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/fork", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
   }
 
@@ -2658,7 +2662,7 @@ export class TurnsNoun {
    *
    * Role: `writer`.
    */
-  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number; stash?: number | null; pinned_tools?: string[] | null; earlier_tools?: string[] | null }, options: CallOptions = {}): Promise<SessionContext> {
+  context(args: { id?: string | null; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number; stash?: number | null; pinned_tools?: string[] | null; earlier_tools?: string[] | null; profile?: boolean }, options: CallOptions = {}): Promise<SessionContext> {
     return this.#http.call({"method": "POST", "path": "/v1/thread/context", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<SessionContext>;
   }
 

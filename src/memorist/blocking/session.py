@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from ..engine.recalling import Spaces
 from ..engine.sessions.assembling import Recall
+from ..engine.sessions.children import ChildResult
 from ..engine.sessions.session import AsyncSession, Ended, SessionState
 from ..engine.threads.receipts import MessageReceipt
 from ..messages.message import Given
@@ -107,6 +108,67 @@ class Session:
                 layout=layout,
             )
         )
+
+    def child(
+        self,
+        brief: str,
+        *,
+        id: str | None = None,
+        agent: str | None = None,
+        system: Prompt | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        stash: int | None = None,
+        isolated: bool = True,
+    ) -> Session:
+        """Start a session for a sub-agent, with a thread of its own that begins with a brief.
+
+        Its contexts hold the brief and its own turns, nothing of this conversation. Forgetting this thread forgets the
+        child's. Hand its answer back with `result`.
+
+        Args:
+            brief: What the sub-agent is to do; it is in every context of the child.
+            id: The id of the child's thread; a new one by default.
+            agent: The name of the sub-agent.
+            system: The system prompt of the child.
+            budget: The child's budget; this session's by default.
+            policy: The child's policy; this session's by default.
+            stash: The most tokens of a tool result that is sent whole.
+            isolated: Whether to leave out the user's profile and recalled memory.
+
+        Examples:
+            >>> talk = memory.session("talk", user="ada")
+            >>> helper = talk.child("Find the opening hours of the museum.")
+            >>> receipts = helper.add("Look it up.", "It opens at ten.")
+            >>> result = helper.result("The museum opens at ten.")
+            >>> receipts = talk.add("When does it open?", [result.message()], "At ten.")
+        """
+        return Session(
+            run_blocking(
+                self._engine.child(
+                    brief,
+                    id=id,
+                    agent=agent,
+                    system=system,
+                    budget=budget,
+                    policy=policy,
+                    stash=stash,
+                    isolated=isolated,
+                )
+            )
+        )
+
+    def result(self, text: str) -> ChildResult:
+        """The answer of this child session to its parent, with the messages that it was made from.
+
+        Raises `UsageError` if the session is no child.
+
+        Examples:
+            >>> helper = memory.session("talk", user="ada").child("Count the chairs.", id="helper")
+            >>> helper.result("There are six.").sources
+            ('helper#1',)
+        """
+        return run_blocking(self._engine.result(text))
 
     def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
         """Record what the last request of this session cost; returns the report, with what broke the prompt cache.

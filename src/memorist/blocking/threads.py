@@ -40,8 +40,11 @@ class Threads:
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
         new: bool = False,
+        parent: str | None = None,
     ) -> Thread:
         """Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
+
+        With `parent`, the id of an existing thread, forgetting that thread forgets this one too.
 
         Raises `Conflict` with `new` if the id is taken.
 
@@ -50,7 +53,7 @@ class Threads:
             >>> memory.threads.create("user:ada", id="plan").title
             'Planning'
         """
-        return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl, new=new))
+        return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl, new=new, parent=parent))
 
     def get(self, id: str) -> Thread | None:
         """Read a thread, without its messages; None if there is none.
@@ -206,17 +209,22 @@ class Threads:
         title: str | None = None,
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
+        share: Literal["messages", "prefix"] = "messages",
     ) -> Thread:
         """Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
 
-        Its metadata is copied unless given, and names its origin under `forked_from`.
+        Its metadata is copied unless given, and names its origin under `forked_from`. With `share="prefix"`, its
+        contexts begin with the same bytes as those of the original, so that a provider's prompt cache serves them:
+        summaries are copied too, and the messages are named by the ids of the originals.
 
         Examples:
             >>> branch = memory.threads.fork("talk", at="talk#1")
             >>> [message.text for message in memory.threads.recent(branch.id)]
             ['I live in Lisbon.']
         """
-        return run_blocking(self._engine.fork(id, at, new_id=new_id, title=title, metadata=metadata, ttl=ttl))
+        return run_blocking(
+            self._engine.fork(id, at, new_id=new_id, title=title, metadata=metadata, ttl=ttl, share=share)
+        )
 
     def stash(
         self, id: str, text: str, *, over_tokens: int = 1000, key: str | None = None, create: Ns | None = None

@@ -342,7 +342,7 @@ def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
     before = stored_tokens(message, aid.counter)
     if before <= limit:
         return message
-    where = f"message {message.id}" if message.thread else f"message {position} of the conversation"
+    where = f"message {message.shown_id}" if message.thread else f"message {position} of the conversation"
     marker = f"[tool result elided: {before:,} tokens; the full text is {where}]"
     content: Any = marker
     if message.role != "tool":

@@ -123,6 +123,12 @@ def thread_of(thread: str, id: str) -> tuple[str, int] | None:
     return origin, int(number)
 
 
+def copy_of(thread: str, id: str) -> tuple[str, int] | None:
+    """Thread and number under which this thread may hold a copy of a message of another one; else None."""
+    _, _, number = id.rpartition("#")
+    return (thread, int(number)) if number.isdecimal() and len(number) < 16 else None
+
+
 def list_hits(thread: str, query: str, hits: Iterable[Any]) -> str:
     """The hits of a search that belong to the thread: the id and the lines that share most words with the query."""
     own = [hit for hit in hits if thread_of(thread, hit.id) is not None][:MAX_HITS]

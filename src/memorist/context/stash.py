@@ -51,9 +51,9 @@ def stash_results(message: Message, over_tokens: int, counter: Counter) -> Messa
     if message.pinned or not message.id:
         return message
     if message.role == "tool":
-        shown = _shown_content(content, message.id, over_tokens, counter)
+        shown = _shown_content(content, message.shown_id, over_tokens, counter)
     elif isinstance(content, list):
-        shown = [_shown_block(block, message.id, over_tokens, counter) for block in content]
+        shown = [_shown_block(block, message.shown_id, over_tokens, counter) for block in content]
         shown = content if all(new is old for new, old in zip(shown, content, strict=True)) else shown
     else:
         return message

@@ -94,7 +94,7 @@ class Grouper:
         content = message.content
         if type(content) is not str or message.extra or self.waiting or not content or content.isspace():
             return None
-        if message.role not in ("user", "assistant") or (self._attached and message.metadata):
+        if message.role not in ("user", "assistant") or (self._attached and ATTACHED in message.metadata):
             return None
         tokens = message.tokens
         if tokens is None or (message.counter or DEFAULT_COUNTER) != self._name:

@@ -26,6 +26,8 @@ INSTRUCTIONS = ("system", "developer")
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 ATTACHED = "memorist.context"
 """The metadata key of the memory that was recalled for a message, exactly as it was sent."""
+ORIGIN = "memorist.origin"
+"""The metadata key under which a copied message keeps the id by which requests name the original."""
 PASSING = "memorist.passing"
 """The metadata key of a message from which nothing is to be derived."""
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
@@ -97,6 +99,12 @@ class Message(Record, frozen=True, kw_only=True):
     def id(self) -> str:
         """`thread#seq`, the same on every store; empty while it has no number."""
         return f"{self.thread}#{self.seq}" if self.seq else ""
+
+    @property
+    def shown_id(self) -> str:
+        """The id by which a request names it: its own, or that of the original whose prefix its thread shares."""
+        origin = self.metadata.get(ORIGIN)
+        return origin if isinstance(origin, str) else self.id
 
     @property
     def text(self) -> str:

@@ -328,6 +328,7 @@ class Turns(ABC):
         stash: int | None = None,
         pinned_tools: list[str] | None = None,
         earlier_tools: list[str] | None = None,
+        profile: bool = True,
     ) -> SessionContext:
         """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
 

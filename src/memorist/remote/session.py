@@ -44,7 +44,8 @@ class RemoteSession(AsyncSession):
             tools=tools, pinned_tools=list(pinned_tools),
             earlier_tools=self._tool_names if (layout or self._layout) == "cached" else [],
             budget=self._budget if budget is None else budget, policy=policy or self._policy,
-            recall=recall, scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
+            recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
+            scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
             compact_at=self._compact[0], compact_to=self._compact[1],
         )  # fmt: skip
         self._carried = (input, made.kept, made.proof) if isinstance(input, str) and made.kept else None

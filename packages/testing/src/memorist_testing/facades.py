@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memorist.blocking.memory import Memory
+from memorist.blocking.session import Session
 
 
 class Awaited:
@@ -58,6 +59,7 @@ def _is_noun(value: Any) -> bool:
 def _awaitable(method: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*args: Any, **options: Any) -> Any:
         result = method(*args, **options)
-        return Awaited(result, result._engine) if _is_noun(result) else result
+        is_wrapped = _is_noun(result) or isinstance(result, Session)
+        return Awaited(result, result._engine) if is_wrapped else result
 
     return call

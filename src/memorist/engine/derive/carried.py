@@ -9,6 +9,7 @@ import msgspec
 from ...kinds import parse_refs, thread_ref
 from ...messages.message import ATTACHED, Message
 from ...records import Link
+from ...values import Json
 
 DERIVED = "memorist.sources"
 """The metadata key under which a message written by a task names its sources."""
@@ -46,4 +47,17 @@ def bare(message: Message) -> Message:
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:
         return _replace(message, metadata=left)
-    return _replace(message, metadata=left, content=FORGOTTEN, extra={}, raw=None)
+    if message.shape is not None and isinstance(message.content, list):
+        return _replace(message, metadata=left, content=[_bare_part(part) for part in message.content], raw=None)
+    # A tool result without the id of its call would be an orphan.
+    paired = {name: value for name, value in message.extra.items() if name == "tool_call_id"}
+    return _replace(message, metadata=left, content=FORGOTTEN, extra=paired, raw=None)
+
+
+def _bare_part(part: Json) -> Json:
+    """A content block without its text; results and outputs keep the id of the call that they answer."""
+    if isinstance(part, dict) and part.get("type") == "tool_result":
+        return {"type": "tool_result", "tool_use_id": part.get("tool_use_id", ""), "content": FORGOTTEN}
+    if isinstance(part, dict) and str(part.get("type", "")).endswith("_output"):
+        return {"type": part["type"], "call_id": part.get("call_id", ""), "output": FORGOTTEN}
+    return {"type": "text", "text": FORGOTTEN}

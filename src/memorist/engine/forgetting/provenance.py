@@ -13,6 +13,7 @@ from ...recall.hit import Hit
 from ...records import Fact, Record, Summary, as_dict
 from ...values import Json
 from ..core import Core
+from ..derive.carried import carried
 from ..facts.corrections import is_correction, same_value
 from ..facts.facts import Facts
 from .lineage import find, reference, sources_of
@@ -116,6 +117,9 @@ class Provenance:
 
     async def _sources(self, record: Record) -> list[str]:
         named = await sources_of(self._core, record)
+        if isinstance(record, Message):
+            # Its links lead to its thread; which message has the text of a source, the message itself says.
+            return list(dict.fromkeys([*named, *(id for ids in carried(record).values() for id in ids)]))
         if not isinstance(record, Summary):
             return named
         rows = await self._core.scan(

@@ -117,7 +117,7 @@ class Assembling:
         await Threads(core)._check_visible(thread)
         past = await self._past(thread)
         if past is not None:
-            parts |= {"summary": past.text, "folded": past.last, "thread": thread}
+            parts |= {"summary": past.text, "folded": past.last, "thread": _shown_thread(past)}
         wanted = needs_of(policy).found
         assembly = Assembly(**parts, found=() if wanted else None)
         pages = await self._read(assembly, thread, past.last if past else 0)
@@ -263,6 +263,12 @@ def _spec(asked: Any) -> Recall:
     if isinstance(asked, Recall):
         return asked
     return Recall() if asked is True else Recall(namespaces=asked)
+
+
+def _shown_thread(summary: Summary) -> str:
+    """The thread that a request names for folded messages: the original's, where the summary is a copy of it."""
+    span = f"#{summary.first}-{summary.last}"
+    return next((source.removesuffix(span) for source in summary.sources if source.endswith(span)), summary.thread)
 
 
 def _query(input: object) -> str:

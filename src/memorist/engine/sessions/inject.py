@@ -115,11 +115,11 @@ class Made(msgspec.Struct, frozen=True):
     def of(cls, since: datetime, hits: Sequence[Any]) -> Made:
         """From the hits of a recall that began at a time."""
         sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
-        return cls(since, tuple(sources), _lowest([str(hit.trust) for hit in hits]) if hits else None)
+        return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
 
     def lowered(self, own: str) -> str:
         """The lowest trust of the output's own and all that it was made from."""
-        return own if self.trust is None else _lowest([own, self.trust])
+        return own if self.trust is None else lowest_trust([own, self.trust])
 
     def message(self, text: str) -> Message:
         """The output as a message that names its sources, so that forgetting one of them finds it."""
@@ -132,7 +132,8 @@ class Made(msgspec.Struct, frozen=True):
         )
 
 
-def _lowest(trusts: Sequence[str]) -> str:
+def lowest_trust(trusts: Sequence[str]) -> str:
+    """The lowest of several trusts."""
     return min(trusts, key=lambda trust: TRUSTED.get(trust, 0))
 
 

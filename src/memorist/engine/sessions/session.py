@@ -28,8 +28,9 @@ from ..recalling import Spaces
 from ..state import State
 from ..threads.appending import keyed
 from ..threads.receipts import MessageReceipt
-from ..threads.threads import Threads
+from ..threads.threads import PARENT, Threads
 from .assembling import Assembling, Recall, checked_budget
+from .children import MAX_SOURCES, ChildResult, with_child_sources
 
 if TYPE_CHECKING:
     from ...context.context import Context
@@ -111,6 +112,7 @@ class AsyncSession:
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         stash: int | None = None,
+        isolated: bool = False,
         should_persist: Callable[[Turn], bool] | None = None,
         on_turn_end: Callable[[Turn], Any] | None = None,
         on_session_end: Callable[[Ended], Any] | None = None,
@@ -130,6 +132,8 @@ class AsyncSession:
         self._system = system
         self._compact = (compact_at, compact_to)
         self._stash = stash
+        self._isolated = isolated
+        """Whether its contexts leave out the profile, and recall nothing that is not asked for by name."""
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
@@ -175,7 +179,8 @@ class AsyncSession:
             'Lisbon'
         """
         self._check_open()
-        turn = Turn(tuple(self._attached(message) for message in spoken_messages(messages)), self._turns + 1)
+        spoken = await with_child_sources(self._core, self.thread, spoken_messages(messages))
+        turn = Turn(tuple(self._attached(message) for message in spoken), self._turns + 1)
         keep = bool(self._should_persist(turn))
         turn_messages = turn.messages if keep else [_passing(message) for message in turn.messages]
         key = key or f"{self.id}/{turn.number}"
@@ -229,12 +234,81 @@ class AsyncSession:
             input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
             earlier_tools=self._tool_names if (layout or self._layout) == "cached" else (),
-            budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
+            budget=self._budget if budget is None else budget, policy=policy or self._policy,
+            recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
         )  # fmt: skip
         context = self._compared(context)
         self._asked = (input if isinstance(input, str) else "", context)
         return context
+
+    async def child(
+        self,
+        brief: str,
+        *,
+        id: str | None = None,
+        agent: str | None = None,
+        system: Prompt | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        stash: int | None = None,
+        isolated: bool = True,
+    ) -> AsyncSession:
+        """Start a session for a sub-agent, with a thread of its own that begins with a brief.
+
+        Its contexts hold the brief and its own turns, nothing of this conversation. Forgetting this thread forgets the
+        child's. Hand its answer back with `result`.
+
+        Args:
+            brief: What the sub-agent is to do; it is in every context of the child.
+            id: The id of the child's thread; a new one by default.
+            agent: The name of the sub-agent.
+            system: The system prompt of the child.
+            budget: The child's budget; this session's by default.
+            policy: The child's policy; this session's by default.
+            stash: The most tokens of a tool result that is sent whole.
+            isolated: Whether to leave out the user's profile and recalled memory.
+
+        Examples:
+            >>> talk = memory.session("talk", user="ada")
+            >>> helper = talk.child("Find the opening hours of the museum.")
+            >>> receipts = helper.add("Look it up.", "It opens at ten.")
+            >>> result = helper.result("The museum opens at ten.")
+            >>> receipts = talk.add("When does it open?", [result.message()], "At ten.")
+        """
+        self._check_open()
+        if not brief.strip():
+            raise UsageError("a child session needs a brief")
+        await self.start()
+        own = await self._core.part(Threads).get(self.thread)
+        ns = own.ns if own is not None else self._origin()[0]
+        about = {"agent": agent} if agent else {}
+        thread = await self._core.part(Threads).create(ns, id=id or new_id(), metadata=about, parent=self.thread)
+        await self._core.part(Threads).append(
+            thread.id, {"role": "user", "content": brief, "pinned": True}, key=f"{thread.id}/brief"
+        )
+        return self._core.kind(AsyncSession)(
+            self._core, thread.id, agent=agent, budget=self._budget if budget is None else budget,
+            policy=policy or self._policy, layout=self._layout, system=system, compact_at=self._compact[0],
+            compact_to=self._compact[1], stash=self._stash if stash is None else stash, isolated=isolated,
+        )  # fmt: skip
+
+    async def result(self, text: str) -> ChildResult:
+        """The answer of this child session to its parent, with the messages that it was made from.
+
+        Raises `UsageError` if the session is no child.
+
+        Examples:
+            >>> helper = memory.session("talk", user="ada").child("Count the chairs.", id="helper")
+            >>> helper.result("There are six.").sources
+            ('helper#1',)
+        """
+        threads = self._core.part(Threads)
+        thread = await threads.get(self.thread)
+        if thread is None or PARENT not in thread.metadata:
+            raise UsageError("this session is no child; make one with session.child(brief)")
+        messages = await threads.messages(self.thread, MAX_SOURCES)
+        return ChildResult(text, self.thread, tuple(message.id for message in messages))
 
     async def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
         """Record what the last request of this session cost; returns the report, with what broke the prompt cache.

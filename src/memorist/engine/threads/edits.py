@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ...errors import Conflict, NotFound, UsageError
-from ...kinds import thread_ref
-from ...messages.message import ROLES, Message
+from ...kinds import summary_ref, thread_ref
+from ...messages.message import ORIGIN, ROLES, Message
 from ...records import Derivation, Entry, Link, Pins, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
 from ...values import as_list
@@ -108,21 +108,21 @@ class ThreadEdits:
         )
         return changed
 
-    async def fork(self, source: Thread, last: int, made: Thread) -> Thread:
+    async def fork(self, source: Thread, last: int, made: Thread, *, is_prefix_shared: bool = False) -> Thread:
         """Copy the messages up to a number into a new thread; its row is written last, so that no half copy is
         visible. Its lineage link comes first: whoever forgets the source finds the copies, finished or not."""
         core = self._core
         if await core.get(Thread, made.id) is not None:
             raise taken(made.id)
         try:
-            copied: Thread = await core.retry(lambda: self._copied(source, last, made))
+            copied: Thread = await core.retry(lambda: self._copied(source, last, made, is_prefix_shared))
         except Conflict as conflict:
             if await core.get(Thread, made.id) is None:
                 raise
             raise taken(made.id) from conflict
         return _replace(copied, version=1)
 
-    async def _copied(self, source: Thread, last: int, made: Thread) -> Thread:
+    async def _copied(self, source: Thread, last: int, made: Thread, is_prefix_shared: bool) -> Thread:
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, made.id) is not None:
             raise taken(made.id)
@@ -136,6 +136,11 @@ class ThreadEdits:
         )
         while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED):
             copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
+            if is_prefix_shared:
+                copies = [
+                    _replace(copy, metadata={**copy.metadata, ORIGIN: message.shown_id})
+                    for copy, message in zip(copies, page, strict=True)
+                ]
             # Copies carry what was recalled for their originals, and are found by the same sources.
             named = [source for copy in copies for sources in carried(copy).values() for source in sources]
             held = await guard(core, named)
@@ -146,8 +151,21 @@ class ThreadEdits:
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
         made = _replace(made, length=length, tokens=tokens)
-        await core.apply(*guards, Expect(Thread, made.row_key, 0), Put(made), *await self._marks(source, made))
+        marks = await self._marks(source, made)
+        if is_prefix_shared:
+            marks += await self._summaries(source, made)
+        await core.apply(*guards, Expect(Thread, made.row_key, 0), Put(made), *marks)
         return made
+
+    async def _summaries(self, source: Thread, made: Thread) -> list[Change]:
+        """Copies of the summaries of the copied messages; each names its original, whose id requests show."""
+        summaries = await self._core.scan(Summary, source.id, before=(made.length + 1,))
+        changes: list[Change] = []
+        for summary in summaries:
+            copy = _replace(summary, thread=made.id, sources=(summary.id,), version=0)
+            link = Link.of(made.org, summary_ref(summary), summary_ref(copy), self._core.at())
+            changes += [Put(copy), Put(link, absent=True)]
+        return changes
 
     async def _marks(self, source: Thread, made: Thread) -> list[Change]:
         """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""

@@ -30,6 +30,8 @@ from .numbering import fresh, numbered, numbering_changes, used_before
 from .receipts import MessageReceipt
 
 MAX_REPORTS = 200
+PARENT = "parent"
+"""The metadata key under which a thread names the one that it was made for."""
 RESULTS_OF = "results_of"
 """The metadata key under which a thread of results names its thread."""
 Place = int | str | Message
@@ -56,8 +58,11 @@ class Threads:
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
         new: bool = False,
+        parent: str | None = None,
     ) -> Thread:
         """Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
+
+        With `parent`, the id of an existing thread, forgetting that thread forgets this one too.
 
         Raises `Conflict` with `new` if the id is taken.
 
@@ -68,6 +73,8 @@ class Threads:
         """
         core = self._core
         thread = self._new(core.scope.namespace(ns), title, id, metadata, ttl)
+        if parent is not None:
+            thread = await self._linked_to(parent, thread)
         if id is not None and core.batch is None:
             return await self._create_with_id(thread, new)
         numbers: list[Change] = []
@@ -83,6 +90,16 @@ class Threads:
         made = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
         stored = (await core.apply(*expected, *made)).stored(thread)
         return there or _replace(thread, version=stored.version)
+
+    async def _linked_to(self, parent: str, child: Thread) -> Thread:
+        """The thread with the id of its parent; the link comes first, so whoever forgets the parent finds it."""
+        core = self._core
+        await self._to_change(parent)
+        there = await core.get(Thread, child.id)
+        if there is not None and there.metadata.get(PARENT) != parent:
+            raise taken(child.id)
+        await core.apply(*await epochs(core, thread_ref(parent)), Put(child_link(core, parent, child.id), absent=True))
+        return _replace(child, metadata={**child.metadata, PARENT: parent})
 
     def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
         core, now = self._core, self._core.now()
@@ -358,16 +375,21 @@ class Threads:
         title: str | None = None,
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
+        share: Literal["messages", "prefix"] = "messages",
     ) -> Thread:
         """Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
 
-        Its metadata is copied unless given, and names its origin under `forked_from`.
+        Its metadata is copied unless given, and names its origin under `forked_from`. With `share="prefix"`, its
+        contexts begin with the same bytes as those of the original, so that a provider's prompt cache serves them:
+        summaries are copied too, and the messages are named by the ids of the originals.
 
         Examples:
             >>> branch = memory.threads.fork("talk", at="talk#1")
             >>> [message.text for message in memory.threads.recent(branch.id)]
             ['I live in Lisbon.']
         """
+        if share not in ("messages", "prefix"):
+            raise UsageError("share is 'messages' or 'prefix'")
         source = await self._existing_or_fail(id)
         last = source.length if at is None else self._sequence_number(id, at)
         kept = source.metadata if metadata is None else metadata
@@ -375,7 +397,7 @@ class Threads:
         made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
         if new_id is not None and await used_before(self._core, new_id):
             raise taken(new_id)
-        return await ThreadEdits(self._core).fork(source, last, made)
+        return await ThreadEdits(self._core).fork(source, last, made, is_prefix_shared=share == "prefix")
 
     async def stash(
         self, id: str, text: str, *, over_tokens: int = 1000, key: str | None = None, create: Ns | None = None

@@ -66,10 +66,11 @@ class Turns(ServerNoun, server_nouns.Turns):
         stash: int | None = None,
         pinned_tools: list[str] | None = None,
         earlier_tools: list[str] | None = None,
+        profile: bool = True,
     ) -> SessionContext:
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
-            compact_to=compact_to, stash=stash,
+            compact_to=compact_to, stash=stash, isolated=not profile,
         )  # fmt: skip
         running._tool_names = earlier_tools or []
         request = await running.context(

@@ -78,6 +78,44 @@ class ForgettingTests:
         assert texts == ["Hello.", "Noted.", "on its own"]
         assert [message.text for message in await memory.threads.messages("early")] == ["Hello."]
 
+    async def test_summaries_of_a_fork_that_shares_the_prefix_are_forgotten(self, memory: Any, scan_table: Any) -> None:
+        async with memory.session("talk", user="ada", budget=600) as talk:
+            for number in range(12):
+                await talk.add(
+                    f"Step {number}: {SAID} It holds {number} paddles and a rope of {number} metres.", "Noted."
+                )
+            await talk.context("Go on.", recall=False)
+            fork = await memory.threads.fork("talk", new_id="branch", share="prefix")
+            assert await memory.threads.summaries(fork.id)
+            assert (await memory.forget(thread="talk")).complete
+            assert await _tables_with(scan_table, CANARY) == []
+
+    async def test_a_child_is_forgotten_with_its_parent(self, memory: Any, scan_table: Any) -> None:
+        async with memory.session("talk", user="ada") as talk:
+            await talk.add("Hello.", "Hi.")
+            helper = await talk.child("Look under the pier.", id="helper")
+            await helper.add("What is there?", SAID)
+            assert (await memory.forget(thread="talk")).complete
+            assert await memory.threads.get("helper") is None
+            assert await _tables_with(scan_table, CANARY) == []
+
+    async def test_the_result_of_a_child_is_forgotten_with_what_it_was_made_from(
+        self, memory: Any, scan_table: Any
+    ) -> None:
+        call = {"id": "c1", "type": "function", "function": {"name": "delegate", "arguments": "{}"}}
+        async with memory.session("talk", user="ada") as talk:
+            helper = await talk.child("Look under the pier.", id="helper")
+            await helper.add("What is there?", SAID)
+            result = await helper.result(f"A {CANARY}.")
+            assert result.sources == ("helper#1", "helper#2", "helper#3")
+            asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+            await talk.add("Who is there?", asked, result.message("c1"), "Something.")
+            assert {step.id for step in (await memory.why("talk#3")).sources} >= set(result.sources)
+            assert (await memory.forget(message="helper#3")).complete
+            assert await _tables_with(scan_table, CANARY) == []
+            context = await talk.context("And?", recall=False)
+            assert "(no result" in str(context.messages()) and context.anthropic()["messages"]
+
     async def test_copies_of_a_message_in_forks_are_redacted_with_it(self, memory: Any, scan_table: Any) -> None:
         await _talk(memory)
         await memory.threads.fork("talk", new_id="branch")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memorist.errors import Conflict
+from memorist.errors import Conflict, UsageError
 
 SAID = "The zebra-striped kayak is under the pier."
 
@@ -35,6 +35,40 @@ class SessionTests:
             async with memory.session("my-id", user="ada") as talk:
                 await talk.add("mine")
         assert (await memory.threads.get("my-id")).length == 0
+
+    async def test_a_child_has_its_own_context_and_its_brief_in_each(self, memory: Any) -> None:
+        await memory.facts.set("user:ada", "city", "Lisbon")
+        async with memory.session("my-id", user="ada", budget=600) as talk:
+            await talk.add(SAID, "Noted.")
+            helper = await talk.child("Count the paddles.", system="You count.", agent="counter")
+            for number in range(15):
+                await helper.add(f"Shelf {number} of the shed, by the door.", f"It has {number} paddles on it.")
+            context = await helper.context("Where is the kayak?")
+            words = str(context.messages())
+            assert "Count the paddles." in words and "kayak is under" not in words and "Lisbon" not in words
+            assert context.tokens <= 600
+            with pytest.raises(UsageError):
+                await talk.result("I am no child.")
+            result = await helper.result("15")
+            async with memory.session("other", user="ada") as other:
+                with pytest.raises(UsageError):
+                    await other.add("x", [result.message()])
+
+    async def test_a_fork_that_shares_the_prefix_begins_with_the_same_bytes(self, memory: Any) -> None:
+        call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        log = "\n".join(f"line {number} of the long log, all is well" for number in range(400))
+        async with memory.session("my-id", user="ada", budget=1500, stash=200) as talk:
+            for number in range(40):
+                await talk.add(f"Step {number}: we look at the harbour again and write down what we see.", "Noted.")
+                if number == 30:
+                    await talk.context("Go on.", recall=False)
+            asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+            await talk.add("Read it.", asked, {"role": "tool", "tool_call_id": "c1", "content": log}, "Done.")
+            before = await talk.context("Go on.", recall=False)
+            await memory.threads.fork("my-id", new_id="branch", share="prefix")
+            async with memory.session("branch", user="ada", budget=1500, stash=200) as fork:
+                assert (await fork.context("Go on.", recall=False)).messages() == before.messages()
+            assert before.summary_message is not None and 'id="my-id#' in str(before.messages())
 
     async def test_a_turn_is_kept_once(self, memory: Any) -> None:
         async with memory.session(user="ada") as talk:

@@ -1,0 +1,62 @@
+"""Sub-agents: a child session works in a context of its own, and returns a result that names its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ...errors import UsageError
+from ...messages.message import Message
+from ...records import Thread
+from ..core import Core
+from ..derive.carried import DERIVED
+from ..threads.threads import PARENT
+from .inject import lowest_trust
+
+CHILD = "child"
+"""The metadata key under which a message names the thread of the sub-agent that wrote it."""
+MAX_SOURCES = 2_000
+"""The most messages that a result can name."""
+
+
+class ChildResult(msgspec.Struct, frozen=True):
+    """What a sub-agent hands back to its parent."""
+
+    text: str
+    thread: str
+    """The thread of the sub-agent, which holds all that it did."""
+    sources: tuple[str, ...] = ()
+    """The ids of the messages that it was made from."""
+
+    def message(self, call_id: str | None = None) -> Message:
+        """The result as a message for the parent's next turn; with `call_id`, as the result of that tool call.
+
+        The parent session stores it with its sources, so forgetting one of them finds it.
+        """
+        about = {CHILD: self.thread}
+        if call_id is None:
+            return Message(role="user", content=self.text, metadata=about, trust="tool")
+        return Message(role="tool", content=self.text, extra={"tool_call_id": call_id}, metadata=about)
+
+
+async def with_child_sources(core: Core, parent: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages of a turn; those that a child of this thread wrote name what they were made from."""
+    return tuple(
+        [await _sourced(core, parent, message) if CHILD in message.metadata else message for message in messages]
+    )
+
+
+async def _sourced(core: Core, parent: str, message: Message) -> Message:
+    thread = await core.get(Thread, str(message.metadata[CHILD]))
+    if thread is None or thread.metadata.get(PARENT) != parent or not core.scope.may_read(thread.ns):
+        raise UsageError(f"thread {str(message.metadata[CHILD])[:64]!r} is no child of this session's thread")
+    rows = await core.scan(Message, thread.id, limit=MAX_SOURCES + 1)
+    if len(rows) > MAX_SOURCES:
+        raise UsageError(f"a result can name at most {MAX_SOURCES:,} messages; end the child earlier")
+    trust = lowest_trust([message.trust_level, *(row.trust_level for row in rows)])
+    about: dict[str, Any] = {**message.metadata, DERIVED: [row.id for row in rows]}
+    return msgspec.structs.replace(
+        message, metadata=about, trust=None if trust == message.trust_level and message.trust is None else trust
+    )
