@@ -24,10 +24,11 @@ from .context import STARTS, Account, Context
 from .doubles import Said, without_repeated
 from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
 from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
-from .measure import text_message
+from .measure import stored_tokens, text_message
 from .plan import Digest, Left, Plan, fit, newest_that_fit, total_tokens
 from .profile import ProfileLine, fit_profile
 from .reading import INPUT, NO_LIMIT, Reading
+from .reasoning import with_valid_reasoning
 from .summaries import awaitable_model, summarize, summary_message
 from .units import EMPTY_MESSAGE, Unit
 from .validate import check_view
@@ -301,6 +302,9 @@ class Assembly(Reading):
         memory, kept = about.memory, about.kept
         history = tuple([message for unit in (*self._head, *plan.keep) for message in unit.messages])
         given = tuple([message for unit in reversed(self._input) for message in unit.messages])
+        if self._grouper.has_reasoning:
+            history, saved = self._with_valid_reasoning(plan, about, history, given)
+            history_tokens -= saved
         view = self._view(summary, about, history, given)
         check_view(view)
         spent = {**self._fixed, "memory": memory.tokens or 0 if memory else 0}
@@ -329,6 +333,21 @@ class Assembly(Reading):
             summary_text=plan.digest.text if plan.digest else (self._summary_text if summary else None),
             view=view,
         )
+
+    def _with_valid_reasoning(
+        self, plan: Plan, about: _Remembered, history: tuple[Message, ...], given: tuple[Message, ...]
+    ) -> tuple[tuple[Message, ...], int]:
+        """The history without reasoning that the provider would not take, and the tokens that this saves."""
+        is_edited = bool(plan.drop or plan.fold or plan.elide or self._head or self._unread())
+        # In the standard layout memory stands before the history and changes with every turn.
+        is_edited = is_edited or (self.layout == "standard" and about.memory is not None)
+        valid = with_valid_reasoning(history, given, is_edited=is_edited, folded_at=self._folded_at)
+        saved = sum(
+            stored_tokens(old, self.counter) - stored_tokens(new, self.counter)
+            for old, new in zip(history, valid, strict=True)
+            if old is not new
+        )
+        return valid, saved
 
     def _view(
         self, summary: Message | None, about: _Remembered, history: tuple[Message, ...], given: tuple[Message, ...]

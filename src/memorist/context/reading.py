@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -56,6 +57,7 @@ class Reading:
         stash: int | None = None,
         summary: str | None = None,
         folded: int = 0,
+        folded_at: datetime | None = None,
         folding: bool = False,
         head: Iterable[Message] = (),
         summarizer: Summarizer | None = None,
@@ -84,6 +86,7 @@ class Reading:
         self._summary = summary_message(f"{self._folded_line(folded)}{summary}", self.counter) if summary else None
         self._summary_text = summary
         self._folded = folded
+        self._folded_at = folded_at
         self._folding = folding
         self._head, repairs = group(head, self.counter, stash=stash)
         self._grouper = Grouper(self.counter, attached=layout == "cached", stash=stash)

@@ -20,6 +20,7 @@ from ..messages.shapes import mended
 from ..messages.wire import SYSTEM_NOTE
 from .fence import fenced_memory
 from .measure import count_message, stored_tokens
+from .reasoning import has_reasoning
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 NO_RESULT = "(no result: the call was interrupted)"
@@ -79,6 +80,8 @@ class Grouper:
         self._stash = stash
         """Tool results over this many tokens are sent as previews; None for none."""
         self.repairs: list[Repair] = []
+        self.has_reasoning = False
+        """Whether any message holds reasoning, so that most assemblies need not look for it."""
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
         """Responses API items of one model turn, newest first; every other provider takes them as one message."""
@@ -107,6 +110,7 @@ class Grouper:
         if unit is not None:
             return [unit]
         sound = self._sound(message, position)
+        self.has_reasoning = self.has_reasoning or has_reasoning(sound)
         if sound.shape == RESPONSES and sound.role == "assistant":
             self._turn.append(_Carrier(sound, position))
             return []

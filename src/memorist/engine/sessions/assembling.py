@@ -117,7 +117,12 @@ class Assembling:
         await Threads(core)._check_visible(thread)
         past = await self._past(thread)
         if past is not None:
-            parts |= {"summary": past.text, "folded": past.last, "thread": _shown_thread(past)}
+            parts |= {
+                "summary": past.text,
+                "folded": past.last,
+                "folded_at": past.created_at,
+                "thread": _shown_thread(past),
+            }
         wanted = needs_of(policy).found
         assembly = Assembly(**parts, found=() if wanted else None)
         pages = await self._read(assembly, thread, past.last if past else 0)

@@ -1,0 +1,100 @@
+"""Drops reasoning that a provider would refuse or ignore, because what came before it was edited.
+
+Providers bind the thinking of a model to the request it was written for. As long as that request is repeated unchanged,
+thinking goes back with it, whole and in order. Once older messages are folded, dropped or shortened, what was thought
+after them is invalid: Anthropic rejects or drops it, OpenAI ignores it and rejects calls whose reasoning is missing by
+their ids. So an edited request keeps the reasoning that was written after the edit, and that of a tool loop that is
+still open, which older models demand; the rest is left out, with the ids that OpenAI pairs with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..messages.message import Message
+from ..messages.responses import SHAPE as RESPONSES
+
+THINKING = ("thinking", "redacted_thinking")
+_PAIRED = ("function_call", "custom_tool_call", "message")
+"""Items that OpenAI pairs, by their ids, with the reasoning before them."""
+
+
+def has_reasoning(message: Message) -> bool:
+    """Whether a message holds thinking blocks or reasoning items."""
+    if message.role != "assistant" or (type(message.content) is str and not message.extra):
+        return False
+    return any(_is_thought(part) for part in (*_listed(message.content), *_listed(message.extra.get("items"))))
+
+
+def open_loop(messages: Sequence[Message]) -> int:
+    """Where the tool loop that is still open begins: after the last words of a user; the end if there is none."""
+    if not messages or not messages[-1].tool_results:
+        return len(messages)
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role in ("user", "system", "developer") and not message.tool_results:
+            return index + 1
+    return 0
+
+
+def with_valid_reasoning(
+    history: Sequence[Message], current: Sequence[Message], *, is_edited: bool, folded_at: datetime | None
+) -> tuple[Message, ...]:
+    """The history with the reasoning that is still valid.
+
+    Args:
+        history: The messages before the current input.
+        current: The current input, by which an open tool loop is known.
+        is_edited: Whether this request leaves out or shortens messages beyond a stored summary.
+        folded_at: When the stored summary was written, if there is one.
+    """
+    if not is_edited and folded_at is None:
+        return tuple(history)
+    loop = open_loop([*history, *current])
+    return tuple(
+        message if index >= loop or _is_after(message, is_edited, folded_at) else without_reasoning(message)
+        for index, message in enumerate(history)
+    )
+
+
+def _is_after(message: Message, is_edited: bool, folded_at: datetime | None) -> bool:
+    """Whether a message was written for a request that was folded already."""
+    return not is_edited and folded_at is not None and message.created_at is not None and message.created_at > folded_at
+
+
+def without_reasoning(message: Message) -> Message:
+    """The message without its reasoning, and without the ids that are paired with it."""
+    if not has_reasoning(message):
+        return message
+    content, extra = message.content, message.extra
+    if isinstance(content, list):
+        content = _unpaired(content) if message.shape == RESPONSES else _spoken(content)
+    if "items" in extra:
+        extra = {**extra, "items": _unpaired(extra["items"])}
+    return msgspec.structs.replace(message, content=content, extra=extra, tokens=None)
+
+
+def _spoken(parts: Sequence[Any]) -> list[Any]:
+    return [part for part in parts if not _is_thought(part)]
+
+
+def _unpaired(items: Sequence[Any]) -> list[Any]:
+    return [_without_id(item) for item in _spoken(items)]
+
+
+def _without_id(item: Any) -> Any:
+    if not isinstance(item, Mapping) or (item.get("type") not in _PAIRED and item.get("role") != "assistant"):
+        return item
+    return {name: value for name, value in item.items() if name != "id"}
+
+
+def _is_thought(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in (*THINKING, "reasoning")
+
+
+def _listed(content: object) -> Sequence[Any]:
+    return content if isinstance(content, list | tuple) else ()
