@@ -43,7 +43,9 @@ class Desk:
 
     def command(self, *arguments: str) -> str:
         """What `memorist` prints, run in this process for the repository; it must succeed."""
-        words = [word for name in ("install", "uninstall", "status") if name in arguments for word in ("--root",)]
+        words = [
+            word for name in ("install", "uninstall", "status", "mirror") if name in arguments for word in ("--root",)
+        ]
         more = [*words, str(self.repository)] if words else []
         result = CliRunner().invoke(
             cli, ["--url", self.url, *arguments, *more], env=self._only(), catch_exceptions=False

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import difflib
 import hashlib
-import os
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from ..errors import UsageError
+from .files import replace_file
 from .hosts import Commands, ConfigFile, NotJson, Where, files_of
 from .payloads import AGENTS
 
@@ -94,7 +94,7 @@ class Installer:
         for change in changes:
             if change.is_needed and change.after is not None:
                 change.path.parent.mkdir(parents=True, exist_ok=True)
-                _replace(change.path, change.after)
+                replace_file(change.path, change.after)
         return changes
 
     def plan_removal(self) -> list[Change]:
@@ -111,7 +111,7 @@ class Installer:
             if change.after is None:
                 change.path.unlink(missing_ok=True)
             else:
-                _replace(change.path, change.after)
+                replace_file(change.path, change.after)
         for folder in sorted(self._manifest().folders, key=len, reverse=True):
             if Path(folder).is_dir() and not any(Path(folder).iterdir()):
                 Path(folder).rmdir()
@@ -161,7 +161,7 @@ class Installer:
 
     def _write_manifest(self, manifest: Manifest) -> None:
         self._manifest_path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(self._manifest_path, msgspec.json.encode(manifest))
+        replace_file(self._manifest_path, msgspec.json.encode(manifest))
 
 
 def _same(before: str, after: str) -> bool:
@@ -188,14 +188,3 @@ def _encoded(content: bytes | None) -> str | None:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, with the mode it had."""
-    own = path.resolve()
-    mode = own.stat().st_mode & 0o777 if own.exists() else None
-    temporary = own.with_name(f".{own.name}.memorist")
-    temporary.write_bytes(content)
-    if mode is not None:
-        temporary.chmod(mode)
-    os.replace(temporary, own)

@@ -15,6 +15,7 @@ from ..gate.secrets import has_secret
 from .projects import Project
 
 NoteKind = Literal["decision", "convention", "failure", "open", "preference"]
+NOTE_KINDS: tuple[NoteKind, ...] = ("decision", "convention", "failure", "open", "preference")
 MIN_WORDS, MAX_CHARACTERS = 3, 320
 _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.IGNORECASE | re.DOTALL)
 _INJECTED = re.compile(r"<(memorist|recalled_memory|user_profile|system-reminder)\b.*?</\1>", re.DOTALL)

@@ -28,6 +28,11 @@ def _agents_url(session: Session) -> str:
     return default_url() if session._url is None else absolute_url(session._url)
 
 
+def agents_session(session: Session) -> Session:
+    """The session over the memory of the agents."""
+    return Session(_agents_url(session), None, session.org, None, session.as_json)
+
+
 def _installer(session: Session, agent: Agent, where: Any, root: Path) -> Installer:
     from ..agents.hosts import Commands
 

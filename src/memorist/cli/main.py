@@ -58,6 +58,10 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "install": ("agents", "Give a coding agent a memory: install claude-code."),
         "uninstall": ("agents", "Take the memory out of a coding agent again."),
         "status": ("agents", "Show which coding agents have a memory."),
+        "mirror": (
+            "mirroring",
+            "Notes of coding agents in AGENTS.md, CLAUDE.md or MEMORY.md: import, list, sync, remove.",
+        ),
         "hook": ("agents", "Answer a hook of a coding agent; agents call this."),
         "skills": ("skills", "Skills that teach an assistant to use Memorist: list, install DIR."),
     },

@@ -1,0 +1,17 @@
+"""Writes files of others whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, with the mode it had; a link stays a link."""
+    own = path.resolve()
+    mode = own.stat().st_mode & 0o777 if own.exists() else None
+    temporary = own.with_name(f".{own.name}.memorist")
+    temporary.write_bytes(content)
+    if mode is not None:
+        temporary.chmod(mode)
+    os.replace(temporary, own)
