@@ -78,9 +78,11 @@ def _now() -> datetime:
 
 
 @contextmanager
-def running(url: Any, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Iterator[Running]:
+def running(
+    url: Any, options: Options | None = None, parts: Iterable[MakePart] = (), **settings: Any
+) -> Iterator[Running]:
     """A server over a store, stopped at the end."""
-    made = Running(url, options, parts)
+    made = Running(url, options, parts, **settings)
     made.start()
     try:
         yield made

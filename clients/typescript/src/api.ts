@@ -2726,11 +2726,11 @@ export class ErasingNoun {
    * Forget one thing and all that was derived from it; without a code, only count it and return a code.
    *
    * The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
-   * the store's files, which needs the role operator.
+   * the store's files, which needs the role operator. `shred` also destroys the key of an encrypted user.
    *
    * Role: `forget`.
    */
-  forget(args: { user?: string | null; thread?: string | null; message?: string | null; fact?: string | null; source?: string | null; code?: string | null } = {}, options: CallOptions = {}): Promise<Forgetting> {
+  forget(args: { user?: string | null; thread?: string | null; message?: string | null; fact?: string | null; source?: string | null; shred?: boolean; code?: string | null } = {}, options: CallOptions = {}): Promise<Forgetting> {
     return this.#http.call({"method": "POST", "path": "/v1/forget", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Forgetting>;
   }
 }

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -146,16 +147,31 @@ class Commands(Suggesting):
 @click.option("--hot", envvar="MEMORIST_HOT_URL", help="A hot store in front, such as redis://…")
 @click.option("--org", default="default", show_default=True, help="The tenant.")
 @click.option("--user", default=None, metavar="NAME", help="Whose memory, and only what this user may see.")
+@click.option(
+    "--model", envvar="MEMORIST_MODEL", metavar="NAME",
+    help="The model that writes memory and summaries: anthropic:MODEL, openai:MODEL or openai:MODEL@URL.",
+)  # fmt: skip
+@click.option(
+    "--extraction", envvar="MEMORIST_EXTRACTION", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A TOML or JSON file that says what is noted: instructions, schemas, only, never and so on.",
+)  # fmt: skip
+@click.option(
+    "--key-file", envvar="MEMORIST_KEY_FILE", type=click.Path(dir_okay=False, path_type=Path),
+    help="The key file of an encrypted memory.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="JSON for programs, instead of tables for people.")
 @click.version_option(__version__, prog_name="memorist")
 @click.pass_context
-def cli(ctx: click.Context, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool) -> None:
+def cli(
+    ctx: click.Context, url: str | None, hot: str | None, org: str, user: str | None, model: str | None,
+    extraction: Path | None, key_file: Path | None, as_json: bool,
+) -> None:  # fmt: skip
     """Memory and context for LLM agents.
 
     --user and --json may stand before or after the command. Exit status: 0 done, 1 not found or falls short, 2 wrong
     usage.
     """
-    ctx.obj = Session(url, hot, org, user, as_json)
+    ctx.obj = Session(url, hot, org, user, as_json, model=model, extraction=extraction, key_file=key_file)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -41,5 +41,7 @@ def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     logging.getLogger("memorist.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
     # On a server the actor is that of the API key.
     acts: Actor = "user" if session.url.startswith(("http://", "https://")) else "assistant"
-    memory = AsyncMemory(session.url, hot=session.hot, org=session.org, user=session.user, actor=acts)
+    memory = AsyncMemory(
+        session.url, hot=session.hot, org=session.org, user=session.user, actor=acts, **session.settings()
+    )
     serve_stdio(memory, options)

@@ -38,7 +38,7 @@ def proxy(session: Session, upstream: str, host: str, port: int, budget: int) ->
         raise UsageError(
             f"{host} is not loopback: the proxy has no keys of its own, so it listens on this machine only"
         )
-    memory = AsyncMemory(session.url, hot=session.hot, org=session.org)
+    memory = AsyncMemory(session.url, hot=session.hot, org=session.org, **session.settings())
     app = make_proxy(memory, upstream, user=session.user, budget_tokens=budget)
     click.echo(f"memorist: http://{host}:{port} forwards to {upstream}", err=True)
     uvicorn.run(app, host=host, port=port, log_level="warning")

@@ -99,7 +99,7 @@ def open_(session: Session, file: str | None, port: int, browser: bool) -> None:
     _installed()
     from ..server.app import Options
 
-    shown = session if file is None else Session(file, session.hot, session.org, session.user, session.as_json)
+    shown = session if file is None else session.at(file)
     port = port or _free_port()
     link = f"http://127.0.0.1:{port}/login?code={_code(shown)}"
     click.echo(link)
@@ -145,7 +145,7 @@ def _run(
     from ..server.process import serve as serve_until_stopped
 
     def made() -> Starlette:
-        memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker)
+        memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker, **session.settings())
         if options.trace:
             memory.trace()
         return make_app(memory, options, parts)

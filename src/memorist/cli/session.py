@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,13 +41,17 @@ def confirm(question: str) -> None:
 class Session:
     """One run of the command line."""
 
-    def __init__(self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool) -> None:
+    def __init__(
+        self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool,
+        *, model: str | None = None, extraction: Path | None = None, key_file: Path | None = None,
+    ) -> None:  # fmt: skip
         self._url = url
         self._hot = hot
         self._org = org
         self.user = user
         """The user that the memory is narrowed to, if any."""
         self.as_json = as_json
+        self._model, self._extraction, self._key_file = model, extraction, key_file
         self._told = False
         """Whether the command has printed a result, so that the file it created must be kept."""
         self._wrote_nothing = False
@@ -66,6 +71,30 @@ class Session:
         """The tenant this run is for."""
         return self._org
 
+    def at(self, url: str) -> Session:
+        """The same settings for a memory elsewhere."""
+        return Session(
+            url, self._hot, self._org, self.user, self.as_json,
+            model=self._model, extraction=self._extraction, key_file=self._key_file,
+        )  # fmt: skip
+
+    def settings(self) -> dict[str, Any]:
+        """The model, the extraction and the encryption that the memory is opened with; a server has its own."""
+        if self.url.startswith(("http://", "https://")):
+            return {}
+        settings: dict[str, Any] = {}
+        if self._model:
+            settings["model"] = self._model
+        if self._extraction is not None:
+            from ..extract.extraction_file import read_extraction
+
+            settings["extract"] = read_extraction(self._extraction)
+        if self._key_file is not None:
+            from ..gate.encryption import Encryption
+
+            settings["encryption"] = Encryption(self._key_file)
+        return settings
+
     @contextmanager
     def memory(self, *, create: bool = False, settle: bool = False, **options: Any) -> Iterator[Memory]:
         """Open the memory, and close it at the end.
@@ -82,7 +111,7 @@ class Session:
             # What is not there may be a mistyped URL, with a password in it.
             name = os.path.basename(str(path)) if "@" not in self.url and ":" not in self.url else "that path"
             raise NotFound(f"there is no memory at {name!r}; name one with --url or MEMORIST_URL")
-        options = {"worker": False, "user": self.user, **_encryption(), **options}
+        options = {"worker": False, "user": self.user, **self.settings(), **options}
         unused = False
         try:
             if settle and path is not None:
@@ -231,13 +260,3 @@ def read_filter(text: str | None) -> JsonObject | None:
 
 
 session_of = click.make_pass_decorator(Session)
-
-
-def _encryption() -> dict[str, Any]:
-    """The encryption of the configured memory: its key file is named by MEMORIST_KEY_FILE."""
-    file = os.environ.get("MEMORIST_KEY_FILE")
-    if not file:
-        return {}
-    from ..gate.encryption import Encryption
-
-    return {"encryption": Encryption(file)}

@@ -387,12 +387,13 @@ class Erasing(ABC):
         fact: str | None = None,
         source: str | None = None,
         physical: bool = False,
+        shred: bool = False,
         code: str | None = None,
     ) -> Forgetting:
         """Forget one thing and all that was derived from it; without a code, only count it and return a code.
 
         The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
-        the store's files, which needs the role operator.
+        the store's files, which needs the role operator. `shred` also destroys the key of an encrypted user.
         """
 
 

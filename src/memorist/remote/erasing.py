@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine.forgetting.forget import Erasure
-from ..errors import Unsupported, UsageError
+from ..errors import UsageError
 from ..records import Fact
 
 
@@ -21,15 +21,13 @@ class RemoteForgetting:
         """Remove one thing and everything derived from it."""
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
-        if shred:
-            raise Unsupported("keys are the server's: its operator runs `memorist forget --shred` there")
         named = {**target, "fact": _reference(fact)}
         given = {name: value for name, value in named.items() if value is not None}
-        counted = await self._core.call("erasing.forget", **given, physical=physical)
+        counted = await self._core.call("erasing.forget", **given, physical=physical, shred=shred)
         if preview:
             erasure: Erasure = counted.erasure
             return erasure
-        done = await self._core.call("erasing.forget", **given, physical=physical, code=counted.code)
+        done = await self._core.call("erasing.forget", **given, physical=physical, shred=shred, code=counted.code)
         gone: Erasure = done.erasure
         return gone
 

@@ -26,16 +26,17 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         fact: str | None = None,
         source: str | None = None,
         physical: bool = False,
+        shred: bool = False,
         code: str | None = None,
     ) -> Forgetting:
         if physical:
             self._key.check("operator")
         target: dict[str, Any] = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
         if code is None:
-            counted = await self._memory.forget(**target, preview=True)
+            counted = await self._memory.forget(**target, shred=shred, preview=True)
             return Forgetting(erasure=counted, code=await self._new_code(target), done=False)
         await self._take_code(code, target)
-        return Forgetting(erasure=await self._memory.forget(**target, physical=physical), done=True)
+        return Forgetting(erasure=await self._memory.forget(**target, physical=physical, shred=shred), done=True)
 
     async def again(self, call: str, code: str | None = None, **target: Any) -> Forgetting:
         """The answer to a request whose idempotency key was used before: forgetting runs again to its end."""
