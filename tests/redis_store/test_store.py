@@ -20,7 +20,7 @@ from memorist.errors import CorruptRecord, InvalidValue, SchemaError, StoreError
 from memorist.loop_runtime import AsyncRuntime
 from memorist.messages.message import Message
 from memorist.ports import to_datetime
-from memorist.records import Entry, Fact, Job, StateEntry, Thread
+from memorist.records import Entry, Fact, Job, StateEntry, Thread, view_of
 from memorist.runtime import BlockingRuntime, Runtime, run_blocking
 from memorist.stores.base import DeleteRange, Expect, Increment, Put, Scan
 from memorist.stores.redis import DurabilityWarning, RedisStore
@@ -522,3 +522,31 @@ def test_redis_and_valkey_both_do(product: str, runtime: Runtime, run: Run, org:
     assert run(store.purge(now=int(time.time() * SECOND))) == {}
     run(store.close())
     server.stop()
+
+
+async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, sent = "x" * 5000, []
+    rows = [
+        Put(StateEntry(org=org, ns=ns, key=f"k{number}", value=long, created_at=WHEN, updated_at=WHEN, expires_at=ends))
+        for ns in ("global", "user:ada")
+        for number, ends in enumerate((None, later(5), later(500)))
+    ]
+    await store.apply(rows, now=NOW)
+    await store.apply([Put(thread(org, "t", ns="user:ada"))], now=NOW)
+    script = store._client.script
+
+    async def listening(*args: Any, **options: Any) -> Any:
+        reply = await script(*args, **options)
+        sent.extend(len(part or b"") for part in reply)
+        return reply
+
+    monkeypatch.setattr(store._client, "script", listening)
+    view = view_of(StateEntry)
+    keys = await store.scan(Scan(view, (org,)), now=NOW + 10 * SECOND)
+    assert [(row.org, row.ns, row.key, row.expires_at) for row in keys] == [
+        (org, "global", "k0", None), (org, "global", "k2", later(500)),
+        (org, "user:ada", "k0", None), (org, "user:ada", "k2", later(500)),
+    ]  # fmt: skip
+    newest = await store.scan(Scan(view, (org, "user:ada"), reverse=True, limit=1), now=NOW)
+    assert [row.key for row in newest] == ["k2"]
+    assert sum(sent) < 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import threading
@@ -10,7 +9,7 @@ import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from ..runtime import Runtime
+from ..runtime import Runtime, run_blocking
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -37,15 +36,27 @@ class _Home(Generic[C]):
 class Homes(Generic[C]):
     """Makes clients where they are first used, and closes them everywhere.
 
-    `make` must not suspend; `dispose` closes what it made, on the loop where it was used.
+    `dispose` closes what `make` made, on the loop where it was used. `abandon` closes it without awaiting, where that
+    loop has ended; without it, collecting the clients closes their sockets.
     """
 
-    def __init__(self, runtime: Runtime, make: Callable[[], C], dispose: Callable[[C], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        make: Callable[[], Awaitable[C]],
+        dispose: Callable[[C], Awaitable[None]],
+        abandon: Callable[[C], None] | None = None,
+    ) -> None:
         self._runtime = runtime
         self._make = make
         self._dispose = dispose
+        self._abandon = abandon
         self._homes: dict[object, _Home[C]] = {}
         self._closed = False
+
+    async def clients(self) -> C:
+        """The clients of this process and event loop, made on first use."""
+        return (self._homes.get(self._runtime.home()) or await self._settle()).clients
 
     async def use(self, work: Callable[[C], Awaitable[T]]) -> T:
         """Do something with the clients of this process and event loop."""
@@ -84,9 +95,10 @@ class Homes(Generic[C]):
     async def _settle(self) -> _Home[C]:
         self._forget_ended()
         key = self._runtime.home()
-        fresh = _Home(os.getpid(), None if self._runtime.blocking else key[1], self._make())  # type: ignore[index]
+        loop = None if self._runtime.blocking else key[1]  # type: ignore[index]  # the pid and the loop
+        fresh = _Home(os.getpid(), loop, await self._make())
         home = self._homes.setdefault(key, fresh)
-        if home is not fresh:  # another thread was faster
+        if home is not fresh:  # another thread or task was faster
             await self._dispose(fresh.clients)
         return home
 
@@ -109,18 +121,31 @@ class Homes(Generic[C]):
             _closing.add(task)
             task.add_done_callback(_closing.discard)
 
-        with contextlib.suppress(RuntimeError):  # the loop ends right now, and its connections with it
+        try:
             home.loop.call_soon_threadsafe(start)
+        except RuntimeError:  # the loop ended meanwhile
+            self._forget_ended()
+
+    def abandon_all(self, pid: int) -> None:
+        """Close the clients of a store that was dropped without `close`, unless they came over a fork."""
+        for home in self._homes.values() if os.getpid() == pid else ():
+            if home.loop is None:
+                run_blocking(_awaited(self._dispose(home.clients)))
+            elif self._abandon is not None:
+                self._abandon(home.clients)
 
     def _forget_ended(self) -> None:
         """Let go of the clients of another process, and of event loops that have ended."""
-        ended: list[Any] = []
+        ended: list[_Home[C] | None] = []
         for key, home in list(self._homes.items()):
             if home.pid != os.getpid():
                 _inherited.append(self._homes.pop(key, None))
             elif home.loop is not None and home.loop.is_closed():
                 ended.append(self._homes.pop(key, None))
-        if ended:
+        if self._abandon is not None:
+            for home in filter(None, ended):
+                self._abandon(home.clients)
+        elif ended:
             home = None  # type: ignore[assignment]  # the last reference has to be the collector's
             # Nothing can be awaited on a loop that has ended: collecting the connections closes their sockets. Drivers
             # complain of that to the running loop, so it is done in a thread that has none.
@@ -129,7 +154,11 @@ class Homes(Generic[C]):
             collector.join()
 
 
-def _collect(ended: list[Any]) -> None:
+async def _awaited(closing: Awaitable[None]) -> None:
+    await closing
+
+
+def _collect(ended: list[C]) -> None:
     with _collecting, warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         ended.clear()

@@ -7,10 +7,10 @@ for ever. A connection inherited through a fork belongs to the parent: using or 
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import psycopg
@@ -18,14 +18,13 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTi
 
 from ...errors import StoreTimeout, StoreUnavailable
 from ...runtime import Runtime, run_blocking
+from ..homes import Homes
 from .options import Options
 from .pipeline import Exchange, Failed, Lost, Reply, State, Step
 
 LOOK_SECONDS = 1.0
 """How long a caller waits for a connection before it looks whether the server refuses new ones."""
 _PROBE = [Step(b"SELECT 1", ())]
-_inherited: list[Any] = []
-"""Pools inherited through a fork. The child keeps them referenced and unused, so that nothing ever closes them."""
 
 
 class BlockingConnection(psycopg.Connection[Any]):
@@ -224,32 +223,22 @@ class Pools:
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
-        self._runtime = runtime
-        self._clients: dict[Any, Client] = {}
-        self._guard = threading.Lock()
-        self._pid = os.getpid()
+        self._homes: Homes[Client] = Homes(runtime, partial(_open, options, runtime), _close, _abandon)
         self._prepare = options.prepare
         self._closed = False
         self.round_trips = 0
         # For a memory that is dropped without `close`: a pool that ends with the interpreter waits for its threads.
-        weakref.finalize(self, _close_blocking, self._clients, os.getpid())
+        weakref.finalize(self, self._homes.abandon_all, os.getpid())
 
     def open(self) -> None:
         """Accept work again, after `close`."""
         self._closed = False
+        self._homes.open()
 
     async def close(self) -> None:
         """Close every pool of this process; connections that are in use are closed when they are given back."""
         self._closed = True
-        self._drop_inherited()
-        with self._guard:
-            clients = dict(self._clients)
-            self._clients.clear()
-        for home, client in clients.items():
-            if self._runtime.blocking or home == self._runtime.home():
-                await client.close()
-            else:
-                _close_elsewhere(home[1], client)
+        await self._homes.close()
 
     def stop_preparing(self) -> bool:
         """Stop using prepared statements; False if they were off already."""
@@ -258,7 +247,7 @@ class Pools:
 
     async def run(self, steps: Sequence[Step], seconds: float) -> list[Reply]:
         """Run one transaction on a connection of this process and event loop; raises Failed, Lost or StoreError."""
-        client = self._clients.get(self._runtime.home()) or await self.client()
+        client = await self.client()
         connection = await self._take(client)
         try:
             self.round_trips += 1
@@ -270,19 +259,7 @@ class Pools:
         """The client of this process and event loop."""
         if self._closed:
             raise StoreUnavailable("this store was closed", place=self._options.place)
-        self._drop_inherited()
-        home = self._runtime.home()
-        client = self._clients.get(home)
-        if client is None:
-            blocking = self._runtime.blocking
-            opened: Client = BlockingClient(self._options) if blocking else AsyncClient(self._options, self._runtime)
-            await opened.open()
-            with self._guard:
-                self._drop_ended()
-                client = self._clients.setdefault(home, opened)
-            if client is not opened:  # another task of this loop was faster
-                await opened.close()
-        return client
+        return await self._homes.clients()
 
     async def _take(self, client: Client) -> Any:
         # The pool tries to connect for minutes, and says nothing of its failures. So look every second whether there
@@ -329,43 +306,18 @@ class Pools:
         finally:
             await client.end(connection)
 
-    def _drop_inherited(self) -> None:
-        if self._pid != os.getpid():
-            _inherited.append(dict(self._clients))
-            self._guard = threading.Lock()  # another thread may have held it at the fork
-            self._clients.clear()
-            self._pid = os.getpid()
 
-    def _drop_ended(self) -> None:
-        """Forget pools whose loop was closed before they were."""
-        for home in [home for home in self._clients if not self._runtime.blocking and home[1].is_closed()]:
-            _finish(self._clients.pop(home))
+async def _open(options: Options, runtime: Runtime) -> Client:
+    client: Client = BlockingClient(options) if runtime.blocking else AsyncClient(options, runtime)
+    await client.open()
+    return client
 
 
-def _finish(client: Client) -> None:
-    """Close the connections of a pool that nobody can use any more."""
+async def _close(client: Client) -> None:
+    await client.close()
+
+
+def _abandon(client: Client) -> None:
+    """Close the connections of a pool whose loop has ended, so that nobody can use it any more."""
     for connection in list(client.connections):
         connection.pgconn.finish()
-
-
-def _close_elsewhere(loop: Any, client: Client) -> None:
-    """Close a pool that belongs to another event loop."""
-
-    def close() -> None:
-        tasks.append(loop.create_task(client.close()))
-
-    tasks: list[Any] = []  # a loop holds its tasks weakly
-    try:
-        loop.call_soon_threadsafe(close)
-    except RuntimeError:  # the loop was closed meanwhile
-        _finish(client)
-
-
-def _close_blocking(clients: dict[Any, Client], pid: int) -> None:
-    if os.getpid() != pid:
-        return
-    for client in clients.values():
-        if isinstance(client, BlockingClient):
-            run_blocking(client.close())
-        else:
-            _finish(client)

@@ -161,7 +161,7 @@ class Client:
 
     # -- clients
 
-    def _make(self) -> _Clients:
+    async def _make(self) -> _Clients:
         if self.cluster:
             return _Clients(self._factory.cluster_client())
         return _Clients(*self._factory.sentinel_client()) if self.service else _Clients(self._factory.client())

@@ -43,7 +43,7 @@ async def count_rows(client: Client, base: bytes, table: Layout) -> tuple[int, i
     good = bad = 0
     low = b""
     while True:
-        args = [*table.spec, 0, low, AFTER_ALL, 0, 1000, b"0" * 19, 8 * 1024 * 1024]
+        args = [*table.spec, 0, low, AFTER_ALL, 0, 1000, b"0" * 19, 8 * 1024 * 1024, 0]
         last, *rows = await client.script(SCAN, base, args, write=False)
         for raw in rows:
             try:

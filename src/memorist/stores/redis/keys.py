@@ -21,6 +21,7 @@ ENDING_KEY = b"mm:ending"
 EMPTY_KEY = b"mm:{mm:orgs}:empty"
 """Orgs found without rows, scored by the time; the hash tag puts it into the slot of `mm:orgs`."""
 _INT_OFFSET = 1 << 63
+_NUMBER_BYTES = 16
 _TIME_OFFSET = 10**18
 # A byte above all of UTF-8 and of our digits: it ends a range. (The scripts also use 0xFE: it separates a member of an
 # index from its row's key.)
@@ -55,6 +56,18 @@ def encode_text(column: str) -> bytes:
 def encode_number(column: int) -> bytes:
     """A signed 64-bit column as 16 hex digits, offset so that negative numbers sort first."""
     return b"%016x" % (column + _INT_OFFSET)
+
+
+def decode_key(member: bytes, is_text: Sequence[bool]) -> list[str | int]:
+    """The columns that `encode_key` made a member from."""
+    columns: list[str | int] = []
+    start = 0
+    for text in is_text:
+        end = member.index(b"\0", start) if text else start + _NUMBER_BYTES
+        part = member[start:end]
+        columns.append(part.decode() if text else int(part, 16) - _INT_OFFSET)
+        start = end + text  # a text is followed by its NUL
+    return columns
 
 
 def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:

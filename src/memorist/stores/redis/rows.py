@@ -22,7 +22,7 @@ import msgspec
 from ...errors import CorruptRecord
 from ...records import Key, Record
 from ..codec import Codec, codec, pack, unknown_cells
-from .keys import AFTER_ALL, encode_key, encode_number, encode_text, stamp, unstamp
+from .keys import AFTER_ALL, decode_key, encode_key, encode_number, encode_text, stamp, unstamp
 
 _unpack = msgspec.msgpack.Decoder().decode
 FORMAT = b"1"
@@ -77,6 +77,12 @@ class Layout:
         ]
         self._body = msgspec.defstruct(f"{kind.__name__}Body", body, omit_defaults=True)
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
+        self.keys_only = {*record_codec.names} <= {*table.key, "expires_at"}
+        """Whether it is a view of nothing but keys: then scans fetch members, and no rows."""
+        self._key = key
+        self._key_is_text = [record_codec.columns[position].kind == "text" for position in key]
+        self._missing = record_codec.missing
+        self._org = record_codec.place["org"]
         self._split = _compile_split(record_codec, key, indexes, fields, self._body)
         self._join = _compile_join(record_codec, fields)
 
@@ -127,6 +133,17 @@ class Layout:
             return self._decode_row(row)
         except (ValueError, IndexError, TypeError, OverflowError, msgspec.MsgspecError) as cause:
             raise self.damaged() from cause
+
+    def decode_member(self, raw: bytes, org: str) -> Any:
+        """The record of a view of keys, from the expiry and the member of a row."""
+        expires, _, member = raw.partition(b";")
+        row = list(self._missing)
+        row[self._org] = org
+        for position, column in zip(self._key, decode_key(member, self._key_is_text), strict=True):
+            row[position] = column
+        if self.expires is not None and expires:
+            row[self.expires] = unstamp(expires)
+        return self._decode_row(row)
 
     def damaged(self) -> CorruptRecord:
         """The error for a row whose checksum or structure is wrong."""

@@ -1,8 +1,9 @@
 -- Returns one page of live rows between two bounds, in order: { the member to go on from (or false), row, row, … }.
--- ARGV: table (six parts), index number (0: the key itself), low, high, reverse, limit, now, bytes per page.
+-- ARGV: table (six parts), index number (0: the key itself), low, high, reverse, limit, now, bytes per page, keys only.
+-- With `keys only`, each row is its expiry and member alone: what the body holds is not sent.
 local t = table_of(ARGV[1], ARGV[2], ARGV[3])
 local index, low, high, reverse = tonumber(ARGV[7]), '[' .. ARGV[8], '(' .. ARGV[9], ARGV[10] == '1'
-local limit, now, room = tonumber(ARGV[11]), ARGV[12], tonumber(ARGV[13])
+local limit, now, room, keys_only = tonumber(ARGV[11]), ARGV[12], tonumber(ARGV[13]), ARGV[14] == '1'
 local order = index == 0 and t.order or t.order .. ':' .. index
 local out = { false }
 
@@ -38,8 +39,9 @@ while true do
       local expires = string.match(row, '^([^;]*);', t.start)
       -- A row with a wrong checksum is returned whatever its expiry says, so that the client reports the damage.
       if expires == '' or expires > now or (t.checked and sub(redis.sha1hex(sub(row, 10)), 1, 8) ~= sub(row, 2, 9)) then
-        out[#out + 1] = row
-        room = room - #row
+        local part = keys_only and expires .. ';' .. sub(keys[i], #t.rows + 1) or row
+        out[#out + 1] = part
+        room = room - #part
       end
     end
     if #out > limit or room <= 0 then
