@@ -39,7 +39,7 @@ class AsyncRuntime:
         self._unsettled: set[Work[Any]] = set()
         """What still runs on the worker thread although its caller was cancelled."""
 
-    async def call(self, function: Callable[..., T], *args: Any) -> T:
+    async def call(self, function: Callable[..., T], *args: object) -> T:
         work = self._executor().submit(function, *args)
         try:
             return await asyncio.wrap_future(work)

@@ -47,7 +47,7 @@ class Runtime(Protocol):
 
     blocking: bool
 
-    async def call(self, function: Callable[..., T], *args: Any) -> T:
+    async def call(self, function: Callable[..., T], *args: object) -> T:
         """Run a store's blocking function: in place, or on the worker thread so that the loop is not blocked."""
         ...
 
@@ -110,7 +110,7 @@ class BlockingRuntime:
 
     blocking = True
 
-    async def call(self, function: Callable[..., T], *args: Any) -> T:
+    async def call(self, function: Callable[..., T], *args: object) -> T:
         return function(*args)
 
     async def brief(self, function: Callable[..., T], *args: object) -> T:

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -67,7 +67,7 @@ def table(rows: Sequence[JsonObject], names: Sequence[str]) -> None:
             echo(_row(used, [lines[at] if at < len(lines) else "" for lines in wrapped], widths, numbers))
 
 
-def pairs(fields: Sequence[tuple[str, Any]]) -> None:
+def pairs(fields: Sequence[tuple[str, object]]) -> None:
     """Print names and values, one per line; long values are wrapped beside their name."""
     now = datetime.now(UTC)
     left = max((measure(titled(name)) for name, _ in fields), default=0)
@@ -227,7 +227,7 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
         return
     done = 0
 
-    def more(*given: Any) -> None:
+    def more(*given: object) -> None:
         nonlocal done
         done += next((one for one in given if isinstance(one, int)), 1)
         click.echo(f"\r\x1b[K{label}: {done:,}", err=True, nl=False)

@@ -142,7 +142,7 @@ class Session:
         else:
             table(dicts, columns)
 
-    def show_record(self, record: Any, *, missing: str) -> None:
+    def show_record(self, record: object, *, missing: str) -> None:
         """Print a record's fields; raises NotFound if it is None."""
         if record is None:
             raise NotFound(missing)

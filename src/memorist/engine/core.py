@@ -444,7 +444,7 @@ class Core:
         await self.shared.open()
         return await self.store.scan(scan, now=self.now())
 
-    async def listed(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+    async def listed(self, kind: type[R], *prefix: str | int, **bounds: object) -> list[R]:
         """The same for rows that are only shown to the caller, not used to decide a write: a replica may answer."""
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)

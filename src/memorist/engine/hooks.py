@@ -78,7 +78,7 @@ class Events:
             except Exception as problem:  # a user's function may raise anything
                 warn("a hook on %s failed: %s", name, type(problem).__name__)
 
-    def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
+    def span(self, name: str, **attributes: object) -> AbstractContextManager[Any]:
         """A span around an operation, if OpenTelemetry is on."""
         if self._traced is None:
             return _NO_SPAN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar, overload
 
 if TYPE_CHECKING:
     from .core import Core
@@ -30,11 +30,11 @@ class Noun(Generic[T]):
         self._name = name
 
     @overload
-    def __get__(self, handle: None, owner: Any) -> Self: ...
+    def __get__(self, handle: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, handle: Facade, owner: Any) -> T: ...
+    def __get__(self, handle: Facade, owner: object) -> T: ...
 
-    def __get__(self, handle: Facade | None, owner: Any) -> T | Self:
+    def __get__(self, handle: Facade | None, owner: object) -> T | Self:
         if handle is None:
             return self
         # Of two threads that come here at once, both must get the noun that stays.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -78,7 +78,7 @@ def _matches(rule: Retention, row: Any) -> bool:
     return rule.personal is None or rule.personal in classes_of(row)
 
 
-async def _delete(core: Core, rows: list[Any]) -> int:
+async def _delete(core: Core, rows: Sequence[object]) -> int:
     """Delete rows as their nouns do, with their history, index entries and links."""
     from .documents.documents import Documents
     from .events import Events

@@ -269,7 +269,7 @@ def checked_template(template: type[V]) -> type[V]:
     return template
 
 
-def checked_fields(fields: dict[str, Any], template: type[Working]) -> dict[str, Any]:
+def checked_fields(fields: Mapping[str, object], template: type[Working]) -> dict[str, Any]:
     """The fields as JSON, validated by the template; the error names a wrong one."""
     names = template.__struct_fields__
     unknown = [name for name in fields if name not in names]
@@ -284,7 +284,7 @@ def checked_fields(fields: dict[str, Any], template: type[Working]) -> dict[str,
     return {name: whole[name] for name in fields}
 
 
-def fields_of(doc: Any) -> dict[str, Any]:
+def fields_of(doc: object) -> dict[str, Any]:
     """The fields of a document as JSON: of a `Working`, or of a dict."""
     if isinstance(doc, Working):
         return _plain(doc)
@@ -303,11 +303,11 @@ def _newest(history: list[Any]) -> list[Any]:
     return kept
 
 
-def _plain_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_turn(turn: Mapping[str, object]) -> dict[str, Any]:
     return {"role": str(turn.get("role")), "content": turn.get("content")}
 
 
-def _plain(fields: Any) -> dict[str, Any]:
+def _plain(fields: object) -> dict[str, Any]:
     """Fields as dicts, lists, texts and numbers."""
     try:
         made: dict[str, Any] = msgspec.to_builtins(fields)

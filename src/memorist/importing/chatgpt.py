@@ -58,7 +58,7 @@ def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator
         yield from _message(id, node, f"{place}, message {number}", files)
 
 
-def _path(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
+def _path(mapping: Mapping[str, object], current: object) -> list[Mapping[str, Any]]:
     """The messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
     found: list[Mapping[str, Any]] = []
     seen: set[str] = set()
@@ -72,7 +72,7 @@ def _path(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
     return found[::-1]
 
 
-def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
+def _newest_leaf(mapping: Mapping[str, object]) -> str | None:
     """The newest node without children, for files without a current node."""
     leaves = [
         (_node_time(node), id) for id, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")
@@ -80,13 +80,13 @@ def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
     return max(leaves)[1] if leaves else None
 
 
-def _node_time(node: Mapping[str, Any]) -> float:
+def _node_time(node: Mapping[str, object]) -> float:
     message = node.get("message")
     at = message.get("create_time") if isinstance(message, Mapping) else None
     return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else 0.0
 
 
-def _message(thread: str, node: Mapping[str, Any], place: str, files: Mapping[str, Part]) -> Iterator[Item]:
+def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping[str, Part]) -> Iterator[Item]:
     author = node.get("author")
     role = ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
     if role is None:
@@ -114,7 +114,7 @@ def _message(thread: str, node: Mapping[str, Any], place: str, files: Mapping[st
     yield from attached
 
 
-def _content(content: Any) -> Any:
+def _content(content: object) -> Any:
     """The content of a message: a string if it is text only, else a list of parts."""
     if content is None:
         return ""
@@ -135,11 +135,11 @@ def _content(content: Any) -> Any:
     return "\n".join(texts)
 
 
-def _is_text(content: Any) -> bool:
+def _is_text(content: object) -> bool:
     return isinstance(content, Mapping) and set(content) == {"content_type", "parts"} and len(content["parts"]) == 1
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part(part: object) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if not isinstance(part, Mapping):

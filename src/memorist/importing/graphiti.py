@@ -84,7 +84,7 @@ class _Reading:
                 continue
             yield from self._read_row(*_unwrapped(found), place)
 
-    def _read_row(self, name: str, found: Any, place: str) -> Iterator[Item]:
+    def _read_row(self, name: str, found: object, place: str) -> Iterator[Item]:
         if not isinstance(found, Mapping):
             yield Problem(place, "it is not an object")
             return
@@ -103,7 +103,7 @@ class _Reading:
         except ValueError as problem:
             yield Problem(place, str(problem))
 
-    def _episode(self, found: Mapping[str, Any], place: str) -> Iterator[Item]:
+    def _episode(self, found: Mapping[str, object], place: str) -> Iterator[Item]:
         id, text = named(found, "uuid", "id"), found.get("content")
         if id is None or not isinstance(text, str) or not text:
             raise ValueError("it is not an episode with a uuid and a content")
@@ -121,7 +121,7 @@ class _Reading:
             self._threads.add(id)
             yield ThreadItem(id, None, id if id != "episodes" else None, {}, at, place)
 
-    def _session(self, found: Mapping[str, Any], place: str) -> Iterator[Item]:
+    def _session(self, found: Mapping[str, object], place: str) -> Iterator[Item]:
         id, messages = named(found, "session_id", "thread_id", "uuid", "id"), found.get("messages")
         if id is None or not isinstance(messages, list):
             raise ValueError("it is not a session with an id and messages")
@@ -166,7 +166,7 @@ class _Reading:
         for (key, owner), made in versions.items():
             yield FactItem(key, tuple(sorted(made, key=_order)), owner, place=places[key, owner])
 
-    def _edge(self, found: Mapping[str, Any]) -> tuple[str, list[Version]]:
+    def _edge(self, found: Mapping[str, object]) -> tuple[str, list[Version]]:
         text, kind = found.get("fact"), named(found, "name", "relation") or "related to"
         if not isinstance(text, str) or not text:
             raise ValueError("it is not an edge with a fact")
@@ -180,7 +180,7 @@ class _Reading:
         ended = [] if over is None else [Version(None, over, ended=True)]
         return relation_key(ends[0], kind, ends[1]), [Version(value, began), *ended]
 
-    def _name(self, found: Mapping[str, Any], id: str, name: str) -> str:
+    def _name(self, found: Mapping[str, object], id: str, name: str) -> str:
         held = named(found, id)
         known = self._names.get(held) if held is not None else None
         return known or named(found, name) or held or "unknown"
@@ -190,7 +190,7 @@ def _order(version: Version) -> tuple[float, bool]:
     return (version.at.timestamp() if version.at is not None else 0.0, not version.ended)
 
 
-def _unwrapped(found: Any) -> tuple[str, Any]:
+def _unwrapped(found: object) -> tuple[str, Any]:
     """The kind and the fields of a node or relationship as Neo4j exports it."""
     if not isinstance(found, Mapping) or not isinstance(found.get("properties", {}), Mapping):
         return "nodes", None
@@ -220,7 +220,7 @@ def _spoken(text: str) -> dict[str, Any]:
     return {"role": role, "content": rest, **({} if known else {"name": name})}
 
 
-def _message(thread: str, found: Any, number: int, place: str) -> Item:
+def _message(thread: str, found: object, number: int, place: str) -> Item:
     if not isinstance(found, Mapping) or not isinstance(found.get("content"), str):
         raise ValueError("it is not a message with a content")
     id = named(found, "uuid", "id") or str(number)

@@ -114,7 +114,7 @@ class Reading:
                 yield from self._read_line(stream.value(), "the file", 1)
             stream.done()
 
-    def _read_line(self, found: Any, place: str, number: int) -> Iterator[Item]:
+    def _read_line(self, found: object, place: str, number: int) -> Iterator[Item]:
         if isinstance(found, Mapping) and isinstance(found.get("role"), str):
             name, new = self._belongs(found, place)
             if new is not None:
@@ -125,7 +125,7 @@ class Reading:
         else:
             yield Problem(place, "it is neither a message nor a list of messages")
 
-    def _belongs(self, found: Mapping[str, Any], place: str) -> tuple[str, ThreadItem | None]:
+    def _belongs(self, found: Mapping[str, object], place: str) -> tuple[str, ThreadItem | None]:
         """The thread of a single message, and its ThreadItem if it is new."""
         name = named(found, *THREADS)
         if name is None:
@@ -162,7 +162,7 @@ class Reading:
                 yield Problem(f"{place}, message {at}", "a message is an object")
         self._counts.pop(name, None)
 
-    def _message(self, thread: str, found: Mapping[str, Any], place: str) -> Item:
+    def _message(self, thread: str, found: Mapping[str, object], place: str) -> Item:
         count = self._counts[thread] = self._counts.get(thread, 0) + 1
         fields = {name: value for name, value in found.items() if name not in APART}
         at = id = None
@@ -191,20 +191,20 @@ def _is_lines(part: Part) -> bool:
     return bool(more) or _is_message(found)
 
 
-def _is_message(found: Any) -> bool:
+def _is_message(found: object) -> bool:
     return isinstance(found, Mapping) and found.get("role") in ROLES
 
 
-def _is_thread(found: Any) -> bool:
+def _is_thread(found: object) -> bool:
     if isinstance(found, Mapping):
         found = found.get("messages")
     return isinstance(found, list) and bool(found) and _is_message(found[0])
 
 
-def _quietly(fields: Mapping[str, Any]) -> Any:
+def _quietly(fields: Mapping[str, object]) -> Any:
     """The time of a thread, or None if it has none that can be parsed."""
     return next((moment_or_none(fields[name]) for name in TIMES if name in fields), None)
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()

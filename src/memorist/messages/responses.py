@@ -29,13 +29,13 @@ _CARRIED = ("items", "item")
 _replace = msgspec.structs.replace
 
 
-def is_item(given: Mapping[str, Any]) -> bool:
+def is_item(given: Mapping[str, object]) -> bool:
     """Whether a dict without a role is an item of the Responses API."""
     kind = given.get("type")
     return isinstance(kind, str) and (kind in _OTHERS or kind.endswith(("_call", "_output")))
 
 
-def item_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+def item_fields(given: Mapping[str, object]) -> dict[str, Any]:
     """The fields of the message that an item is kept as."""
     item = {name: value for name, value in given.items() if name not in _OURS}
     fields: dict[str, Any] = {name: given[name] for name in _OURS if name in given}
@@ -45,7 +45,7 @@ def item_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "role": role, "content": [item], "extra": extra, "shape": SHAPE}
 
 
-def flaw_of(item: Mapping[str, Any]) -> str | None:
+def flaw_of(item: Mapping[str, object]) -> str | None:
     """The reason why a provider would refuse an item; None if it would not."""
     kind = str(item.get("type"))
     if kind in ("function_call", "custom_tool_call"):
@@ -58,7 +58,7 @@ def flaw_of(item: Mapping[str, Any]) -> str | None:
     return None
 
 
-def output_text(item: Mapping[str, Any]) -> Any:
+def output_text(item: Mapping[str, object]) -> Any:
     """The readable output of an item, text or parts; None if the item is not an output."""
     output = item.get("output") if str(item.get("type", "")).endswith("_output") else None
     return [output] if isinstance(output, Mapping) else output
@@ -129,19 +129,19 @@ def to_items(message: Message) -> list[dict[str, Any]]:
     return [*_message_items(message.role, message.content), *map(_call_item, message.extra.get("tool_calls") or ())]
 
 
-def responses_tools(tools: Sequence[Any]) -> list[Any]:
+def responses_tools(tools: Sequence[object]) -> list[Any]:
     """Tool definitions in the shape of the Responses API: flat, where the chat shape nests them under `function`."""
     return [_flat_tool(tool) for tool in tools]
 
 
-def nested_tool(tool: Any) -> Any:
+def nested_tool(tool: object) -> Any:
     """A tool definition of the Responses API in the chat shape; others unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
     return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}
 
 
-def problems(items: Sequence[Mapping[str, Any]]) -> list[str]:
+def problems(items: Sequence[Mapping[str, object]]) -> list[str]:
     """The reasons why the Responses API would refuse a list of items."""
     found: list[str] = []
     open_calls: set[str] = set()
@@ -158,7 +158,7 @@ def problems(items: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*found, *(["a call has no output"] if open_calls else [])]
 
 
-def _goes_on(rest: Sequence[Mapping[str, Any]]) -> bool:
+def _goes_on(rest: Sequence[Mapping[str, object]]) -> bool:
     following = rest[0] if rest else {}
     return following.get("role") == "assistant" or str(following.get("type", "")).endswith(("_call", "reasoning"))
 
@@ -175,12 +175,12 @@ def _own_items(message: Message) -> list[Any]:
     return [{"role": message.role, "content": message.content, **message.extra}]
 
 
-def _is_call(item: Any) -> bool:
+def _is_call(item: object) -> bool:
     """Whether an item is a call that needs an output; calls that the provider runs itself have no `call_id`."""
     return isinstance(item, Mapping) and str(item.get("type", "")).endswith("_call") and "call_id" in item
 
 
-def _chat_call(item: Mapping[str, Any]) -> dict[str, Any]:
+def _chat_call(item: Mapping[str, object]) -> dict[str, Any]:
     if item["type"] == "custom_tool_call":
         inner = {"name": item.get("name", ""), "input": item.get("input", "")}
         return {"id": item["call_id"], "type": "custom", "custom": inner}
@@ -192,7 +192,7 @@ def _chat_call(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": item["call_id"], "type": "function", "function": {"name": name, "arguments": written}}
 
 
-def _parts_of(item: Any) -> list[dict[str, Any]]:
+def _parts_of(item: object) -> list[dict[str, Any]]:
     """The readable parts of an item of the model."""
     if not isinstance(item, Mapping) or _is_call(item):
         return []
@@ -204,12 +204,12 @@ def _parts_of(item: Any) -> list[dict[str, Any]]:
     return [{"type": "text", "text": f"[{item.get('type')}]"}]
 
 
-def _chat_output(item: Mapping[str, Any]) -> Any:
+def _chat_output(item: Mapping[str, object]) -> Any:
     output = output_text(item)
     return output if isinstance(output, str) else [_chat_part(part) for part in output or ()]
 
 
-def _chat_part(part: Any) -> Any:
+def _chat_part(part: object) -> Any:
     if not isinstance(part, Mapping):
         return {"type": "text", "text": str(part)}
     kind = part.get("type")
@@ -250,7 +250,7 @@ def _message_items(role: str, content: Any) -> list[dict[str, Any]]:
     return [{"role": role, "content": parts}]
 
 
-def _item_part(part: Any, role: str) -> Any:
+def _item_part(part: object, role: str) -> Any:
     text = "output_text" if role == "assistant" else "input_text"
     if not isinstance(part, Mapping):
         return {"type": text, "text": str(part)}
@@ -280,7 +280,7 @@ def _call_item(call: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function_call", "call_id": call.get("id", ""), "name": inner.get("name", ""), "arguments": written}
 
 
-def _flat_tool(tool: Any) -> Any:
+def _flat_tool(tool: object) -> Any:
     if not isinstance(tool, Mapping):
         return tool
     if "input_schema" in tool:

@@ -37,7 +37,7 @@ class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     absent: bool = False
 
 
-def data_out(data: Any) -> object:
+def data_out(data: object) -> object:
     """Encode a record's data."""
     if isinstance(data, bytes | bytearray | memoryview):
         return {BYTES: base64.b64encode(data).decode()}

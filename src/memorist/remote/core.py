@@ -129,7 +129,7 @@ class RemoteScope(Scope, frozen=True):
 class RemoteCore:
     """One handle on a server; its rights are those of its API key, and it can only be narrowed further."""
 
-    def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: list[Any] | None = None) -> None:
+    def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: Sequence[object] | None = None) -> None:
         self.shared = shared
         self.runtime = shared.runtime
         self.scope = scope
@@ -152,7 +152,7 @@ class RemoteCore:
         )  # fmt: skip
         return {**narrowed.header(), **self.shared.events.headers()}
 
-    async def call(self, name: str, template: type | None = None, /, **given: Any) -> Any:
+    async def call(self, name: str, template: type | None = None, /, **given: object) -> Any:
         """Call one operation by its name, such as `facts.set`; a working document is returned as its `template`."""
         return await request(self, BY_NAME[name], given, template)
 

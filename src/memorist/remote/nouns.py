@@ -111,7 +111,7 @@ def _leave_namespace_out(signature: inspect.Signature, arguments: dict[str, Any]
 
 def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(declared)
-    def refuse(self: Any, *args: Any, **options: Any) -> Any:
+    def refuse(self: object, *args: object, **options: object) -> Any:
         raise Unsupported(f"{noun}.{name} is not available over HTTP; call it on a memory that opens the store itself")
 
     return refuse
@@ -129,7 +129,7 @@ async def request(core: Any, operation: Operation, given: Mapping[str, Any], tem
 
 
 async def _all_pages(
-    core: Any, operation: Operation, given: Mapping[str, Any], limit: int | None, template: type | None
+    core: object, operation: Operation, given: Mapping[str, object], limit: int | None, template: type | None
 ) -> Any:
     """A list of any length, although a server gives at most `MAX_LIMIT` items at once."""
     assert operation.cursor is not None
@@ -218,11 +218,11 @@ def _put_argument(
         body[parameter.name] = sent
 
 
-def _is_default(value: Any, default: Any) -> bool:
+def _is_default(value: object, default: object) -> bool:
     return value is None if default is None else type(value) is type(default) and bool(value == default)
 
 
-def _checked(parameter: Parameter, sent: Any) -> Any:
+def _checked(parameter: Parameter, sent: object) -> Any:
     """Check an argument's type before sending, and raise the engine's own errors instead of the server's."""
     kind = list[parameter.type] if parameter.kind == "many" else parameter.type  # type: ignore[name-defined]  # run time
     try:
@@ -238,7 +238,7 @@ def _checked(parameter: Parameter, sent: Any) -> Any:
     return sent
 
 
-def _has_odd_number(value: Any) -> bool:
+def _has_odd_number(value: object) -> bool:
     """Whether a value contains NaN or infinity, which some encoders write as null."""
     if isinstance(value, float):
         return not isfinite(value)
@@ -323,7 +323,7 @@ def _named(processor: Any) -> Any:
     return made.name
 
 
-def _traced(item: Any) -> Any:
+def _traced(item: object) -> Any:
     """The id of the record that `why` is asked about."""
     if isinstance(item, Record):
         return reference(item).id
@@ -340,7 +340,7 @@ def result_of(operation: Operation, answer: Answer, template: type | None = None
     return converted(operation, found, template)
 
 
-def converted(operation: Operation, found: Any, template: type | None = None) -> Any:
+def converted(operation: Operation, found: object, template: type | None = None) -> Any:
     """Convert JSON data to the return type of the engine's method."""
     if found is None:
         return None

@@ -15,7 +15,7 @@ class RemoteSession(AsyncSession):
     _carried: tuple[str, JsonObject, str] | None = None
     """(input, recalled memory, HMAC) of the last context, to be sent with the turn that has this input."""
 
-    async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
+    async def add(self, *messages: object, key: str | None = None) -> list[MessageReceipt]:
         """Append a turn, in one request."""
         self._check_open()
         turn = Turn(tuple(spoken_messages(messages)), self._turns + 1)

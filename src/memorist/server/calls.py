@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
 from typing import Any
@@ -56,7 +56,7 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
     return _positional(operation, _with_rendering(operation, call))
 
 
-def call_from(operation: Operation, arguments: Mapping[str, Any]) -> Call:
+def call_from(operation: Operation, arguments: Mapping[str, object]) -> Call:
     """Decodes the arguments of an operation from one JSON object, as in a batch."""
     call, left = Call([], {}), dict(arguments)
     for parameter in parameters_of(operation):
@@ -81,7 +81,7 @@ def _with_rendering(operation: Operation, call: Call) -> Call:
     return call
 
 
-def _taken(operation: Operation, parameter: Parameter, value: Any) -> Any:
+def _taken(operation: Operation, parameter: Parameter, value: object) -> Any:
     """Converts an argument to the type that the method takes."""
     made = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
@@ -99,7 +99,7 @@ def _taken(operation: Operation, parameter: Parameter, value: Any) -> Any:
     return made
 
 
-def _struct(parameter: Parameter, data: Any, kind: type) -> Any:
+def _struct(parameter: Parameter, data: object, kind: type) -> Any:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as wrong:
@@ -169,7 +169,7 @@ def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
         call.options["expect"] = 0
 
 
-def _converted(parameter: Parameter, value: Any, *, listed: bool = False) -> Any:
+def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> Any:
     if parameter.type is str and type(value) is str and not listed:
         return value
     kind = list[parameter.type] if listed else parameter.type  # type: ignore[name-defined]  # made at run time
@@ -213,18 +213,18 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
     return _encode({"result": _sent(result)}), version
 
 
-def answer_data(operation: Operation, result: Any) -> Any:
+def answer_data(operation: Operation, result: object) -> Any:
     """Converts a result to plain data without an envelope, to be part of another answer."""
     made = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
     return msgspec.to_builtins(made, enc_hook=str)
 
 
-def _sent(item: Any) -> Any:
+def _sent(item: object) -> Any:
     """Converts a record whose data is bytes, which JSON cannot hold; anything else is returned as it is."""
     return record_out(item) if isinstance(item, OpaqueRecord) else item
 
 
-def _next(operation: Operation, call: Call, items: list[Any]) -> Any:
+def _next(operation: Operation, call: Call, items: Sequence[object]) -> Any:
     limit = call.options.get("limit")
     if operation.cursor is None or limit is None or len(items) < limit or not items:
         return None

@@ -110,7 +110,7 @@ async def _once(
     return _answered(operation, call, result)
 
 
-def _answered(operation: Operation, call: Call, result: Any) -> JsonAnswer:
+def _answered(operation: Operation, call: Call, result: object) -> JsonAnswer:
     return JsonAnswer(*written(operation, call, result))
 
 

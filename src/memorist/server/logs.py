@@ -29,7 +29,7 @@ def trace_of(scope: Mapping[str, Any]) -> str:
     return found[1].decode() if found and found[1].strip(b"0") else ""
 
 
-def log_request(scope: Mapping[str, Any], status: int, seconds: float) -> None:
+def log_request(scope: Mapping[str, object], status: int, seconds: float) -> None:
     """Logs one finished request."""
     if not log.isEnabledFor(logging.INFO):
         return

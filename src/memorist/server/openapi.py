@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -110,7 +111,7 @@ def _schemas() -> dict[str, Any]:
     return made_all
 
 
-def _plain(schema: Any) -> Any:
+def _plain(schema: object) -> Any:
     """The schema without an `anyOf` that has an empty alternative, which accepts anything."""
     if isinstance(schema, list):
         return [_plain(one) for one in schema]
@@ -134,7 +135,7 @@ def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _short(name: str, taken: dict[str, Any]) -> str:
+def _short(name: str, taken: Mapping[str, object]) -> str:
     """`Problem` of `protocol.problems` keeps its name; that of `importing.report` is `ReportProblem`."""
     *_, module, last = name.split(".")
     return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"
@@ -149,7 +150,7 @@ def _answer(operation: Operation) -> Any:
     return kind if _is_described(kind) else Any
 
 
-def _is_described(kind: Any) -> bool:
+def _is_described(kind: object) -> bool:
     try:
         msgspec.json.schema_components([kind], schema_hook=_opaque)
     except (TypeError, NotImplementedError, NameError):

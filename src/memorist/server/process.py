@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ class Serving(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int = 1, **settings: Any) -> None:
+def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int = 1, **settings: object) -> None:
     """Serve until a signal stops it; `make` builds the application in each process, after the fork."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as shared:
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -48,11 +48,13 @@ def configured(app: Starlette, **settings: Any) -> uvicorn.Config:
     )  # fmt: skip
 
 
-def _run(make: Callable[[], Starlette], shared: socket.socket, settings: dict[str, Any]) -> None:
+def _run(make: Callable[[], Starlette], shared: socket.socket, settings: Mapping[str, object]) -> None:
     Serving(configured(make(), **settings)).run(sockets=[shared])
 
 
-def _run_many(make: Callable[[], Starlette], shared: socket.socket, workers: int, settings: dict[str, Any]) -> None:
+def _run_many(
+    make: Callable[[], Starlette], shared: socket.socket, workers: int, settings: Mapping[str, object]
+) -> None:
     """Fork the workers, forward signals to them and wait; when one dies all are stopped, for a supervisor to see."""
     if not hasattr(os, "fork"):
         raise Unsupported("several workers need a system with fork; start several servers instead")

@@ -114,7 +114,7 @@ def _key_messages(call: Call, key: str) -> None:
         call.args[1:] = [_without_key(one) for one in messages]
 
 
-def _without_key(message: Any) -> Any:
+def _without_key(message: object) -> Any:
     return {name: value for name, value in message.items() if name != "key"} if isinstance(message, dict) else message
 
 

@@ -28,7 +28,7 @@ def strict_json(text: bytes) -> Any:
     return found
 
 
-def _names(value: Any) -> int:
+def _names(value: object) -> int:
     """How many names the objects in a value have."""
     count, left = 0, [value]
     while left:

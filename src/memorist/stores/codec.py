@@ -61,7 +61,7 @@ class Codec(NamedTuple):
     versioned: bool
     """Whether the store gives each row its version."""
 
-    def sum(self, row: Sequence[Any]) -> int:
+    def sum(self, row: Sequence[object]) -> int:
         """The checksum of a whole row."""
         return self.sum_base | crc32(pack(row))
 

@@ -84,7 +84,7 @@ class Backlog(msgspec.Struct, frozen=True):
 class Outbox:
     """Claims and does jobs of a store, of all orgs or of one."""
 
-    def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Any = None) -> None:
+    def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: object = None) -> None:
         self._shared = shared
         self._org = org
         self._lease = max(lease, needed_lease(shared, model))

@@ -6,7 +6,7 @@ retracted. One ended version under `forgotten.<words>` records what a request di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -103,7 +103,13 @@ async def messages_about(core: Core, ns: str, request: str, asked: Message) -> l
 
 
 def request_changes(
-    core: Core, ns: str, key: str, last: FactVersion | None, did: dict[str, Any], marked: Sequence[str], at: datetime
+    core: Core,
+    ns: str,
+    key: str,
+    last: FactVersion | None,
+    did: Mapping[str, object],
+    marked: Sequence[str],
+    at: datetime,
 ) -> list[Change]:
     """The record of a request: an ended version whose sources are the messages to mark, and the job that marks them."""
     version = FactVersion(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ...errors import UsageError
 from ...kinds import FINDABLE, LINKED, Kind, kind_of, parse_refs
@@ -13,7 +12,7 @@ from ...values import check_name
 from ..core import Core
 
 
-async def find(core: Core, item: Any) -> Record | None:
+async def find(core: Core, item: object) -> Record | None:
     """The record that an item, a hit or an id stands for; None if there is none in this scope."""
     record = await _find(core, item)
     return record if record is not None and await _visible(core, record) else None

@@ -44,7 +44,7 @@ class State(msgspec.Struct, frozen=True):
     whole: bytes = b"null"
 
     @classmethod
-    def of(cls, value: Any, before: State | None = None) -> State:
+    def of(cls, value: object, before: State | None = None) -> State:
         """The texts of a state. All of it is validated, but for what is the same as `before`."""
         if type(value) is not dict:
             return cls(None, json_bytes(value, "state", MAX_VALUE_BYTES))
@@ -72,7 +72,7 @@ class State(msgspec.Struct, frozen=True):
         keys |= {key: _joined(keys[key], bytes(items)) for key, items in patch.add.items()}
         return State(_checked(keys | {key: bytes(raw) for key, raw in patch.set.items()}))
 
-    def changed(self, update: Mapping[str, Any], extend: Mapping[str, list[Any]]) -> Patch | None:
+    def changed(self, update: Mapping[str, object], extend: Mapping[str, list[Any]]) -> Patch | None:
         """The patch that `update` and `extend` describe; None where the state has no such list to extend."""
         keys = self.keys
         if keys is None or any(keys.get(key, b"")[:1] != b"[" for key in extend):
@@ -117,7 +117,7 @@ def unpack(body: bytes) -> bytes:
     return zlib.decompress(body) if body[:1] == ZLIB else body
 
 
-def _text(value: Any) -> bytes:
+def _text(value: object) -> bytes:
     return json_bytes(value, "state", MAX_VALUE_BYTES)
 
 

@@ -37,7 +37,7 @@ class AsyncTaskRun:
     state: Json
     """The task's state; it may be changed in place or replaced, and is saved with the next step."""
 
-    def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: Any, state: Json, wait: float) -> None:
+    def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: object, state: Json, wait: float) -> None:
         if core.batch is not None:
             raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
         self._core = core

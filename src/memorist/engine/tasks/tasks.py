@@ -102,7 +102,7 @@ class Tasks:
             raise
         return _checkpoint(saved, given.state)
 
-    async def _write(self, saved: Saved | None, given: Checkpoint, ns: str, keep: Any) -> Saved:
+    async def _write(self, saved: Saved | None, given: Checkpoint, ns: str, keep: object) -> Saved:
         core = self._core
         if saved is not None and _leased(saved.task, core.now()):
             raise LeaseLost(

@@ -717,7 +717,7 @@ class Threads:
         return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
 
 
-def _as_pieces(request: Iterable[Any]) -> list[Piece]:
+def _as_pieces(request: Iterable[object]) -> list[Piece]:
     """The parts of a request; over HTTP they arrive as JSON."""
     try:
         return [piece if isinstance(piece, Piece) else msgspec.convert(piece, Piece) for piece in request]

@@ -123,7 +123,7 @@ def _from_json_schema(spec: JsonMapping) -> Schema:
     return _from_document(name, spec, types, dict(spec))
 
 
-def _from_document(name: str, document: JsonMapping, types: JsonMapping, spec: Any) -> Schema:
+def _from_document(name: str, document: JsonMapping, types: JsonMapping, spec: object) -> Schema:
     required = set(document.get("required", ()))
     fields = tuple(
         Field(field, types.get(field, Any), shape, field in required, str(shape.get("description", "")))

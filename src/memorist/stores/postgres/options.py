@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -49,7 +50,7 @@ def options_of(url: str, **given: object) -> Options:
     return Options(conninfo=conninfo, place=place, **values)
 
 
-def _name(parts: dict[str, Any]) -> str:
+def _name(parts: Mapping[str, object]) -> str:
     return str(parts.get("application_name") or "memorist")
 
 

@@ -296,7 +296,7 @@ class RedisStore:
                 args += [member, digest, b"" if raw is None else table.index_members(table.decode(raw, None))]
             await self._client.script(BRING_IN, base, args, write=True)
 
-    async def _commit(self, base: bytes, args: list[Any], *, again: bool) -> Any:
+    async def _commit(self, base: bytes, args: Sequence[object], *, again: bool) -> Any:
         try:
             return await self._client.script(APPLY, base, args, write=True)
         except UnknownOutcome as lost:

@@ -38,7 +38,7 @@ def encode_changes(changes: Sequence[Change]) -> list[Any]:
     return [_ENCODE[type(change)](change) for change in changes]
 
 
-def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: list[Any], now: int) -> list[Any]:
+def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: Sequence[object], now: int) -> list[Any]:
     """Run the changes inside the open transaction; one result per change."""
     return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 

@@ -99,7 +99,7 @@ Write = Callable[[str, Sequence[Any]], bool]
 def within(cursor: apsw.Cursor) -> Write:
     """A `Write` inside the open transaction; a statement whose guard fails is undone by itself."""
 
-    def write(sql: str, values: Sequence[Any]) -> bool:
+    def write(sql: str, values: Sequence[object]) -> bool:
         try:
             cursor.execute(sql, values)
         except apsw.ConstraintError:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...backoff import pause
@@ -110,7 +110,7 @@ class HotSide:
             [self._prefix, table, *[str(column).replace("%", "%25").replace(":", "%3A") for column in columns]]
         )
 
-    def entry(self, copy_key: Key, state: dict[str, Any], now: int, ends: int | None = None) -> StateEntry:
+    def entry(self, copy_key: Key, state: Mapping[str, object], now: int, ends: int | None = None) -> StateEntry:
         """A copy as the hot store keeps it; it expires with its row, and after `max_age` in any case."""
         at, limit = to_datetime(now), now + self._max_age
         return StateEntry(
