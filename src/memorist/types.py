@@ -44,6 +44,7 @@ _HOMES = {
     "context.tokens": ("open_counter",),
     "context.fates": ("InputFate",),
     "messages.stashed": ("Stashed",),
+    "messages.compactions": ("Compaction",),
     "messages.reports": ("Piece", "Break", "RequestReport"),
     "context.plan": ("Policy",),
     "engine.working": ("WorkingUser", "Page", "Action", "PlanStep"),
@@ -124,6 +125,7 @@ if TYPE_CHECKING:
     from .importing.report import ImportReport as ImportReport
     from .importing.report import Sample as Sample
     from .memory import AsyncBatch as AsyncBatch
+    from .messages.compactions import Compaction as Compaction
     from .messages.reports import Break as Break
     from .messages.reports import Piece as Piece
     from .messages.reports import RequestReport as RequestReport

@@ -159,6 +159,16 @@ export type SummaryLine = {
   messages: string[];
 };
 
+/** A part of a thread that a provider compacted. */
+export type Compaction = {
+  provider: "anthropic" | "openai";
+  id: string;
+  first: number;
+  last: number;
+  summary: string | null;
+  created_at: string | null;
+};
+
 /** Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row. */
 export type Learning = {
   org: string;
@@ -1428,6 +1438,15 @@ export class ThreadsNoun {
    */
   summaryLines(args: { id: string }, options: CallOptions = {}): Promise<Listed<SummaryLine>> {
     return this.#http.call({"method": "GET", "path": "/v1/thread/summaries/lines", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<SummaryLine>>;
+  }
+
+  /**
+   * List the parts of a thread that a provider compacted, oldest first, each with the message that has its item.
+   *
+   * Role: `reader`.
+   */
+  compactions(args: { id: string }, options: CallOptions = {}): Promise<Listed<Compaction>> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread/compactions", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Compaction>>;
   }
 
   /**

@@ -15,6 +15,7 @@ from ..engine.threads.receipts import MessageReceipt
 from ..engine.threads.threads import Place
 from ..engine.threads.threads import Threads as EngineThreads
 from ..filters import Where
+from ..messages.compactions import Compaction
 from ..messages.message import Given, Message
 from ..messages.reports import Piece, Reported, RequestReport
 from ..messages.stashed import Stashed
@@ -299,6 +300,17 @@ class Threads:
             []
         """
         return run_blocking(self._engine.summaries(id))
+
+    def compactions(self, id: str) -> list[Compaction]:
+        """List the parts of a thread that a provider compacted, oldest first, each with the message that has its item.
+
+        Examples:
+            >>> item = {"type": "compaction", "encrypted_content": "…"}
+            >>> receipts = memory.threads.append("talk", item)
+            >>> [(part.provider, part.first, part.last) for part in memory.threads.compactions("talk")]
+            [('openai', 1, 2)]
+        """
+        return run_blocking(self._engine.compactions(id))
 
     def summary_lines(self, id: str) -> list[SummaryLine]:
         """List the lines of a thread's newest summary, each with the ids of the messages behind it.

@@ -183,3 +183,13 @@ def summaries(session: Session, thread: str, lines: bool) -> None:
             return
         summaries = memory.threads.summaries(thread_id(memory, thread))
         session.show(summaries, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")
+
+
+@threads.command()
+@click.argument("thread")
+@session_of
+def compactions(session: Session, thread: str) -> None:
+    """List the parts of a thread that a provider compacted, each with the message that has the provider's item."""
+    with session.memory() as memory:
+        parts = memory.threads.compactions(thread_id(memory, thread))
+        session.show(parts, ("provider", "id", "first", "last", "summary", "created_at"), empty="no compactions yet")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue
+from ..messages.compactions import anthropic_settings, openai_settings
 from ..messages.message import ATTACHED, Message
 from ..messages.reports import Break, Piece, RequestReport
 from ..messages.responses import problems as item_problems
@@ -144,8 +145,16 @@ class Context:
             request["tools"] = openai_tools(self.tools)
         return request
 
-    def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
-        """`system`, `tools` and `messages`; with cache markers in the cached layout or with `cache=True`."""
+    def anthropic(
+        self, *, cache: bool | None = None, context_management: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """`system`, `tools` and `messages` for Anthropic.
+
+        Args:
+            cache: Whether to set cache markers; by default in the cached layout.
+            context_management: Settings for Anthropic's context editing and compaction, passed on with the `betas` that
+                they need.
+        """
         lead = (self.lead,) if self.lead is not None else ()
         messages = anthropic_messages((*lead, *self.view))
         made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
@@ -155,15 +164,24 @@ class Context:
         else:
             made["messages"] = [_simple(message) for message in messages]
         refuse(anthropic_problems(made), "Anthropic")
+        if context_management is not None:
+            made["context_management"], made["betas"] = anthropic_settings(context_management)
         return made
 
-    def responses(self) -> dict[str, Any]:
-        """`instructions`, `input` and `tools` for the Responses API."""
+    def responses(self, *, context_management: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+        """`instructions`, `input` and `tools` for the Responses API.
+
+        Args:
+            context_management: Settings for OpenAI's compaction, passed on.
+        """
         lead = (self.lead,) if self.lead is not None and self.lead_always else ()
         items = response_items((*lead, *self.view))
         refuse(item_problems(items), "OpenAI")
         tools = responses_tools(self.tools)
-        return {"instructions": self._text(self.system_messages), "input": items, "tools": tools}
+        request: dict[str, Any] = {"instructions": self._text(self.system_messages), "input": items, "tools": tools}
+        if context_management is not None:
+            request["context_management"] = openai_settings(context_management)
+        return request
 
     def text(self, template: str | None = None) -> str:
         """The request as text: a template with {system}, {memory}, {tools}, {history}, {input} and {scratchpad}."""

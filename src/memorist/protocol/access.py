@@ -132,6 +132,7 @@ ACCESS: dict[str, Access] = {
     "tasks.run": "write",
     "tasks.save": "write",
     "threads.append": "write",
+    "threads.compactions": "read",
     "threads.create": "write",
     "threads.delete": "write",
     "threads.delete_messages": "write",

@@ -142,6 +142,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "thread/recent", "recent"),
         ("GET", "thread/summaries", "summaries"),
         ("GET", "thread/summaries/lines", "summary_lines"),
+        ("GET", "thread/compactions", "compactions"),
         ("GET", "message", "message", _FOUND),
         ("POST", "message/redact", "redact", *_w("message_id")),
         ("POST", "message/pin", "pin", *_w("message_id")),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memorist import Memory, compress
+from memorist import Memory, UsageError, compress
 from memorist.stores.memory import MemoryStore
 
 ITEM = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA-opaque"}
@@ -54,6 +54,22 @@ def test_a_thread_stores_them_and_forgets_them() -> None:
         memory.forget(message="talk#3")
         items = memory.context(None, thread="talk", recall=False).responses()["input"]
         assert "gAAA-opaque" not in json.dumps(items) and "First answer." in json.dumps(items)
+
+
+def test_settings_are_passed_on_and_wrong_ones_refused() -> None:
+    context = compress(OLD, budget=4_000)
+    setting = {"type": "compaction", "compact_threshold": 100_000}
+    assert context.responses(context_management=[setting])["context_management"] == [setting]
+    edits = {"edits": [{"type": "clear_thinking_20251015"}, {"type": "compact_20260112"}]}
+    request = context.anthropic(context_management=edits)
+    assert request["context_management"] == edits
+    assert request["betas"] == ["context-management-2025-06-27", "compact-2026-01-12"]
+    low = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 1_000}}
+    for wrong in ({"edits": edits["edits"][::-1]}, {"edits": [low]}, {}):
+        with pytest.raises(UsageError):
+            context.anthropic(context_management=wrong)
+    with pytest.raises(UsageError):
+        context.responses(context_management=[{"type": "truncate"}])
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -16,8 +16,9 @@ from functools import partial
 import msgspec
 
 from ...errors import Conflict
-from ...filters import same
+from ...filters import Test, same
 from ...kinds import namespaced, parse_refs, summary_ref, thread_ref
+from ...messages.compactions import COMPACTED_BY, PROVIDERS
 from ...messages.message import ATTACHED, Message
 from ...records import AuditEvent, Document, Fact, Key, Learning, Link, NamespaceStats, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load
@@ -240,11 +241,16 @@ class Eraser(Rows):
         return copies
 
     async def _covering(self, ref: Ref) -> list[Node]:
-        """The summaries that cover a message, and those that did before an earlier walk."""
+        """The summaries and compaction items that cover a message, and those that did before an earlier walk."""
         covering = self._summaries.setdefault(ref, {})
         for row in await self._scan(Summary, ref.key):
             if row.first <= int(ref.part) <= row.last:
                 covering[summary_ref(row)] = Node(summary_ref(row))
+        # A provider's compaction item stands for everything before it, in a form that nobody can edit.
+        is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
+        for message in await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted):
+            item = Ref("message", key=ref.key, part=str(message.seq))
+            covering[item] = Node(item)
         return list(covering.values())
 
     def _hold_paths(self) -> None:

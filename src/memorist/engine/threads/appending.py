@@ -15,6 +15,7 @@ import msgspec
 from ...errors import UsageError
 from ...gate.passing import Tally, admit_message
 from ...gate.policy import Gate
+from ...messages.compactions import COMPACTED_BY, compacted_by
 from ...messages.message import Given, Message, as_message
 from ...records import Pins, Receipt, Thread
 from ...stores.base import Append, Appended, Change, Expect, Put
@@ -140,6 +141,9 @@ class Appending:
         message, core = as_message(given), self._core
         if gate is not None and gate.messages == "mask":
             message = admit_message(gate, message, Tally())
+        provider = None if type(message.content) is str else compacted_by(message)
+        if provider is not None:
+            message = _replace(message, metadata={**message.metadata, COMPACTED_BY: provider})
         if self._counting is None:
             self._counting = core.shared.counting
         count, name = self._counting

@@ -11,6 +11,7 @@ from ...errors import Conflict, NotFound, UsageError
 from ...filters import Test, Where, parse_filter
 from ...ids import new_id
 from ...kinds import owned_by, thread_ref
+from ...messages.compactions import COMPACTED_BY, PROVIDERS, Compaction
 from ...messages.message import Given, Message, message_id
 from ...messages.reports import Piece, Reported, RequestReport
 from ...messages.stashed import RESULTS, Stashed
@@ -566,6 +567,29 @@ class Threads:
         if not summaries:
             await self._existing_or_fail(id)
         return summaries
+
+    async def compactions(self, id: str) -> list[Compaction]:
+        """List the parts of a thread that a provider compacted, oldest first, each with the message that has its item.
+
+        Examples:
+            >>> item = {"type": "compaction", "encrypted_content": "…"}
+            >>> receipts = memory.threads.append("talk", item)
+            >>> [(part.provider, part.first, part.last) for part in memory.threads.compactions("talk")]
+            [('openai', 1, 2)]
+        """
+        thread = await self._existing_or_fail(id)
+        messages = await self._core.scan(Message, id, where=Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS]))
+        summaries = await self._core.scan(Summary, id) if messages else []
+        parts: list[Compaction] = []
+        for message in messages:
+            own = [summary.id for summary in summaries if summary.last < message.seq]
+            parts.append(
+                Compaction(
+                    message.metadata[COMPACTED_BY], message.id, thread.start + 1, message.seq - 1,
+                    own[-1] if own else None, message.created_at,
+                )
+            )  # fmt: skip
+        return parts
 
     async def summary_lines(self, id: str) -> list[SummaryLine]:
         """List the lines of a thread's newest summary, each with the ids of the messages behind it.

@@ -116,6 +116,22 @@ class ForgettingTests:
             context = await talk.context("And?", recall=False)
             assert "(no result" in str(context.messages()) and context.anthropic()["messages"]
 
+    @pytest.mark.parametrize("provider", ["openai", "anthropic"])
+    async def test_what_a_provider_compacted_is_forgotten_with_what_it_stands_for(
+        self, memory: Any, scan_table: Any, provider: str
+    ) -> None:
+        item: Any = {"type": "compaction", "encrypted_content": f"opaque-{CANARY}"}
+        if provider == "anthropic":
+            item = {"role": "assistant", "content": [{**item, "content": SAID, "signature": "s"}]}
+        await _talk(memory)
+        await memory.threads.append("talk", item, "And now?")
+        (part,) = await memory.threads.compactions("talk")
+        assert (part.provider, part.id, part.first, part.last) == (provider, "talk#4", 1, 3)
+        assert (await memory.forget(message="talk#2")).complete
+        assert await memory.threads.compactions("talk") == []
+        assert await _tables_with(scan_table, CANARY) == []
+        assert [message.text for message in await memory.threads.messages("talk")] == ["Hello.", "Noted.", "And now?"]
+
     async def test_copies_of_a_message_in_forks_are_redacted_with_it(self, memory: Any, scan_table: Any) -> None:
         await _talk(memory)
         await memory.threads.fork("talk", new_id="branch")

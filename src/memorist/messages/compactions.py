@@ -1,0 +1,79 @@
+"""Compaction by a provider: which messages hold its items, what they stand for, and the settings that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ..errors import UsageError
+from ..values import JsonObject
+
+if TYPE_CHECKING:
+    from .message import Message
+
+COMPACTED_BY = "memorist.compacted_by"
+"""The metadata key of a message that holds a provider's compaction item; its value is the provider."""
+Provider = Literal["openai", "anthropic"]
+PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic")
+EDITING_BETA, COMPACTION_BETA = "context-management-2025-06-27", "compact-2026-01-12"
+CLEAR_THINKING, CLEAR_TOOLS, COMPACT = "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
+MIN_COMPACTION_TRIGGER_TOKENS = 50_000
+"""Anthropic refuses a lower trigger."""
+
+
+class Compaction(msgspec.Struct, frozen=True):
+    """A part of a thread that a provider compacted."""
+
+    provider: Provider
+    id: str
+    """The message that holds the provider's item."""
+    first: int
+    last: int
+    """The messages that the item stands for."""
+    summary: str | None = None
+    """The id of our own summary of the same part, which can be read, if there is one."""
+    created_at: datetime | None = None
+
+
+def compacted_by(message: Message) -> Provider | None:
+    """The provider whose compaction item a message holds; None if it holds none."""
+    content = message.content
+    if not isinstance(content, list | tuple):
+        return None
+    if not any(isinstance(part, Mapping) and part.get("type") == "compaction" for part in content):
+        return None
+    return "anthropic" if message.shape == "anthropic" else "openai"
+
+
+def openai_settings(context_management: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+    """OpenAI's settings for compaction, as they are sent; raises UsageError for others."""
+    settings = [dict(setting) for setting in context_management]
+    for setting in settings:
+        threshold = setting.get("compact_threshold")
+        if setting.get("type") != "compaction" or not (threshold is None or _is_count(threshold)):
+            raise UsageError('OpenAI takes [{"type": "compaction", "compact_threshold": tokens}]')
+    return settings
+
+
+def anthropic_settings(context_management: Mapping[str, Any]) -> tuple[JsonObject, list[str]]:
+    """Anthropic's settings for context editing as they are sent, and the betas that they need."""
+    edits = context_management.get("edits")
+    if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
+        raise UsageError('Anthropic takes {"edits": [{"type": …}, …]}')
+    kinds = [edit.get("type") for edit in edits]
+    if CLEAR_THINKING in kinds[1:]:
+        raise UsageError(f"{CLEAR_THINKING} must be the first edit")
+    for edit in edits:
+        trigger = edit.get("trigger")
+        value = trigger.get("value") if edit.get("type") == COMPACT and isinstance(trigger, Mapping) else None
+        if value is not None and (not _is_count(value) or value < MIN_COMPACTION_TRIGGER_TOKENS):
+            raise UsageError(f"Anthropic compacts from {MIN_COMPACTION_TRIGGER_TOKENS:,} tokens on, not from {value!r}")
+    betas = [EDITING_BETA] if {CLEAR_THINKING, CLEAR_TOOLS} & {*kinds} else []
+    return dict(context_management), [*betas, *([COMPACTION_BETA] if COMPACT in kinds else [])]
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
