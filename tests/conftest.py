@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["memorist_testing.plugin"]
+pytest_plugins = ["memorist_testing.plugin", "memorist.checking.plugin"]
 
 # `make test` gives the same verdict on the same code: Hypothesis takes the same examples each time, and how long one
 # takes on a busy machine is no failure. The soak looks for new ones.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import re
 import sys
 import tempfile
 import warnings
@@ -15,11 +16,12 @@ from pathlib import Path
 import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent))
-from datasets import Conversation, Question, Turn, load, named
 from stored import Hands, aware, message_of
 
 import memorist
 from memorist import Memory
+from memorist.checking import datasets
+from memorist.checking.datasets import Conversation, Dataset, Question, Turn, load
 from memorist.engine.recalling import Recalling
 from memorist.recall.analyze import tokens
 from memorist.recall.pool import Pool
@@ -37,6 +39,9 @@ FOREIGN = 60
 OTHERS = ("lme500.json", "realmem.json", "vehicle.json", "memorycode.json")
 CHATTER_WORDS, CHATTER_TERMS = 8, 2
 BATCH = 200
+
+_OWN = re.compile(r"\b(I'm|I've|I'd|I|me|my|mine)\b")
+_NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Felix", "Greta", "Hugo")
 
 
 @dataclass
@@ -164,10 +169,31 @@ def cached(path: Path, embedder: str | None = "default") -> list[Case]:
     for name in (*MADE_BY,):
         stamp.update((SOURCE / name).read_bytes())
     stamp.update(Path(__file__).read_bytes())
-    stamp.update((Path(__file__).parent / "datasets.py").read_bytes())
+    stamp.update(Path(datasets.__file__).read_bytes())
     file = Path(tempfile.gettempdir()) / "memorist-bench" / f"pools-{path.name}-{stamp.hexdigest()}.pickle"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(pickle.dumps(list(cases_of(path, embedder))))
     cases: list[Case] = pickle.loads(file.read_bytes())
     return cases
+
+
+def named(data: Dataset) -> Dataset:
+    """Conversations of single people put together in pairs: each speaks under a name, and is asked about by it."""
+    talks = []
+    for number in range(0, len(data.conversations) - 1, 2):
+        pair = data.conversations[number : number + 2]
+        names = [_NAMES[number % len(_NAMES)], _NAMES[(number + 1) % len(_NAMES)]]
+        turns: list[Turn] = []
+        questions: list[Question] = []
+        for talk, name in zip(pair, names, strict=True):
+            turns += [
+                Turn(f"{talk.id}/{t.id}", f"{talk.id}/{t.session}", name, t.text, t.timestamp) for t in talk.turns
+            ]
+            questions += [
+                replace(q, text=_OWN.sub(name, q.text), gold=frozenset(f"{talk.id}/{gold}" for gold in q.gold))
+                for q in talk.questions
+            ]
+        turns.sort(key=lambda turn: (turn.timestamp is not None, turn.timestamp))
+        talks.append(Conversation("+".join(talk.id for talk in pair), turns, questions))
+    return Dataset(f"{data.name}, named", data.level, talks)

@@ -18,16 +18,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from datasets import Conversation, Dataset, Question, load
 from stored import Store, fresh, whole
 
-from memorist.context.fence import clean
-
-PIECE = 120
-BUDGETS = (1000, 2000, 4000)
+from memorist.checking.datasets import Conversation, Dataset, Question, load
+from memorist.checking.evaluating import BUDGETS, evidence_of, holds, request_text
 
 
 class Row:
@@ -61,27 +57,10 @@ def asked(
                 yield talk, question, store
 
 
-def plain(text: str) -> str:
-    """Text as it is compared: as a fence would write it, with single spaces."""
-    return " ".join(clean(text).split())
-
-
-def holds(request: str, text: str) -> bool:
-    """Whether a request has a turn, or a piece of it that is long enough."""
-    said = plain(text)
-    if said in request:
-        return True
-    return any(said[at : at + PIECE] in request for at in range(len(said) - PIECE + 1))
-
-
 def share(data: Dataset, talk: Conversation, question: Question, request: str) -> float:
     """The share of the evidence that a request holds."""
-    turns = talk.turns[: question.visible]
-    found = 0
-    for gold in question.gold:
-        mine = [turn for turn in turns if (turn.id if data.level == "turn" else turn.session) == gold]
-        found += any(holds(request, turn.text) for turn in mine)
-    return found / len(question.gold)
+    parts = [evidence_of(data, talk, unit, question.visible) for unit in question.gold]
+    return sum(any(holds(request, text) for text in part.texts) for part in parts) / len(parts)
 
 
 def measure(data: Dataset, budgets: Sequence[int], sample: float, embedder: str | None, skip: set[str]) -> list[Row]:
@@ -94,17 +73,12 @@ def measure(data: Dataset, budgets: Sequence[int], sample: float, embedder: str 
             spent = 1000 * (time.thread_time() - start)
             if context.tokens > budget:
                 raise SystemExit(f"{question.id}: {context.tokens} tokens in a budget of {budget}")
-            request = plain_request(context)
+            request = request_text(context)
             rows.append(
                 Row(question.category, budget, share(data, talk, question, request), context.tokens,
                     len(context.memory_items), spent)
             )  # fmt: skip
     return rows
-
-
-def plain_request(context: Any) -> str:
-    """All that is sent but the question, as one text with single spaces."""
-    return " ".join(" ".join(str(message["content"]) for message in context.messages(merge=False)[:-1]).split())
 
 
 def table(name: str, rows: Sequence[Row], budgets: Sequence[int]) -> str:

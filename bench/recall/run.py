@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).parent))
-from datasets import Conversation, Dataset, Question, Turn, load
-
 from memorist import Memory
+from memorist.checking.datasets import Conversation, Dataset, Question, Turn, load
 from memorist.embed.minilm import minilm
 from memorist.embed.wordllama import WordLlamaEmbedder
 from memorist.recall.analyze import query_terms, token_string

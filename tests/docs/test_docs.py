@@ -81,6 +81,9 @@ def test_a_block_prints_what_the_page_shows_below_it(page: str, tmp_path: Path) 
 def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
     for body in blocks(page, "python"):
         run([sys.executable, "-c", body], tmp_path)
+    for body in blocks(page, "yaml"):
+        if name := re.match(r"# file: (\S+)\n", body):
+            (tmp_path / name[1]).write_text(body, "utf-8")
     for line in "".join(blocks(page, "sh")).splitlines():
         if not line.startswith("memorist "):
             continue
@@ -118,6 +121,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_examples_end_well(example: Path, tmp_path: Path) -> None:
     ended = run([sys.executable, "-W", "error", str(example)], tmp_path)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_cases_of_the_example_project_pass() -> None:
+    ended = run([str(MEMORIST), "test", "memory_tests"], ROOT / "examples")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_the_demo_ends_well(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     import fit as module  # type: ignore[import-not-found]
 
     yield module
-    for name in ("fit", "pools", "datasets", "stored"):
+    for name in ("fit", "pools", "stored"):
         sys.modules.pop(name, None)
 
 

@@ -52,6 +52,10 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": ("maintenance", "List who changed what and when."),
         "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
     },
+    "Test and measure": {
+        "test": ("testing", "Test what the memory sends: cases in *.memory.yaml."),
+        "eval": ("testing", "Measure how much of the evidence for known questions is sent."),
+    },
     "Models and agents": {
         "chat": ("chat", "Chat with a model, or with an echo, with memory: /why, /forget, /context."),
         "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),

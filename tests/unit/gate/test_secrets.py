@@ -94,3 +94,15 @@ def test_checksums() -> None:
 def test_a_secret_across_two_pieces_of_a_long_text_is_found() -> None:
     text = "x " * 99_990 + "sk-proj-abcdefghijklmnopqrstuvwxyz012345 " + "y " * 10
     assert [secret.kind for secret in find_secrets(text)] == ["openai-key"]
+
+
+@pytest.mark.parametrize(
+    "text", ["The card is 4111 1111 1111 1111.", "Card 4111111111111111, then.", "(4111-1111-1111-1111)"]
+)
+def test_a_card_number_may_end_a_sentence(text: str) -> None:
+    assert [secret.kind for secret in find_secrets(text)] == ["card-number"]
+
+
+@pytest.mark.parametrize("text", ["v1.4111111111111111", "4111111111111111.5", "a4111111111111111"])
+def test_digits_inside_a_longer_code_are_no_card_number(text: str) -> None:
+    assert find_secrets(text) == []

@@ -220,8 +220,7 @@ class Assembling:
         if not query.strip() or is_small_talk(query):
             return []
         if spec.top_k is None:
-            room = budget.request_tokens if budget.memory is None else budget.memory
-            spec = msgspec.structs.replace(spec, top_k=max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS)))
+            spec = msgspec.structs.replace(spec, top_k=max_items(budget))
         floor = spec.min_score is None
         if floor:
             spec = msgspec.structs.replace(spec, min_score=DEFAULT_FLOOR)
@@ -262,6 +261,12 @@ class Assembling:
         seqs = [int(id.rpartition("#")[2]) for id in mine]
         messages = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
         return [[message] for message in messages if message is not None and not message.tool_calls][:k]
+
+
+def max_items(budget: Any) -> int:
+    """How many items are recalled for a budget when the caller does not say."""
+    room: int = budget.request_tokens if budget.memory is None else budget.memory
+    return max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS))
 
 
 def _spec(asked: Any) -> Recall:

@@ -1,17 +1,21 @@
-"""Conversations with questions and known evidence, from the files their authors publish or the neutral format."""
+"""Public sets of conversations with questions and known evidence: LoCoMo, LongMemEval, or the neutral format."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ..errors import InvalidValue
+
 
 @dataclass(frozen=True)
 class Turn:
+    """One thing that somebody said."""
+
     id: str
     session: str
     speaker: str
@@ -21,6 +25,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Question:
+    """A question, and the turns or sessions that answer it."""
+
     id: str
     text: str
     category: str
@@ -36,6 +42,8 @@ class Question:
 
 @dataclass
 class Conversation:
+    """A conversation and the questions about it."""
+
     id: str
     turns: list[Turn]
     questions: list[Question] = field(default_factory=list)
@@ -45,39 +53,19 @@ class Conversation:
 
 @dataclass
 class Dataset:
+    """A set of conversations."""
+
     name: str
     level: str
     """What the evidence is: `turn` or `session`."""
     conversations: list[Conversation]
 
 
-_OWN = re.compile(r"\b(I'm|I've|I'd|I|me|my|mine)\b")
-_NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Felix", "Greta", "Hugo")
-
-
-def named(data: Dataset) -> Dataset:
-    """Conversations of single people put together in pairs: each speaks under a name, and is asked about by it."""
-    talks = []
-    for number in range(0, len(data.conversations) - 1, 2):
-        pair = data.conversations[number : number + 2]
-        names = [_NAMES[number % len(_NAMES)], _NAMES[(number + 1) % len(_NAMES)]]
-        turns: list[Turn] = []
-        questions: list[Question] = []
-        for talk, name in zip(pair, names, strict=True):
-            turns += [
-                Turn(f"{talk.id}/{t.id}", f"{talk.id}/{t.session}", name, t.text, t.timestamp) for t in talk.turns
-            ]
-            questions += [
-                replace(q, text=_OWN.sub(name, q.text), gold=frozenset(f"{talk.id}/{gold}" for gold in q.gold))
-                for q in talk.questions
-            ]
-        turns.sort(key=lambda turn: (turn.timestamp is not None, turn.timestamp))
-        talks.append(Conversation("+".join(talk.id for talk in pair), turns, questions))
-    return Dataset(f"{data.name}, named", data.level, talks)
-
-
 def load(path: Path) -> Dataset:
-    """Read a file, telling its kind by its shape."""
+    """Read a file, telling its kind by its shape.
+
+    Raises `InvalidValue` if it is none of these.
+    """
     raw = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     if isinstance(raw, dict) and "evidence" in raw:
         return _neutral(raw)
@@ -85,7 +73,7 @@ def load(path: Path) -> Dataset:
         return Dataset("locomo", "turn", [_locomo(i, sample) for i, sample in enumerate(raw)])
     if isinstance(raw, list) and raw and "haystack_sessions" in raw[0]:
         return Dataset("longmemeval", "session", [_longmemeval(item) for item in raw])
-    raise SystemExit(f"{path.name}: not LoCoMo, LongMemEval or the neutral format")
+    raise InvalidValue(f"{path.name}: not LoCoMo, LongMemEval or the neutral format")
 
 
 def _neutral(raw: Any) -> Dataset:

@@ -1,0 +1,170 @@
+"""A case: what was said, a question, and what the next request must and must not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue
+from ..ports import as_datetime
+
+FIRST_MOMENT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+"""When the first message of a case is said, unless the case says otherwise: requests are the same in every run."""
+BETWEEN_MESSAGES = timedelta(minutes=1)
+_ROLES = ("user", "assistant", "system", "tool")
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a case stores before it asks: a message, a fact or a document."""
+
+    kind: str
+    """`message`, `fact` or `document`."""
+    user: str
+    text: str
+    at: datetime
+    thread: str = ""
+    role: str = "user"
+    key: str = ""
+    value: Any = None
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.value}" if self.kind == "fact" else self.text
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A test of what a memory holds and sends: something said, a question, and expectations.
+
+    The request is one of a new conversation, unless `continue` is true. Without a store the case has an empty one of
+    its own, whose clock starts at a fixed time.
+    """
+
+    name: str
+    ask: str
+    user: str = "user"
+    """Who asks, and who says what names no other user."""
+    org: str = "default"
+    conversation: Sequence[Any] = ()
+    """Messages: texts of the user, or mappings such as `{assistant: Noted., at: 2026-01-05T09:00Z}`."""
+    conversations: Sequence[Mapping[str, Any]] = ()
+    """Several conversations: `{user: bob, messages: [...]}`."""
+    facts: Mapping[str, Any] = {}
+    """Facts of the user, by key, as a program would write them."""
+    documents: Sequence[Any] = ()
+    """Texts, or `{title, text}`."""
+    fixture: str | Sequence[str] = ()
+    """Names of fixtures of the file, or `module:function`, which is called with the memory."""
+    store: str | None = None
+    """An existing store: a file, which is copied first, or the URL of a server, which is only read."""
+    at: Any = None
+    """When the question is asked, as ISO text or a datetime; one minute after the last message otherwise."""
+    continues: bool = msgspec.field(default=False, name="continue")
+    """Whether the question continues the last conversation of the user."""
+    thread: str | None = None
+    """A thread of the store that the question continues."""
+    budget: int | str = 8000
+    system: str | None = None
+    embedder: str | None = "default"
+    answers: str | None = None
+    """A file of recorded answers of the model that writes memories; without one, no model is used."""
+    expect: Sequence[Mapping[str, Any]] | Mapping[str, Any] = ()
+    snapshot: bool = False
+    """Whether the whole request must be the recorded one."""
+    file: str = ""
+    """Where the case is written."""
+
+    @property
+    def slug(self) -> str:
+        """The name as part of a file's name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
+
+    def expectations(self) -> Iterator[tuple[str, Any]]:
+        """The expectations, one by one; a list of values is one expectation for each."""
+        groups = [self.expect] if isinstance(self.expect, Mapping) else self.expect
+        for group in groups:
+            for kind, value in group.items():
+                several = kind in ("contains", "not_contains", "nothing_about", "source") and isinstance(value, list)
+                yield from ((kind, item) for item in value) if several else ((kind, value),)
+
+    def pieces(self, fixtures: Mapping[str, Mapping[str, Any]] | None = None) -> list[Piece]:
+        """What the case stores, in order."""
+        writing = _Writing(self)
+        for name in self.fixture_names():
+            if ":" not in name:
+                if fixtures is None or name not in fixtures:
+                    raise InvalidValue(f"case {self.name!r}: there is no fixture {name!r} in its file")
+                writing.add(fixtures[name])
+        writing.add(msgspec.structs.asdict(self))
+        return writing.pieces
+
+    def fixture_names(self) -> list[str]:
+        """The fixtures of the case."""
+        return [self.fixture] if isinstance(self.fixture, str) else list(self.fixture)
+
+
+class _Writing:
+    """Collects the pieces of a case; each message without a time is said a minute after the one before it."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._moment = FIRST_MOMENT
+        self._threads = 0
+        self.pieces: list[Piece] = []
+
+    def add(self, material: Mapping[str, Any]) -> None:
+        """Add the facts, documents and conversations of a case or fixture."""
+        user = str(material.get("user") or self._case.user)
+        for key, value in (material.get("facts") or {}).items():
+            self._put("fact", user, key=str(key), value=value, text=f"{key}: {value}")
+        for document in material.get("documents") or ():
+            text, title = (document, None) if isinstance(document, str) else (document["text"], document.get("title"))
+            self._put("document", user, text=str(text), name=title)
+        talks: list[Mapping[str, Any]] = list(material.get("conversations") or ())
+        if material.get("conversation"):
+            talks.append({"user": user, "messages": material["conversation"]})
+        for talk in talks:
+            self._talk(talk, user)
+
+    def _talk(self, talk: Mapping[str, Any], user: str) -> None:
+        self._threads += 1
+        unknown = set(talk) - {"user", "id", "messages"}
+        if unknown:
+            raise InvalidValue(f"case {self._case.name!r}: a conversation has no {', '.join(sorted(unknown))}")
+        thread = str(talk.get("id") or f"conversation-{self._threads}")
+        for turn in talk.get("messages") or ():
+            role, text, more = _read_turn(turn, self._case.name)
+            if "at" in more:
+                self._moment = read_moment(more["at"])
+            name = more.get("name")
+            self._put("message", str(talk.get("user") or user), text=text, role=role, thread=thread, name=name)
+
+    def _put(self, kind: str, user: str, **fields: Any) -> None:
+        self.pieces.append(Piece(kind=kind, user=user, at=self._moment, **fields))
+        self._moment += BETWEEN_MESSAGES
+
+
+def read_moment(value: Any) -> datetime:
+    """A time of a case: text or what YAML reads as a date; without a zone it is UTC."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime) and value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return as_datetime(value, "at")
+
+
+def _read_turn(turn: Any, case: str) -> tuple[str, str, dict[str, Any]]:
+    """The role, text and other fields of a message of a case."""
+    if isinstance(turn, str):
+        return "user", turn, {}
+    if isinstance(turn, Mapping):
+        more = {name: value for name, value in turn.items() if name in ("at", "name")}
+        if "role" in turn and "content" in turn:
+            return str(turn["role"]), str(turn["content"]), more
+        roles = [role for role in _ROLES if role in turn]
+        if len(roles) == 1 and set(turn) <= {roles[0], "at", "name"}:
+            return roles[0], str(turn[roles[0]]), more
+    raise InvalidValue(f"case {case!r}: a message is a text, or a mapping such as {{assistant: Noted.}}: {turn!r}")

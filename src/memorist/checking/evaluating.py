@@ -1,0 +1,263 @@
+"""Measures requests by questions whose evidence is known: how much of it is sent, what else is, and what it costs."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..blocking.memory import Memory
+from ..errors import InvalidValue
+from .datasets import Conversation, Dataset, load
+from .stored import fresh
+
+if TYPE_CHECKING:
+    from ..context.context import Context
+
+BUDGETS = (1000, 2000, 4000)
+MIN_PIECE_CHARACTERS = 120
+"""A long text is in a request when so many characters of it are, in one piece."""
+EVERYTHING = "ALL"
+"""The name of the row over all categories."""
+FORMAT = 1
+_CATEGORY_COLUMNS = 26
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What answers a part of a question: one of several texts is enough, or a record by its id."""
+
+    texts: tuple[str, ...] = ()
+    id: str = ""
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of an evaluation; without evidence, nothing is the right answer."""
+
+    id: str
+    text: str
+    category: str
+    evidence: tuple[Evidence, ...]
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a file of questions."""
+
+    question: str
+    evidence: list[str] = []
+    """Ids of messages and facts, or texts."""
+    category: str = "question"
+    user: str | None = None
+    id: str | None = None
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """One question at one budget."""
+
+    id: str
+    category: str
+    budget: int
+    evidence: float | None
+    """The share of the evidence that was sent; None for a question that has none."""
+    items: int
+    false_hits: int
+    """Recalled items that are no evidence."""
+    tokens: int
+    memory_tokens: int
+    milliseconds: float
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """The means of one category at one budget."""
+
+    category: str
+    budget: int
+    questions: int
+    evidence: float | None
+    items: float
+    false_hits: float
+    tokens: float
+    memory_tokens: float
+    milliseconds: float
+
+
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a run, as it is saved for the next one to be compared with."""
+
+    format: int = FORMAT
+    name: str
+    rows: list[Row]
+    measures: list[Measure]
+
+
+def evaluate(name: str, asked: Iterable[tuple[Question, Memory]], budgets: Sequence[int] = BUDGETS) -> Evaluation:
+    """Ask each question of its memory at each budget."""
+    measures = [_measure(question, memory, budget) for question, memory in asked for budget in budgets]
+    return Evaluation(name=name, rows=make_rows(measures), measures=measures)
+
+
+def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
+    """The questions of a file of JSON lines, about a store that exists; each is asked by its user."""
+    for number, text in enumerate(path.read_bytes().splitlines(), start=1):
+        if not text.strip():
+            continue
+        try:
+            line = msgspec.json.decode(text, type=Line)
+        except msgspec.DecodeError as problem:
+            raise InvalidValue(f"{path.name}, line {number}: {problem}") from problem
+        reader = memory if line.user is None else memory.scope(user=line.user)
+        evidence = tuple(_evidence(memory, value) for value in line.evidence)
+        yield Question(
+            id=line.id or str(number), text=line.question, category=line.category, evidence=evidence
+        ), reader  # fmt: skip
+
+
+def ask_set(
+    path: Path, *, sample: float = 1.0, skip: Sequence[str] = ("adversarial",), embedder: str | None = "default"
+) -> Iterator[tuple[Question, Memory]]:
+    """The questions of a public set, each asked of a memory that has read what the question may see."""
+    data = load(path)
+    for talk in data.conversations:
+        questions = [question for question in talk.questions if question.category not in skip]
+        questions = [question for question in questions if random.Random(question.id).random() < sample]
+        if not questions:
+            continue
+        with fresh(embedder) as store:
+            written = 0
+            for question in sorted(questions, key=lambda question: question.visible or len(talk.turns)):
+                visible = len(talk.turns) if question.visible is None else question.visible
+                if visible > written:
+                    store.write(talk.turns[written:visible])
+                    written = visible
+                store.clock.ask(question.asked_at)
+                evidence = tuple(evidence_of(data, talk, unit, visible) for unit in sorted(question.gold))
+                name = f"{talk.id}/{question.id}"
+                yield Question(id=name, text=question.text, category=question.category, evidence=evidence), store.memory
+
+
+def evidence_of(data: Dataset, talk: Conversation, unit: str, visible: int | None) -> Evidence:
+    """The texts of a turn, or of the turns of a session."""
+    turns = talk.turns[:visible]
+    return Evidence(tuple(turn.text for turn in turns if (turn.id if data.level == "turn" else turn.session) == unit))
+
+
+def make_rows(measures: Sequence[Measure]) -> list[Row]:
+    """The means by category and budget, those of all questions last."""
+    groups: dict[tuple[str, int], list[Measure]] = defaultdict(list)
+    for measure in measures:
+        groups[measure.category, measure.budget].append(measure)
+        groups[EVERYTHING, measure.budget].append(measure)
+    order = sorted(groups, key=lambda key: (key[0] == EVERYTHING, *key))
+    return [_row(category, budget, groups[category, budget]) for category, budget in order]
+
+
+def read_evaluation(path: Path) -> Evaluation:
+    """The result of an earlier run."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Evaluation)
+    except msgspec.DecodeError as problem:
+        raise InvalidValue(f"{path.name} was not written by `memorist eval --save`: {problem}") from problem
+
+
+def worse_questions(before: Evaluation, after: Evaluation) -> list[tuple[Measure, Measure]]:
+    """Questions of which less evidence is sent than before, with both measures."""
+    earlier = {(measure.id, measure.budget): measure for measure in before.measures}
+    pairs = [(earlier[key], measure) for measure in after.measures if (key := (measure.id, measure.budget)) in earlier]
+    return [(then, now) for then, now in pairs if (now.evidence or 0.0) < (then.evidence or 0.0)]
+
+
+def report_lines(after: Evaluation, before: Evaluation | None = None) -> Iterator[str]:
+    """A table for people; with an earlier run, the change of the evidence in points."""
+    earlier = {(row.category, row.budget): row for row in before.rows} if before else {}
+    change = "  change" if before else ""
+    yield f"{after.name}: {len({measure.id for measure in after.measures})} questions"
+    yield f"{'category':<{_CATEGORY_COLUMNS}} budget  questions  evidence{change}  false hits  tokens  memory      ms"
+    for row in after.rows:
+        then = earlier.get((row.category, row.budget))
+        points = f"  {_points(row, then):>6}" if before else ""
+        share = "     –" if row.evidence is None else f"{100 * row.evidence:5.1f} %"
+        yield (
+            f"{row.category:<{_CATEGORY_COLUMNS}} {row.budget:>6} {row.questions:>10}  {share:>8}{points}"
+            f"  {row.false_hits:>10.1f}  {row.tokens:>6.0f}  {row.memory_tokens:>6.0f}  {row.milliseconds:>6.0f}"
+        )
+
+
+def _points(row: Row, then: Row | None) -> str:
+    if then is None or row.evidence is None or then.evidence is None:
+        return "–"
+    return f"{100 * (row.evidence - then.evidence):+.1f}"
+
+
+def _measure(question: Question, memory: Memory, budget: int) -> Measure:
+    start = time.perf_counter()
+    context = memory.context(question.text, budget=budget)
+    spent = 1000 * (time.perf_counter() - start)
+    request = request_text(context)
+    sources = {line.source for line in context.profile} | {item.source for item in context.memory_items}
+    present = [_is_sent(part, request, sources) for part in question.evidence]
+    false_hits = sum(
+        not any(part.id == item.source or _is_part_of(item.text, part) for part in question.evidence)
+        for item in context.memory_items
+    )
+    memory_tokens = sum(report.tokens for report in context.manifest.sections if report.name in ("memory", "profile"))
+    return Measure(
+        id=question.id, category=question.category, budget=budget, evidence=fmean(present) if present else None,
+        items=len(context.memory_items), false_hits=false_hits, tokens=context.tokens, memory_tokens=memory_tokens,
+        milliseconds=spent,
+    )  # fmt: skip
+
+
+def request_text(context: Context) -> str:
+    """All that is sent but the question, as one text with single spaces."""
+    return plain(" ".join(str(message["content"]) for message in context.messages(merge=False)[:-1]))
+
+
+def holds(request: str, text: str) -> bool:
+    """Whether a request has a text, or a piece of it that is long enough."""
+    wanted = plain(text)
+    if wanted in request:
+        return True
+    last = len(wanted) - MIN_PIECE_CHARACTERS
+    return any(wanted[start : start + MIN_PIECE_CHARACTERS] in request for start in range(last + 1))
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: with single spaces."""
+    return " ".join(text.split())
+
+
+def _is_sent(part: Evidence, request: str, sources: set[str]) -> bool:
+    return (bool(part.id) and part.id in sources) or any(holds(request, text) for text in part.texts)
+
+
+def _is_part_of(item: str, part: Evidence) -> bool:
+    """Whether a recalled item is a text of the evidence, or a passage of one."""
+    return any(plain(item) in plain(text) or holds(plain(item), text) for text in part.texts)
+
+
+def _evidence(memory: Memory, value: str) -> Evidence:
+    """Evidence by the id of a message or fact, or by its text."""
+    message = memory.threads.message(value) if "#" in value else None
+    if message is not None:
+        return Evidence((message.text,), message.id)
+    namespace, _, key = value.partition("/")
+    if ":" in namespace and key and " " not in value:
+        return Evidence((), value)
+    return Evidence((value,))
+
+
+def _row(category: str, budget: int, measures: Sequence[Measure]) -> Row:
+    shares = [measure.evidence for measure in measures if measure.evidence is not None]
+    return Row(
+        category=category, budget=budget, questions=len(measures), evidence=fmean(shares) if shares else None,
+        items=fmean(measure.items for measure in measures),
+        false_hits=fmean(measure.false_hits for measure in measures),
+        tokens=fmean(measure.tokens for measure in measures),
+        memory_tokens=fmean(measure.memory_tokens for measure in measures),
+        milliseconds=fmean(measure.milliseconds for measure in measures),
+    )  # fmt: skip

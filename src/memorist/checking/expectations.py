@@ -1,0 +1,196 @@
+"""What a case can expect of the next request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound
+from .request import Asked, Part, mentions, plain, shorten
+from .stages import Loss, Stage, find_carriers, find_loss, not_extracted
+
+MIN_TELLING_CHARACTERS = 12
+"""Shorter messages, such as greetings, are the same for many users and prove no leak."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """An expectation that was not met."""
+
+    expectation: str
+    message: str
+    stage: Stage | None = None
+    """The stage that lost what was expected."""
+    parts: tuple[str, ...] = ()
+    """What in the request speaks against it."""
+    reproduce: tuple[str, ...] = ()
+
+
+def check(asked: Asked) -> list[Failure]:
+    """The failed expectations of a case."""
+    return [failure for kind, value in asked.case.expectations() for failure in KINDS[kind](asked, value)]
+
+
+def _contains(asked: Asked, text: Any) -> Iterator[Failure]:
+    if not asked.says(str(text)):
+        yield _lost(f"contains {str(text)!r}", find_loss(asked, str(text)))
+
+
+def _not_contains(asked: Asked, text: Any) -> Iterator[Failure]:
+    if asked.says(str(text)):
+        parts = asked.parts_with(str(text))
+        yield _unwanted(asked, f"not_contains {str(text)!r}", f"the request holds {str(text)!r}", parts)
+
+
+def _nothing_about(asked: Asked, subject: Any) -> Iterator[Failure]:
+    parts = [part for part in asked.parts if mentions(part.text, str(subject))]
+    if parts:
+        name = f"nothing_about {str(subject)!r}"
+        yield _unwanted(asked, name, f"the request mentions {str(subject)!r}", parts)
+
+
+def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
+    """Facts have these values, the request says them, and no earlier value stands there as if it were current."""
+    if not isinstance(values, Mapping):
+        raise InvalidValue("newest maps keys of facts to values: newest: {location: Porto}")
+    for key, value in values.items():
+        name = f"newest {key} = {value}"
+        namespace = f"user:{asked.case.user}"
+        fact = asked.memory.facts.get(namespace, key)
+        if fact is None or plain(str(fact.value)) != plain(str(value)):
+            yield _lost(name, _unextracted(asked, key, str(value), None if fact is None else fact.value))
+            continue
+        if not asked.says(str(value)):
+            yield _lost(name, find_loss(asked, str(value)))
+        former = {str(version.value) for version in asked.memory.facts.history(namespace, key)}
+        for text in sorted(former - {str(value)}):
+            parts = [part for part in asked.parts_with(text) if not part.superseded and part.section != "history"]
+            parts = [part for part in parts if plain(str(value)) not in plain(part.text)]
+            if parts:
+                yield _unwanted(asked, name, f"the former value {text!r} is there as if it still held", parts)
+
+
+def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
+    """Why a fact does not have a value: what was said never reached the store, or no fact was taken from it."""
+    instead = "there is no such fact" if current is None else f"the fact says {str(current)!r}"
+    messages = [carrier for carrier in find_carriers(asked, value) if carrier.kind == "message"]
+    if messages:
+        return not_extracted(asked, messages[-1].text, f"{instead}, though a message holds {value!r}")
+    loss = find_loss(asked, value)
+    return msgspec.structs.replace(loss, detail=f"{instead}; {loss.detail}")
+
+
+def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
+    """What the request says about something goes back to a certain message."""
+    if not isinstance(wanted, Mapping) or set(wanted) != {"of", "message"}:
+        raise InvalidValue("source names a text and the message behind it: {of: Porto, message: I moved}")
+    text, message = str(wanted["of"]), str(wanted["message"])
+    name = f"source of {text!r} is {shorten(message)!r}"
+    parts = asked.parts_with(text)
+    if not parts:
+        yield _lost(name, find_loss(asked, text))
+        return
+    sources = [source for part in parts for source in _messages_behind(asked, part)]
+    if not any(plain(message) in plain(source) for source in sources):
+        behind = "; ".join(repr(shorten(source)) for source in sources) or "no message"
+        yield _unwanted(asked, name, f"it goes back to {behind}", parts)
+
+
+def _messages_behind(asked: Asked, part: Part) -> list[str]:
+    """The texts of the messages that a part of a request was taken from."""
+    if not part.source:
+        return []
+    message = asked.whole.threads.message(part.source) if "#" in part.source else None
+    if message is not None:
+        return [message.text]
+    try:
+        return [message.text for message in asked.whole.why(part.source).messages]
+    except NotFound:
+        return []
+
+
+def _tokens(asked: Asked, limits: Any) -> Iterator[Failure]:
+    """The tokens of the whole request: a maximum, or `{min, max}`."""
+    problem = _outside(asked.context.tokens, limits)
+    if problem:
+        message = f"the request has {asked.context.tokens}, {problem}"
+        yield Failure(expectation=f"tokens {_shown(limits)}", message=message)
+
+
+def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
+    """Sections that are there (a list), or limits of their tokens (a mapping)."""
+    limits = {str(name): {"min": 1} for name in wanted} if isinstance(wanted, list) else dict(wanted)
+    tokens = {report.name: report.tokens for report in asked.context.manifest.sections}
+    for name, limit in limits.items():
+        problem = _outside(tokens.get(name, 0), limit)
+        if problem:
+            message = f"the section {name} has {tokens.get(name, 0)} tokens, {problem}"
+            yield Failure(expectation=f"sections {name} {_shown(limit)}", message=message)
+
+
+def _sees_nothing_of(asked: Asked, other: Any) -> Iterator[Failure]:
+    """Nothing of another user's memory is in the request, neither by its record nor by its words."""
+    theirs = asked.whole.scope(user=str(other))
+    namespace = f"user:{other}"
+    threads = {thread.id for thread in theirs.threads.list(namespace)}
+    texts = [message.text for thread in sorted(threads) for message in theirs.threads.messages(thread)]
+    texts += [item.text for item in theirs.memories.list(ns=namespace, limit=None)]
+    own = {plain(piece) for piece in _own_words(asked)}
+    telling = [text for text in texts if len(text) >= MIN_TELLING_CHARACTERS and plain(text) not in own]
+    parts = [
+        part for part in asked.parts
+        if part.source.startswith(f"{namespace}/") or part.source.rpartition("#")[0] in threads
+        or any(plain(text) in plain(part.text) for text in telling)
+    ]  # fmt: skip
+    if parts:
+        name = f"sees_nothing_of {other!r}"
+        yield _unwanted(asked, name, f"{asked.case.user} sees what belongs to {other}", parts)
+
+
+def _own_words(asked: Asked) -> Iterator[str]:
+    for thread in asked.memory.threads.list(f"user:{asked.case.user}"):
+        yield from (message.text for message in asked.memory.threads.messages(thread.id))
+    yield from (item.text for item in asked.memory.memories.list(limit=None))
+
+
+KINDS: dict[str, Callable[[Asked, Any], Iterator[Failure]]] = {
+    "contains": _contains,
+    "not_contains": _not_contains,
+    "newest": _newest,
+    "source": _source,
+    "tokens": _tokens,
+    "sections": _sections,
+    "nothing_about": _nothing_about,
+    "sees_nothing_of": _sees_nothing_of,
+}
+
+
+def _outside(tokens: int, limits: Any) -> str:
+    if isinstance(limits, int):
+        limits = {"max": limits}
+    if not isinstance(limits, Mapping) or not limits or set(limits) - {"min", "max"}:
+        raise InvalidValue("a limit of tokens is a number, or {min: …, max: …}")
+    if tokens > limits.get("max", tokens):
+        return f"more than {limits['max']}"
+    return f"fewer than {limits['min']}" if tokens < limits.get("min", tokens) else ""
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lost(expectation: str, loss: Loss) -> Failure:
+    return Failure(expectation=expectation, message=loss.detail, stage=loss.stage, reproduce=loss.commands)
+
+
+def _unwanted(asked: Asked, expectation: str, message: str, parts: list[Part]) -> Failure:
+    sources = [part.source for part in parts if part.source and part.source != "summary"]
+    user = () if asked.memory.user is None else ("--user", asked.memory.user)
+    commands = tuple(
+        " ".join(["memorist", "--url", asked.store, "why", repr(source), *user]) for source in dict.fromkeys(sources)
+    )
+    return Failure(
+        expectation=expectation, message=message, parts=tuple(str(part) for part in parts), reproduce=commands
+    )

@@ -1,0 +1,147 @@
+"""Mutations of memories: which cases notice that a memory is missing, old, doubled, contradicted or another user's?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from .cases import BETWEEN_MESSAGES, Case, Piece
+from .request import shorten
+from .running import Options, run_case
+
+AGE = timedelta(days=3650)
+OTHER_VALUE = "Ulaanbaatar"
+"""What a contradicting statement says in place of a value."""
+Material = list[Piece]
+
+
+class Mutant(msgspec.Struct, frozen=True):
+    """One change of what a case stores, and whether the case noticed."""
+
+    case: str
+    file: str
+    memory: str
+    """What was changed."""
+    change: str
+    """`left out`, `aged`, `duplicated`, `contradicted` or `leaked`."""
+    noticed: bool
+
+
+class MutationReport(msgspec.Struct, frozen=True):
+    """What mutations of memories showed about cases."""
+
+    mutants: tuple[Mutant, ...]
+    untested: tuple[tuple[str, str], ...]
+    """Memories that no case depends on: the file, and what is stored. Leaving them out changed no verdict."""
+    toothless: tuple[tuple[str, str], ...]
+    """Cases that passed with every change: the file, and the name."""
+    broken: tuple[tuple[str, str], ...] = ()
+    """Cases that fail without any change, and were not mutated."""
+
+
+def mutate(cases: Sequence[tuple[Case, Mapping[str, Any]]]) -> MutationReport:
+    """Run each case with each of its memories changed."""
+    mutants: list[Mutant] = []
+    broken: list[tuple[str, str]] = []
+    for case, fixtures in cases:
+        if any(case.expectations()):
+            # A recorded request notices every change, so it would say nothing about the expectations.
+            case = msgspec.structs.replace(case, snapshot=False)
+        pieces = case.pieces(fixtures)
+        if run_case(case, pieces=pieces).status != "passed":
+            broken.append((case.file, case.name))
+            continue
+        for piece, change, material in _mutations(pieces):
+            noticed = run_case(case, pieces=material).status != "passed"
+            mutants.append(Mutant(case.name, case.file, str(piece), change, noticed))
+        for piece in (piece for piece in pieces if piece.user != case.user):
+            options = Options(read=(f"user:{piece.user}",))
+            noticed = run_case(case, pieces=pieces, options=options).status != "passed"
+            change = "leaked"
+            mutants.append(Mutant(case.name, case.file, str(piece), change, noticed))
+    return MutationReport(tuple(mutants), _untested(mutants), _toothless(mutants), tuple(broken))
+
+
+def report_lines(report: MutationReport) -> Iterator[str]:
+    """The report for people."""
+    for change in dict.fromkeys(mutant.change for mutant in report.mutants):
+        mutants = [mutant for mutant in report.mutants if mutant.change == change]
+        yield f"{change:<12} {sum(mutant.noticed for mutant in mutants)} of {len(mutants)} noticed"
+    for title, rows in (
+        ("fails without any change", report.broken),
+        ("no case depends on", report.untested),
+        ("cannot fail", report.toothless),
+    ):
+        yield from (f"{title}: {file}: {shorten(text)}" for file, text in rows)
+    if not (report.broken or report.untested or report.toothless):
+        yield "every memory is tested, and every case can fail"
+
+
+def _mutations(pieces: Material) -> Iterator[tuple[Piece, str, Material]]:
+    """Each change of each thing that a user said or a program stored; answers of the assistant are left alone."""
+    changes: dict[str, Callable[[Material, int], Material]] = {
+        "left out": _leave_out,
+        "aged": _age,
+        "duplicated": _duplicate,
+        "contradicted": _contradict,
+    }
+    for index, piece in enumerate(pieces):
+        if piece.role != "user":
+            continue
+        for name, change in changes.items():
+            yield piece, name, change(pieces, index)
+
+
+def _leave_out(pieces: Material, index: int) -> Material:
+    return pieces[:index] + pieces[index + 1 :]
+
+
+def _age(pieces: Material, index: int) -> Material:
+    """The thing was said ten years earlier, before everything else."""
+    aged = msgspec.structs.replace(pieces[index], at=pieces[index].at - AGE)
+    if aged.thread:
+        # A message of an earlier time in the midst of a thread would be no earlier conversation.
+        aged = msgspec.structs.replace(aged, thread=f"{aged.thread}-aged")
+    return [aged, *_leave_out(pieces, index)]
+
+
+def _duplicate(pieces: Material, index: int) -> Material:
+    return [*pieces, _later(pieces, pieces[index])]
+
+
+def _contradict(pieces: Material, index: int) -> Material:
+    """The opposite is said last."""
+    piece = pieces[index]
+    if piece.kind == "fact":
+        return [*pieces, _later(pieces, msgspec.structs.replace(piece, value=OTHER_VALUE))]
+    values = sorted(_values_of(piece), key=len, reverse=True)
+    text = piece.text.replace(values[0], OTHER_VALUE) if values else f"That is wrong: {piece.text}"
+    return [*pieces, _later(pieces, msgspec.structs.replace(piece, text=text))]
+
+
+def _later(pieces: Material, piece: Piece) -> Piece:
+    return msgspec.structs.replace(piece, at=max(other.at for other in pieces) + BETWEEN_MESSAGES)
+
+
+def _values_of(piece: Piece) -> set[str]:
+    """The values that rules take from a text and that stand in it: what a contradiction changes."""
+    from ..extract.extractor import extract
+
+    values = {str(item.value) for item in extract(piece.text, at=piece.at) if item.kind == "fact"}
+    return {value for value in values if value and value in piece.text}
+
+
+def _untested(mutants: Sequence[Mutant]) -> tuple[tuple[str, str], ...]:
+    """A memory counts as tested in a file if some case there notices that it is gone, contradicted or leaked."""
+    noticed = {(mutant.file, mutant.memory) for mutant in mutants if mutant.noticed}
+    memories = dict.fromkeys((mutant.file, mutant.memory) for mutant in mutants)
+    return tuple(memory for memory in memories if memory not in noticed)
+
+
+def _toothless(mutants: Sequence[Mutant]) -> tuple[tuple[str, str], ...]:
+    noticing = {(mutant.file, mutant.case) for mutant in mutants if mutant.noticed}
+    cases = dict.fromkeys((mutant.file, mutant.case) for mutant in mutants)
+    return tuple(case for case in cases if case not in noticing)

@@ -1,0 +1,130 @@
+"""The pytest plugin: collects `*.memory.yaml` as tests, and gives fixtures for tests in Python.
+
+pytest loads this in every environment that has Memorist, so it imports nothing until a case or a fixture is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .. import Memory
+    from ..testing import FakeClock
+    from .cases import Case
+    from .reading import CaseFile
+
+ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json")
+"""How the names of case files end. `.memory.py` is left to pytest's own tests in Python."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--memorist-update`."""
+    group = parser.getgroup("memorist", "tests of memory")
+    group.addoption("--memorist-update", action="store_true", help="Record the requests of memory cases anew.")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect files of cases by their names."""
+    return Cases.from_parent(parent, path=file_path) if file_path.name.endswith(ENDINGS) else None
+
+
+class CheckFailed(Exception):
+    """A case failed; the message is its report."""
+
+
+class Cases(pytest.File):
+    """A file of cases."""
+
+    def collect(self) -> Iterator[CaseItem]:
+        """Collect its cases."""
+        from .reading import read_cases
+
+        file = read_cases(self.path)
+        for case in file.cases:
+            yield CaseItem.from_parent(self, name=case.name, case=case, file=file)
+
+
+class CaseItem(pytest.Item):
+    """One case."""
+
+    def __init__(self, *, case: Case, file: CaseFile, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.case, self.file = case, file
+
+    def runtest(self) -> None:
+        """Run the case."""
+        from .running import Options, run_case
+
+        options = Options(update=bool(self.config.getoption("--memorist-update")))
+        _raise_failures(run_case(self.case, fixtures=self.file.fixtures, options=options))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the report of the case, without a traceback."""
+        return str(excinfo.value) if isinstance(excinfo.value, CheckFailed) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the case is."""
+        return self.path, None, self.name
+
+
+def _raise_failures(result: Any) -> None:
+    from .reports import result_lines
+
+    if result.status != "passed":
+        raise CheckFailed("\n".join(result_lines(result)))
+
+
+@pytest.fixture
+def memorist_clock() -> FakeClock:
+    """A clock that stands still until it is moved; the clock of `memorist_memory`."""
+    from ..testing import FakeClock
+    from .cases import FIRST_MOMENT
+
+    return FakeClock(FIRST_MOMENT)
+
+
+@pytest.fixture
+def memorist_memory(memorist_clock: FakeClock) -> Iterator[Memory]:
+    """An empty memory in RAM, without a worker."""
+    import warnings
+
+    from .. import Memory
+    from ..stores.opening import NothingLasts
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingLasts)
+        memory = Memory("memory://", clock=memorist_clock, worker=False)
+    with memory:
+        yield memory
+
+
+@pytest.fixture
+def memorist_case(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Runs a case, given as a `Case` or by its fields, and fails the test with its report."""
+    from .cases import Case
+    from .running import Options, run_case
+
+    def run(case: Case | None = None, **fields: Any) -> None:
+        options = Options(update=bool(request.config.getoption("--memorist-update")))
+        fields = {"name": request.node.name, "file": str(request.node.path), **fields}
+        _raise_failures(run_case(case if case is not None else Case(**fields), options=options))
+
+    return run
+
+
+@pytest.fixture
+def memorist_request() -> Callable[..., None]:
+    """Checks the next request of a memory: `memorist_request(memory, ask, user=…, expect=…)`."""
+    from .reports import failure_lines
+    from .running import check_request
+
+    def check(memory: Memory, ask: str, **fields: Any) -> None:
+        failures = check_request(memory, ask, **fields)
+        if failures:
+            raise CheckFailed("\n".join(line for failure in failures for line in failure_lines(failure)))
+
+    return check

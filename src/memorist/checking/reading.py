@@ -1,0 +1,100 @@
+"""Reads cases from files: YAML, JSON, or Python that has them in `cases`."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, UsageError
+from ..extras import install_command
+from .cases import Case
+from .expectations import KINDS
+
+ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json", ".memory.py")
+"""How the names of case files end that are found in folders."""
+
+SKIPPED_FOLDERS = ("node_modules", "venv", "build", "dist", "site-packages")
+
+
+class CaseFile(msgspec.Struct, frozen=True):
+    """A file of cases, with its fixtures."""
+
+    path: Path
+    cases: tuple[Case, ...]
+    fixtures: dict[str, Any] = {}
+
+
+def find_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files that are named, and those in folders whose names end as case files' do."""
+    for path in paths:
+        if path.is_dir():
+            for folder, folders, names in os.walk(path):
+                folders[:] = sorted(
+                    name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS
+                )
+                yield from (Path(folder) / name for name in sorted(names) if name.endswith(ENDINGS))
+        elif path.exists():
+            yield path
+        else:
+            raise UsageError(f"there is no {str(path)!r}")
+
+
+def read_cases(path: Path) -> CaseFile:
+    """Read a file of cases.
+
+    Raises `InvalidValue` where the file is not one, naming the case and the field.
+    """
+    if path.suffix == ".py":
+        cases = [case for case in runpy.run_path(str(path)).get("cases", ()) if isinstance(case, Case)]
+        return _checked(path, [msgspec.structs.replace(case, file=str(path)) for case in cases], {})
+    content = _read_data(path)
+    if not isinstance(content, Mapping) or not isinstance(content.get("cases"), list):
+        raise InvalidValue(f"{path.name}: a file of cases has a list `cases`")
+    unknown = set(content) - {"cases", "defaults", "fixtures"}
+    if unknown:
+        raise InvalidValue(f"{path.name}: a file of cases has `cases`, `defaults` and `fixtures`, no {sorted(unknown)}")
+    defaults = content.get("defaults") or {}
+    cases = [_convert(path, {**defaults, **fields}) for fields in content["cases"]]
+    return _checked(path, cases, dict(content.get("fixtures") or {}))
+
+
+def _read_data(path: Path) -> Any:
+    if path.suffix == ".json":
+        return msgspec.json.decode(path.read_bytes())
+    try:
+        import yaml
+    except ModuleNotFoundError as problem:
+        raise UsageError(f"cases in YAML need PyYAML; install it with: {install_command('testing')}") from problem
+    try:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except yaml.YAMLError as problem:
+        raise InvalidValue(f"{path.name} is not YAML: {problem}") from problem
+
+
+def _convert(path: Path, fields: Any) -> Case:
+    try:
+        return msgspec.convert({**fields, "file": str(path)}, Case)
+    except (msgspec.ValidationError, TypeError) as problem:
+        name = fields.get("name", "?") if isinstance(fields, Mapping) else "?"
+        raise InvalidValue(f"{path.name}, case {name!r}: {problem}") from problem
+
+
+def _checked(path: Path, cases: list[Case], fixtures: dict[str, Any]) -> CaseFile:
+    seen: set[str] = set()
+    for case in cases:
+        if case.slug in seen:
+            raise InvalidValue(f"{path.name}: two cases are called {case.name!r}")
+        seen.add(case.slug)
+        expectations = list(case.expectations())
+        if not expectations and not case.snapshot:
+            raise InvalidValue(f"{path.name}, case {case.name!r}: it expects nothing, so it could never fail")
+        for kind, _ in expectations:
+            if kind not in KINDS:
+                names = ", ".join(KINDS)
+                raise InvalidValue(f"{path.name}, case {case.name!r}: no expectation {kind!r}; there are {names}")
+    return CaseFile(path, tuple(cases), fixtures)

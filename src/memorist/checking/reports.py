@@ -1,0 +1,73 @@
+"""Results of cases for people, for programs and for CI."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as xml
+
+import msgspec
+
+from ..values import JsonObject
+from .expectations import Failure
+from .running import CaseResult
+
+
+def result_lines(result: CaseResult) -> Iterator[str]:
+    """One result for people: a line if it passed, else what failed, where it was lost and how to see it again."""
+    mark = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}[result.status]
+    yield f"{mark:<5} {result.file}: {result.name}"
+    if result.error is not None:
+        yield f"      {result.error}"
+    for failure in result.failures:
+        yield from (f"      {line}" for line in failure_lines(failure))
+    commands = list(dict.fromkeys(command for failure in result.failures for command in failure.reproduce))
+    if commands:
+        yield "      reproduce:"
+        if any(".db" in command for command in commands):
+            commands.insert(0, shlex.join(["memorist", "test", result.file, "-k", result.name, "--keep", "."]))
+        yield from (f"        {command}" for command in commands)
+
+
+def failure_lines(failure: Failure) -> Iterator[str]:
+    """One failed expectation, the stage that lost it, and what speaks against it."""
+    yield failure.expectation
+    yield f"  {failure.stage}: {failure.message}" if failure.stage else f"  {failure.message}"
+    yield from (f"    {part}" for part in failure.parts)
+
+
+def summary_line(results: Sequence[CaseResult]) -> str:
+    """How many cases passed."""
+    counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
+    seconds = sum(result.seconds for result in results)
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count) + f" in {seconds:.1f} s"
+
+
+def as_json(results: Sequence[CaseResult]) -> JsonObject:
+    """The results for programs."""
+    counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
+    return {**counts, "cases": msgspec.to_builtins(list(results))}
+
+
+def junit(results: Sequence[CaseResult]) -> str:
+    """The results as JUnit XML, which CI systems show."""
+    failed, errors = (sum(result.status == status for result in results) for status in ("failed", "error"))
+    counts = {"tests": str(len(results)), "failures": str(failed), "errors": str(errors)}
+    suites = xml.Element("testsuites", counts)
+    suite = xml.SubElement(suites, "testsuite", {"name": "memorist test", **counts})
+    for result in results:
+        fields = {"classname": result.file, "name": result.name, "time": f"{result.seconds:.3f}"}
+        case = xml.SubElement(suite, "testcase", fields)
+        if result.status == "error":
+            xml.SubElement(case, "error", {"message": _printable(result.error or "")})
+        elif result.failures:
+            first = result.failures[0]
+            message = f"{first.expectation}: {first.stage or first.message}"
+            failure = xml.SubElement(case, "failure", {"message": _printable(message)})
+            failure.text = _printable("\n".join(result_lines(result)))
+    return xml.tostring(suites, encoding="unicode", xml_declaration=True)
+
+
+def _printable(text: str) -> str:
+    """A text without the control characters that XML refuses."""
+    return "".join(character for character in text if character >= " " or character in "\n\t")

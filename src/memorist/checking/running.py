@@ -1,0 +1,214 @@
+"""Runs cases: stores what a case says, asks its question and checks the request."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Literal
+
+import msgspec
+
+from ..blocking.memory import Memory
+from ..errors import InvalidValue, MemoristError
+from ..stores.opening import NothingLasts
+from ..testing import FakeClock
+from .cases import BETWEEN_MESSAGES, FIRST_MOMENT, Case, Piece, read_moment
+from .expectations import Failure, check
+from .recorded import RecordedModel
+from .request import Asked
+from .snapshots import compare_snapshot
+
+DERIVE_SECONDS = 120.0
+"""The most seconds that deriving memories from a case may take."""
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a case ended."""
+
+    name: str
+    file: str
+    status: Literal["passed", "failed", "error"]
+    seconds: float
+    tokens: int = 0
+    failures: tuple[Failure, ...] = ()
+    error: str | None = None
+    """Why the case could not be run."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How cases are run."""
+
+    update: bool = False
+    """Whether snapshots are written anew."""
+    keep: Path | None = None
+    """A folder in which the store of each case is kept."""
+    read: tuple[str, ...] = ()
+    """Namespaces of others that the asking user may read."""
+    live: Any = None
+    """A model whose answers are recorded."""
+
+
+def run_case(
+    case: Case,
+    *,
+    fixtures: Mapping[str, Any] | None = None,
+    pieces: Sequence[Piece] | None = None,
+    options: Options | None = None,
+) -> CaseResult:
+    """Run a case; with `pieces` it stores these in place of its own."""
+    options = options or Options()
+    start = time.perf_counter()
+    try:
+        written = case.pieces(fixtures) if pieces is None else list(pieces)
+        with ask_case(case, written, options) as asked:
+            failures = check(asked)
+            if case.snapshot:
+                failures += compare_snapshot(asked, update=options.update)
+    except MemoristError as problem:
+        spent = time.perf_counter() - start
+        return CaseResult(name=case.name, file=case.file, status="error", seconds=spent, error=str(problem))
+    return CaseResult(
+        name=case.name, file=case.file, status="failed" if failures else "passed", seconds=time.perf_counter() - start,
+        tokens=asked.context.tokens, failures=tuple(failures),
+    )  # fmt: skip
+
+
+def check_request(
+    memory: Memory, ask: str, *, user: str | None = None, thread: str | None = None, **fields: Any
+) -> list[Failure]:
+    """Check the next request of a memory that a program has filled; returns the failed expectations.
+
+    Args:
+        memory: The memory, in a state that the caller made.
+        ask: The question.
+        user: Who asks; the user of the handle otherwise.
+        thread: The thread that the question continues.
+        fields: Other fields of a `Case`, such as `budget` and `expect`.
+    """
+    name = user or memory.user
+    if name is None:
+        raise InvalidValue("whose request? pass user=, or a handle of one user")
+    case = Case(name=ask, ask=ask, user=name, thread=thread, **fields)
+    return check(_ask(case, memory, memory.scope(user=name)))
+
+
+@contextmanager
+def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[Asked]:
+    """Store the pieces of a case, and ask its question."""
+    last = max((piece.at for piece in pieces), default=FIRST_MOMENT)
+    clock = FakeClock(min((piece.at for piece in pieces), default=FIRST_MOMENT))
+    recorded = None if case.answers is None else RecordedModel(_beside(case, case.answers), options.live)
+    with _opened(case, bool(pieces), clock, recorded, options) as whole:
+        for name in case.fixture_names():
+            if ":" in name:
+                _function(case, name)(whole)
+        write_pieces(whole, pieces, clock)
+        clock.set(last + BETWEEN_MESSAGES if case.at is None else read_moment(case.at))
+        if not _is_server(case.store):
+            whole.jobs.drain(seconds=DERIVE_SECONDS)
+        thread = next((piece.thread for piece in reversed(pieces) if piece.user == case.user and piece.thread), None)
+        asked = _ask(case, whole, whole.scope(user=case.user, read=options.read), thread if case.continues else None)
+        if recorded is not None:
+            if recorded.missing:
+                raise InvalidValue(
+                    f"{len(recorded.missing)} prompts have no recorded answer in {case.answers}; record them with: "
+                    "memorist test --record MODEL"
+                )
+            if options.live is not None:
+                recorded.save()
+        yield asked
+
+
+def write_pieces(whole: Memory, pieces: Sequence[Piece], clock: FakeClock) -> None:
+    """Store pieces in order, each at its time and by its user."""
+    for piece in pieces:
+        memory = whole.scope(user=piece.user)
+        clock.set(piece.at)
+        match piece.kind:
+            case "fact":
+                memory.facts.set(f"user:{piece.user}", piece.key, piece.value)
+            case "document":
+                memory.documents.add(f"user:{piece.user}", piece.text, title=piece.name)
+            case _:
+                message: dict[str, Any] = {"role": piece.role, "content": piece.text, "created_at": piece.at}
+                if piece.name is not None:
+                    message["name"] = piece.name
+                memory.threads.append(piece.thread, message, create=f"user:{piece.user}")
+
+
+def _ask(case: Case, whole: Memory, memory: Memory, thread: str | None = None) -> Asked:
+    thread = thread or case.thread
+    context = memory.context(case.ask, thread=thread, system=case.system, budget=case.budget)
+    return Asked(case, whole, memory, context, thread)
+
+
+@contextmanager
+def _opened(case: Case, writes: bool, clock: Callable[[], datetime], model: Any, options: Options) -> Iterator[Memory]:
+    """The memory of a case: empty, a copy of its file, or its server."""
+    parts: dict[str, Any] = {"org": case.org, "embedder": case.embedder, "clock": clock, "worker": False}
+    if model is not None:
+        parts["model"] = model
+    if _is_server(case.store):
+        if writes:
+            raise InvalidValue(f"case {case.name!r}: a server is only read; leave out the conversation, or name a file")
+        # Its rows have the times of a real clock.
+        with Memory(case.store, **{**parts, "clock": None}) as memory:
+            yield memory
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = None
+        if options.keep is not None:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            path = options.keep / f"{case.slug}.db"
+            path.unlink(missing_ok=True)
+        elif case.store is not None:
+            path = Path(folder) / "copy.db"
+        if case.store is not None and path is not None:
+            _copy(_beside(case, case.store), path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NothingLasts)
+            memory = Memory("memory://" if path is None else path, **parts)
+        with memory:
+            yield memory
+
+
+def _copy(original: Path, copy: Path) -> None:
+    """Copy a SQLite file, as it is at this moment, with what is still in its log."""
+    if not original.exists():
+        raise InvalidValue(f"there is no store at {original}")
+    source, target = sqlite3.connect(f"file:{original}?mode=ro", uri=True), sqlite3.connect(copy)
+    try:
+        source.backup(target)
+    finally:
+        source.close()
+        target.close()
+
+
+def _is_server(store: str | None) -> bool:
+    return store is not None and "://" in store and not store.startswith("sqlite:")
+
+
+def _beside(case: Case, name: str) -> Path:
+    """A file that a case names, relative to the file of the case."""
+    return Path(os.path.dirname(case.file) or ".") / name.removeprefix("sqlite:///")
+
+
+def _function(case: Case, name: str) -> Callable[[Memory], object]:
+    """The function that a case names as `module:function`; the module may be beside the file of the case."""
+    folder = os.path.abspath(os.path.dirname(case.file) or ".")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        function: Callable[[Memory], object] = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise InvalidValue(f"there is no fixture {name!r}: {problem}") from problem
+    return function

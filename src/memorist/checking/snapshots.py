@@ -1,0 +1,39 @@
+"""Recorded requests: written with `--update`, compared in every other run."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from pathlib import Path
+
+from .cases import Case
+from .expectations import Failure
+from .request import Asked
+
+FOLDER = "snapshots"
+
+
+def snapshot_path(case: Case) -> Path:
+    """Where the request of a case is recorded: beside the file of the case."""
+    file = Path(case.file)
+    return file.parent / FOLDER / file.name.partition(".")[0] / f"{case.slug}.txt"
+
+
+def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
+    """The difference between the request and the recorded one; with `update` the request is recorded."""
+    path, request = snapshot_path(asked.case), asked.snapshot()
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(request, "utf-8")
+        return []
+    command = ("memorist test --update",)
+    if not path.exists():
+        return [Failure(expectation="snapshot", message="no request is recorded yet", reproduce=command)]
+    recorded = path.read_text("utf-8")
+    if recorded == request:
+        return []
+    lines = unified_diff(recorded.splitlines(), request.splitlines(), "recorded", "now", lineterm="", n=2)
+    return [
+        Failure(
+            expectation="snapshot", message="the request is not the recorded one", parts=tuple(lines), reproduce=command
+        )
+    ]

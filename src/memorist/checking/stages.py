@@ -1,0 +1,153 @@
+"""Finds the stage at which a request lost something: where it was last seen on its way from message to prompt."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from ..engine.sessions.assembling import max_items
+from ..recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
+from .request import Asked, plain, shorten
+
+Stage = Literal["never stored", "not extracted", "not retrieved", "ranked out", "below the floor", "over budget"]
+MAX_HITS = 300
+"""How far down the ranking an item is looked for."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """Where something was lost: the stage, what was seen there, and commands that show it again."""
+
+    stage: Stage | None
+    """None where the request says it in other words."""
+    detail: str
+    commands: tuple[str, ...] = ()
+
+
+def find_loss(asked: Asked, text: str) -> Loss:
+    """The stage at which a text was lost; of several records that hold it, the one that came furthest counts."""
+    for judge in (_in_context, _in_profile, _in_history, _in_ranking):
+        loss = judge(asked, text)
+        if loss is not None:
+            return loss
+    carriers = list(find_carriers(asked, text))
+    if not carriers:
+        reader = asked.memory.user or asked.case.user
+        return Loss(
+            "never stored", f"nothing that {reader} may read holds it",
+            (_memorist(asked, "threads", "list"), _memorist(asked, "memories", "list")),
+        )  # fmt: skip
+    indexed = [carrier for carrier in carriers if _is_indexed(asked, carrier)]
+    if not indexed:
+        return not_extracted(asked, carriers[0].text, "it is stored, but no memory was made of it")
+    return Loss(
+        "not retrieved", f"the question does not lead to {indexed[0]}",
+        (_memorist(asked, "recall", asked.case.ask, "--top", str(MAX_HITS)),),
+    )  # fmt: skip
+
+
+def not_extracted(asked: Asked, text: str, detail: str) -> Loss:
+    """The loss of something that a message says and no memory holds."""
+    return Loss(
+        "not extracted", f"{detail}: {shorten(text)!r}", (f"memorist extract {shlex.quote(text)} --explain",)
+    )  # fmt: skip
+
+
+class Carrier(msgspec.Struct, frozen=True):
+    """A record that holds a text."""
+
+    kind: str
+    id: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}: {shorten(self.text)!r}"
+
+
+def find_carriers(asked: Asked, text: str) -> Iterator[Carrier]:
+    """The records that the asking user may read and that hold a text: messages, memories, documents."""
+    memory, needle = asked.memory, plain(text)
+    for namespace in memory.namespaces():
+        for thread in memory.threads.list(namespace):
+            for message in memory.threads.messages(thread.id):
+                if needle in plain(message.text):
+                    yield Carrier("message", message.id, message.text)
+        for item in memory.memories.list(ns=namespace, limit=None):
+            if needle in plain(f"{item.text} {item.value}"):
+                yield Carrier(item.kind, f"{namespace}/{item.id}", item.text)
+        for document in memory.documents.list(namespace):
+            if needle in plain(document.text):
+                yield Carrier("document", document.id, document.text)
+
+
+def _in_context(asked: Asked, text: str) -> Loss | None:
+    """What the assembly did with an item that was recalled."""
+    fates = [fate for fate in asked.context.recalled if plain(text) in plain(fate.item.text)]
+    for fate in fates:
+        if fate.double:
+            return Loss(None, f"{fate.item.source} was recalled and is {fate.reason}, in other words")
+    if not fates:
+        return None
+    fate = fates[0]
+    reason = "shortened to a passage without it" if fate.fate != "dropped" else f"dropped, {fate.reason}"
+    return _over_budget(asked, f"{fate.item.kind} {fate.item.source} was recalled, then {reason}")
+
+
+def _in_profile(asked: Asked, text: str) -> Loss | None:
+    """Whether a line of the profile holds it for which there was no room."""
+    if asked.memory.user is None or not asked.context.account.profile_dropped:
+        return None
+    lines = asked.memory.profile.block(max_tokens=100_000)
+    line = next((line for line in lines if plain(text) in plain(line.text)), None)
+    return None if line is None else _over_budget(asked, f"the profile had no room for {line.text!r}")
+
+
+def _in_history(asked: Asked, text: str) -> Loss | None:
+    """Whether a message of the continued thread holds it that the request left out."""
+    if asked.thread is None:
+        return None
+    for message in asked.memory.threads.messages(asked.thread):
+        if plain(text) in plain(message.text):
+            return _over_budget(asked, f"message {message.id} of the thread was left out of the history")
+    return None
+
+
+def _over_budget(asked: Asked, detail: str) -> Loss:
+    budget = asked.context.account.budget_tokens
+    return Loss(
+        "over budget", f"{detail}; the budget is {budget:,} tokens",
+        (_memorist(asked, "context", *asked.words, "--budget", str(budget)),),
+    )  # fmt: skip
+
+
+def _in_ranking(asked: Asked, text: str) -> Loss | None:
+    """Where recall ranks the best hit that holds it, and whether the request takes hits so far down."""
+    hits = asked.memory.recall(asked.case.ask, top_k=MAX_HITS)
+    rank = next((rank for rank, hit in enumerate(hits) if plain(text) in plain(hit.text)), None)
+    if rank is None:
+        return None
+    hit, best = hits[rank], max(hit.score for hit in hits)
+    limit = max_items(asked.budget)
+    commands = (_memorist(asked, "recall", asked.case.ask, "--top", str(rank + 1)),)
+    name = f"{hit.kind} {hit.id}"
+    if rank >= limit:
+        return Loss("ranked out", f"{name} is number {rank + 1}; the request takes {limit}", commands)
+    if hit.score < DEFAULT_FLOOR:
+        return Loss("below the floor", f"{name} scores {hit.score:.5f}, under {DEFAULT_FLOOR}", commands)
+    if best < LEAST_BEST_SCORE:
+        detail = f"the best of all hits scores {best:.5f}, under {LEAST_BEST_SCORE}: nothing is recalled"
+        return Loss("below the floor", detail, commands)
+    return Loss("ranked out", f"{name} is number {rank + 1}, but repeats the question or another hit", commands)
+
+
+def _is_indexed(asked: Asked, carrier: Carrier) -> bool:
+    """Whether recall finds a record at all: by its own words."""
+    hits = asked.memory.recall(carrier.text[:500], top_k=50)
+    return any(plain(carrier.text)[:200] in plain(hit.text) or hit.id in carrier.id for hit in hits)
+
+
+def _memorist(asked: Asked, *words: str) -> str:
+    user = () if asked.memory.user is None else ("--user", asked.memory.user)
+    return shlex.join(["memorist", "--url", asked.store, *words, *user])

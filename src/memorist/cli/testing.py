@@ -1,0 +1,149 @@
+"""`memorist test` and `memorist eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from .display import cell, echo
+from .session import Session, session_of
+
+if TYPE_CHECKING:
+    from ..checking.cases import Case
+    from ..checking.reading import CaseFile
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("-k", "--only", metavar="TEXT", help="Only cases whose name has this text.")
+@click.option("--update", is_flag=True, help="Record the requests of cases with a snapshot anew.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write the results as JUnit XML.")
+@click.option(
+    "--keep", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the store of each case, to look at it."
+)
+@click.option("--record", metavar="MODEL", help="Ask this model, and record its answers for cases with `answers`.")
+@click.option("--mutate", is_flag=True, help="Change each memory in turn, and report which cases notice.")
+@session_of
+def test(
+    session: Session,
+    paths: tuple[Path, ...],
+    only: str | None,
+    update: bool,
+    junit: Path | None,
+    keep: Path | None,
+    record: str | None,
+    mutate: bool,
+) -> int:
+    """Test what the memory sends: the cases in PATHS, files or folders with *.memory.yaml, .json or .py.
+
+    Exit status: 0 if all cases passed, 1 if one failed, 2 if a file is wrong.
+    """
+    from ..checking import reports
+    from ..checking.running import Options, run_case
+    from ..models import open_model
+
+    chosen = _choose(paths, only)
+    if mutate:
+        return _mutate(session, chosen)
+    live = None if record is None else open_model(record, blocking=True)
+    options = Options(update=update, keep=keep, live=live)
+    results = []
+    for file, case in chosen:
+        results.append(run_case(case, fixtures=file.fixtures, options=options))
+        if not session.as_json:
+            for line in reports.result_lines(results[-1]):
+                echo(cell(line))
+    if junit is not None:
+        junit.write_text(reports.junit(results), "utf-8")
+    if session.as_json:
+        session.print_json(reports.as_json(results))
+    else:
+        echo(reports.summary_line(results))
+    return 0 if all(result.status == "passed" for result in results) else 1
+
+
+def _choose(paths: tuple[Path, ...], only: str | None) -> list[tuple[CaseFile, Case]]:
+    """The cases of files whose names have a text."""
+    from ..checking.reading import find_files, read_cases
+
+    files = [read_cases(path) for path in find_files(paths or (Path("."),))]
+    chosen = [(file, case) for file in files for case in file.cases if only is None or only in case.name]
+    if not chosen:
+        raise UsageError("there are no cases here; write some in a file such as moving.memory.yaml")
+    return chosen
+
+
+def _mutate(session: Session, chosen: list[tuple[CaseFile, Case]]) -> int:
+    """Report which memories no case depends on, and which cases cannot fail."""
+    from ..checking.mutating import mutate, report_lines
+
+    report = mutate([(case, file.fixtures) for file, case in chosen])
+    if session.as_json:
+        session.print_json(report)
+    else:
+        for line in report_lines(report):
+            echo(cell(line))
+    return 0 if not report.untested and not report.toothless and not report.broken else 1
+
+
+@click.command()
+@click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--budget", "budgets", type=int, multiple=True, help="Tokens of a request; repeat for several.")
+@click.option("--save", metavar="FILE", type=click.Path(path_type=Path), help="Save the result for a later --against.")
+@click.option(
+    "--against", metavar="FILE", type=click.Path(exists=True, path_type=Path), help="Compare with a saved result."
+)
+@click.option("--tolerance", type=float, default=0.0, show_default=True, help="Points that evidence may fall by.")
+@click.option("--sample", type=float, default=1.0, show_default=True, help="The share of a public set that is asked.")
+@session_of
+def eval(
+    session: Session,
+    questions: Path,
+    budgets: tuple[int, ...],
+    save: Path | None,
+    against: Path | None,
+    tolerance: float,
+    sample: float,
+) -> int:
+    """Measure how much of the evidence for known questions is sent, by budget and category.
+
+    QUESTIONS is a file of JSON lines about the memory of --url ({"question": …, "evidence": […], "category": …, "user":
+    …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. Exit status 1 if evidence fell.
+    """
+    import msgspec
+
+    from ..checking import evaluating
+
+    before = None if against is None else evaluating.read_evaluation(against)
+    limits = budgets or evaluating.BUDGETS
+    if questions.suffix == ".json":
+        after = evaluating.evaluate(questions.stem, evaluating.ask_set(questions, sample=sample), limits)
+    else:
+        with session.memory(settle=True) as memory:
+            after = evaluating.evaluate(questions.stem, evaluating.ask_lines(memory, questions), limits)
+    if not after.measures:
+        raise UsageError(f"{questions.name} has no questions")
+    if save is not None:
+        save.write_bytes(msgspec.json.encode(after))
+    worse = [] if before is None else evaluating.worse_questions(before, after)
+    if session.as_json:
+        ids = [
+            {"id": now.id, "budget": now.budget, "before": then.evidence, "after": now.evidence} for then, now in worse
+        ]
+        session.print_json({"name": after.name, "rows": after.rows, "worse": ids})
+    else:
+        for line in evaluating.report_lines(after, before):
+            echo(cell(line))
+        for then, now in worse:
+            echo(cell(f"less evidence: {now.id} at {now.budget}: {then.evidence or 0:.0%} to {now.evidence or 0:.0%}"))
+    return 1 if before is not None and _fell(before, after, tolerance) else 0
+
+
+def _fell(before: Any, after: Any, tolerance: float) -> bool:
+    """Whether the evidence of all questions fell by more than some points at any budget."""
+    earlier = {row.budget: row.evidence for row in before.rows if row.category == "ALL"}
+    rows = [row for row in after.rows if row.category == "ALL" and earlier.get(row.budget) is not None]
+    return any(100 * (earlier[row.budget] - (row.evidence or 0.0)) > tolerance for row in rows)

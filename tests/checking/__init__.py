@@ -1,0 +1,1 @@
+"""Tests of `memorist test` and `memorist eval`."""

@@ -1,0 +1,209 @@
+"""Cases of `memorist test`: what they can say and expect, what is reported, and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from memorist import Memory
+from memorist.checking import Case, check_request, read_cases, run_case
+from tests.cli.conftest import Memorist, memorist
+
+__all__ = ["memorist"]
+MOVING = """
+defaults: {user: ada}
+fixtures:
+  lisbon:
+    conversation: [I live in Lisbon.]
+cases:
+  - name: the newest city
+    fixture: lisbon
+    conversation:
+      - user: I moved to Porto.
+        at: 2026-02-01
+      - assistant: Noted.
+    ask: Where do I live?
+    expect:
+      - newest: {location: Porto}
+"""
+
+
+def failed(**fields: Any) -> list[str]:
+    """The expectations of a case that failed."""
+    result = run_case(Case(**{"name": "case", "ask": "Where do I live?", **fields}))
+    assert result.error is None, result.error
+    return [failure.expectation for failure in result.failures]
+
+
+def test_expectations_hold_and_fail() -> None:
+    talk = ["I live in Lisbon.", {"assistant": "Noted."}, {"role": "user", "content": "My sister is called Mia."}]
+    good: list[dict[str, Any]] = [
+        {"contains": ["Lisbon", "lives in lisbon"]}, {"not_contains": "Porto"}, {"newest": {"location": "Lisbon"}},
+        {"source": {"of": "Lives in Lisbon", "message": "I live in Lisbon."}}, {"tokens": {"min": 10, "max": 500}},
+        {"sections": ["profile", "input"]}, {"sections": {"history": 0, "memory": {"max": 200}}},
+        {"nothing_about": "Bob"}, {"nothing_about": "Mi"},
+    ]  # fmt: skip
+    bad: list[dict[str, Any]] = [
+        {"contains": "Porto"}, {"not_contains": "Lisbon"}, {"newest": {"location": "Porto"}},
+        {"source": {"of": "Lives in Lisbon", "message": "My sister"}}, {"tokens": 20}, {"sections": ["history"]},
+        {"sections": {"profile": {"max": 1}}}, {"nothing_about": "Mia"},
+    ]  # fmt: skip
+    assert failed(conversation=talk, expect=good) == []
+    assert len(failed(conversation=talk, expect=bad)) == len(bad)
+
+
+def test_a_former_value_that_stands_as_current_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from memorist.engine.sessions.assembling import Assembling
+
+    item = Assembling._item
+    talk = ["I live in Lisbon.", "I moved to Porto."]
+    assert failed(conversation=talk, expect={"newest": {"location": "Porto"}}) == []
+    unmarked = staticmethod(lambda hit: msgspec.structs.replace(item(hit), superseded_by=None))
+    monkeypatch.setattr(Assembling, "_item", unmarked)
+    assert failed(conversation=talk, expect={"newest": {"location": "Porto"}}) == ["newest location = Porto"]
+
+
+def test_another_users_memory_is_noticed() -> None:
+    talks: list[dict[str, Any]] = [{"user": "ada", "messages": ["I live in Lisbon, near the river."]}]
+    expect = {"sees_nothing_of": "ada"}
+    assert failed(user="bob", conversations=talks, expect=expect) == []
+    leaked = [*talks, {"user": "bob", "messages": ["Ada told me: I live in Lisbon, near the river."]}]
+    assert failed(user="bob", conversations=leaked, expect=expect) == ["sees_nothing_of 'ada'"]
+
+
+def test_a_store_is_copied_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Memory(path, worker=False) as memory:
+        memory.facts.set("user:ada", "location", "Lisbon")
+    case = Case(
+        name="store", store="agent.db", file=str(tmp_path / "x.memory.yaml"), user="ada", ask="Where do I live?",
+        conversation=["I moved to Porto."], expect={"newest": {"location": "Porto"}}, at="2100-01-01T00:00Z",
+    )  # fmt: skip
+    assert run_case(case).status in ("passed", "failed")
+    with Memory(path, worker=False) as memory:
+        assert memory.threads.list("user:ada") == []
+    plain = msgspec.structs.replace(case, conversation=(), expect={"contains": "Lisbon"})
+    assert run_case(plain).status == "passed"
+    missing = run_case(msgspec.structs.replace(plain, store="none.db"))
+    assert missing.status == "error" and "no store" in str(missing.error)
+
+
+def test_a_request_of_a_memory_in_use_is_checked(tmp_path: Path) -> None:
+    with Memory(tmp_path / "agent.db", worker=False) as memory:
+        memory.facts.set("user:ada", "location", "Lisbon")
+        assert check_request(memory, "Where do I live?", user="ada", expect={"contains": "Lisbon"}) == []
+        [failure] = check_request(memory.scope(user="ada"), "Where do I live?", expect={"contains": "Porto"})
+        assert failure.stage == "never stored"
+
+
+def test_a_function_beside_the_file_is_a_fixture(memorist: Memorist, tmp_path: Path) -> None:
+    (tmp_path / "filling_for_cases.py").write_text(
+        "def fill(memory):\n    memory.facts.set('user:ada', 'location', 'Lisbon')\n", "utf-8"
+    )
+    case = "{name: a, user: ada, ask: 'My city?', fixture: 'filling_for_cases:fill', expect: {contains: Lisbon}}"
+    (tmp_path / "a.memory.yaml").write_text(f"cases: [{case}]", "utf-8")
+    assert memorist("test").code == 0
+    (tmp_path / "a.memory.yaml").write_text(f"cases: [{case.replace(':fill', ':none')}]", "utf-8")
+    ran = memorist("test")
+    assert ran.code == 1 and "there is no fixture" in ran.out
+
+
+def test_recorded_answers_are_replayed_and_missing_ones_are_an_error(tmp_path: Path) -> None:
+    from memorist.checking.recorded import RecordedModel
+    from memorist.checking.running import Options
+
+    class Live:
+        async def complete(self, messages: Any, *, max_tokens: int) -> Any:
+            from memorist.ports import Completion
+
+            operation = {"op": "add", "kind": "fact", "text": "Ada keeps bees.", "key": "hobby", "value": "bees",
+                         "message": "m1", "quote": "the hives by the barn are mine", "subject": "user"}  # fmt: skip
+            return Completion(json.dumps({"operations": [operation]}))
+
+    case = Case(
+        name="bees", file=str(tmp_path / "bees.memory.yaml"), answers="bees.json", user="ada", ask="What do I keep?",
+        conversation=["You know, the hives by the barn are mine."], expect={"contains": "hives"},
+    )  # fmt: skip
+    absent = run_case(case)
+    assert absent.status == "error" and "--record" in str(absent.error)
+    assert run_case(case, options=Options(live=Live())).status == "passed"
+    rows = json.loads((tmp_path / "bees.json").read_text("utf-8"))["answers"]
+    assert rows and rows[0]["answer"]["operations"][0]["value"] == "bees"
+    assert run_case(case).status == "passed"
+    changed = run_case(msgspec.structs.replace(case, conversation=["Well, the hives by the barn are mine now."]))
+    assert changed.status == "error" and "no recorded answer" in str(changed.error)
+    assert RecordedModel(tmp_path / "bees.json").missing == []
+
+
+def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist, tmp_path: Path) -> None:
+    (tmp_path / "moving.memory.yaml").write_text(MOVING, "utf-8")
+    passed = memorist("test")
+    assert passed.code == 0 and "1 passed" in passed.out and "ok    moving.memory.yaml: the newest city" in passed.out
+    (tmp_path / "moving.memory.yaml").write_text(MOVING.replace("newest: {location: Porto}", "contains: Ulm"), "utf-8")
+    ran = memorist("test", "moving.memory.yaml", "--junit", "out.xml")
+    assert ran.code == 1 and "never stored: nothing that ada may read holds it" in ran.out
+    assert "memorist test moving.memory.yaml -k 'the newest city' --keep ." in ran.out
+    [case] = ElementTree.parse(tmp_path / "out.xml").getroot().iter("testcase")
+    failure = case.find("failure")
+    assert failure is not None and "never stored" in str(failure.get("message"))
+    told = memorist("test", "--json").json()
+    assert told["failed"] == 1 and told["cases"][0]["failures"][0]["stage"] == "never stored"
+    assert memorist("test", "--keep", ".").code == 1
+    assert "Porto" in memorist("--url", "the-newest-city.db", "facts", "get", "location", "--user", "ada").out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cases: [{name: a, ask: b, expect: [{contain: x}]}]", "no expectation 'contain'"),
+        ("cases: [{name: a, ask: b}]", "expects nothing"),
+        ("cases: [{name: a, ask: b, exepct: []}]", "exepct"),
+        ("cases: [{name: a, ask: b, conversation: [{bot: x}], expect: {contains: x}}]", "a message is a text"),
+        ("cases: [{name: a, ask: b, fixture: none, expect: {contains: x}}]", "no fixture 'none'"),
+        ("cases: [{name: a, ask: b, expect: {contains: x}}, {name: A, ask: b, expect: {contains: x}}]", "two cases"),
+        ("cases: [", "is not YAML"),
+        ("nothing: here", "a list `cases`"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_reason(memorist: Memorist, tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "wrong.memory.yaml").write_text(text, "utf-8")
+    ran = memorist("test")
+    assert ran.code in (1, 2) and says in ran.err + ran.out
+    assert ran.code == 2 or "ERROR" in ran.out
+
+
+def test_no_cases_are_wrong_usage(memorist: Memorist) -> None:
+    assert memorist("test").code == 2
+    assert memorist("test", "nowhere").code == 2
+
+
+def test_cases_in_python_and_json(memorist: Memorist, tmp_path: Path) -> None:
+    (tmp_path / "a.memory.py").write_text(
+        "from memorist.checking import Case\n"
+        "cases = [Case(name='a', ask='My city?', conversation=['I live in Ulm.'], expect={'contains': 'Ulm'})]\n",
+        "utf-8",
+    )
+    case = {"name": "b", "ask": "Where do I live?", "conversation": ["I live in Bonn."], "expect": {"contains": "Bonn"}}
+    (tmp_path / "b.memory.json").write_text(json.dumps({"cases": [case]}), "utf-8")
+    assert "2 passed" in memorist("test").out
+    assert [case.name for case in read_cases(tmp_path / "a.memory.py").cases] == ["a"]
+
+
+def test_snapshots_are_recorded_compared_and_updated(memorist: Memorist, tmp_path: Path) -> None:
+    text = MOVING.replace("    expect:\n      - newest: {location: Porto}\n", "    snapshot: true\n")
+    (tmp_path / "moving.memory.yaml").write_text(text, "utf-8")
+    first = memorist("test")
+    assert first.code == 1 and "no request is recorded yet" in first.out
+    assert memorist("test", "--update").code == 0
+    assert memorist("test").code == 0
+    recorded = tmp_path / "snapshots" / "moving" / "the-newest-city.txt"
+    assert "Lives in Porto" in recorded.read_text("utf-8")
+    (tmp_path / "moving.memory.yaml").write_text(text.replace("Porto", "Braga"), "utf-8")
+    changed = memorist("test")
+    assert changed.code == 1 and "-Lives in Porto" in changed.out and "+Lives in Braga" in changed.out
+    assert memorist("test", "--update").code == 0 and "Braga" in recorded.read_text("utf-8")
