@@ -1015,7 +1015,7 @@ export type Checkout = {
   analysed: boolean;
 };
 
-/** Reads and writes facts under a namespace and a key. */
+/** Reads and writes facts: values under a namespace and a key. */
 export class FactsNoun {
   readonly #http: Http;
 
@@ -1024,11 +1024,19 @@ export class FactsNoun {
   }
 
   /**
-   * List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
+   * List the facts of a namespace, in the order of their keys.
    *
-   * With `as_of`, the facts are those of that time, with the values that they had.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     prefix: Only keys that start with this.
+   *     where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
+   *     limit: How many to return at most.
+   *     after: The last key of the previous page.
+   *     reverse: Whether to list from the end.
+   *     as_of: Return the facts of this time, with the values they had.
    *
-   * Raises `InvalidFilter` for an invalid `where`.
+   * Raises:
+   *     InvalidFilter: `where` is not a valid filter.
    *
    * Role: `reader`.
    */
@@ -1037,7 +1045,13 @@ export class FactsNoun {
   }
 
   /**
-   * Write several values in one transaction; `ttl` and `index` apply to each of them, as in `set`.
+   * Write several values in one transaction.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     items: The values by key.
+   *     ttl: How long to keep each of them.
+   *     index: What recall indexes of each, as in `set`.
    *
    * Role: `writer`.
    */
@@ -1046,7 +1060,7 @@ export class FactsNoun {
   }
 
   /**
-   * Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
+   * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
    *
    * Role: `writer`.
    */
@@ -1055,7 +1069,7 @@ export class FactsNoun {
   }
 
   /**
-   * Read several facts at once, in the order of the keys; None for those that do not exist.
+   * Return several facts at once, in the order of the keys, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1064,7 +1078,8 @@ export class FactsNoun {
   }
 
   /**
-   * Remove this org's expired facts now, without waiting for the collector; returns how many.
+   * Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
+   * were.
    *
    * Role: `writer`.
    */
@@ -1073,7 +1088,12 @@ export class FactsNoun {
   }
 
   /**
-   * Read a fact, or its version at a time (`as_of`); None if there is none.
+   * Return a fact, or None if there is none.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     as_of: Return the version that was current at this time.
    *
    * Role: `reader`.
    */
@@ -1082,17 +1102,18 @@ export class FactsNoun {
   }
 
   /**
-   * Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
+   * Write a value. The last write wins, unless you pass the version to replace as `expect`.
    *
-   * A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
-   * version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
+   * A value that was rejected is not written again from the same `source`, except by the user; the rejected
+   * version is
+   * returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
    *
    * Args:
-   *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out here and in all methods of
-   *         facts: `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
-   *     key: What the value is, such as `city`.
+   *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
+   *         `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
+   *     key: The name of the value, such as `city`.
    *     value: Any JSON value.
-   *     ttl: Forget it after this time.
+   *     ttl: How long to keep it, in seconds or as a timedelta.
    *     confidence: How certain it is, from 0 to 1.
    *     source: The id of the message it was taken from.
    *     expect: The version to replace; 0 if there must be none yet.
@@ -1100,15 +1121,19 @@ export class FactsNoun {
    *     text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
    *     subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
    *         (`birthday@Mia`), so that facts about two people stay apart.
-   *     valid_from: Since when it holds.
-   *     valid_until: Until when it holds; recall and contexts leave it out afterwards.
+   *     valid_from: When it became true.
+   *     valid_until: When it stops being true; recall and contexts leave it out afterwards.
    *     scope: How long it matters: `standing`, `conversation` or `task`.
    *     tags: Labels of your own.
    *     metadata: Anything else, as JSON.
    *
+   * Returns:
+   *     The stored fact, with its new version.
+   *
    * Raises:
    *     Conflict: `expect` is not the present version.
    *     Forbidden: This handle may not write to the namespace.
+   *     NotAdmitted: The gate refuses the value, for example because it is a secret.
    *
    * Role: `writer`.
    */
@@ -1117,11 +1142,19 @@ export class FactsNoun {
   }
 
   /**
-   * Delete a fact; returns whether there was one. With `expect`, only that version.
+   * Delete a fact. What was derived from it stays; `forget` deletes that too.
    *
-   * Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     expect: Only if the present version is this one.
+   *     history: Whether to keep the older versions, for `history` and `as_of`.
    *
-   * Raises `Conflict` if `expect` is not the present version.
+   * Returns:
+   *     Whether there was one.
+   *
+   * Raises:
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -1130,7 +1163,7 @@ export class FactsNoun {
   }
 
   /**
-   * Change some fields of a fact and return its new version; the others stay as they are.
+   * Change some fields of a fact and return its new version. Fields that you leave out stay as they are.
    *
    * Raises:
    *     NotFound: There is no such fact.
@@ -1143,7 +1176,15 @@ export class FactsNoun {
   }
 
   /**
-   * Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
+   * Change how long a fact is kept, counted from now, without a new version.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     ttl: Seconds or a timedelta; None keeps it for good.
+   *
+   * Returns:
+   *     The fact, or None if there is none.
    *
    * Role: `writer`.
    */
@@ -1152,7 +1193,8 @@ export class FactsNoun {
   }
 
   /**
-   * List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+   * List every version of a fact, oldest first. The last one is current, or has the status `deleted`, `ended` or
+   * `rejected`.
    *
    * Role: `reader`.
    */
@@ -1161,10 +1203,19 @@ export class FactsNoun {
   }
 
   /**
-   * Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
-   * the same sources.
+   * Replace a wrong value by the right one.
    *
-   * With `expect`, only that version is corrected.
+   * The wrong value stays in the history, and is not derived again from the same sources.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     value: The right value.
+   *     reason: Why, for the history.
+   *     expect: Only if the present version is this one.
+   *
+   * Returns:
+   *     The corrected fact.
    *
    * Role: `writer`.
    */
@@ -1173,17 +1224,17 @@ export class FactsNoun {
   }
 
   /**
-   * End a fact that was true and no longer is; its history stays, and the same value may be stated again.
+   * End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
    *
    * Args:
-   *     ns: The namespace.
+   *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key of the fact.
-   *     since: Since when it no longer holds; now if omitted.
-   *     reason: Why it ended.
-   *     expect: End only this version.
+   *     since: When it stopped being true; now by default.
+   *     reason: Why it ended, for the history.
+   *     expect: Only if the present version is this one.
    *
    * Returns:
-   *     The last version, with status `ended`.
+   *     The last version, with the status `ended`.
    *
    * Raises:
    *     NotFound: There is no such fact.
@@ -1195,11 +1246,18 @@ export class FactsNoun {
   }
 
   /**
-   * Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
+   * Reject a fact that was never true: it is removed, and not derived again from the same sources.
    *
-   * A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
+   * If the user says it again, that is a new source, and it is remembered.
    *
-   * Raises `NotFound` if there is no such fact.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     reason: Why, for the history.
+   *     expect: Only if the present version is this one.
+   *
+   * Raises:
+   *     NotFound: There is no such fact.
    *
    * Role: `writer`.
    */
@@ -1208,12 +1266,18 @@ export class FactsNoun {
   }
 
   /**
-   * Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
+   * Undo a request to forget, and return the facts that came back.
    *
-   * All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
-   * that was stated again since keeps its newer value.
+   * All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A
+   * fact
+   * that the user has stated again since then keeps its newer value.
    *
-   * Raises `NotFound` if there is no such request, or if it was undone already.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The last id in the `ended` of the request's receipt.
+   *
+   * Raises:
+   *     NotFound: There is no such request, or it was undone already.
    *
    * Role: `writer`.
    */
@@ -1222,11 +1286,19 @@ export class FactsNoun {
   }
 
   /**
-   * Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
+   * Make an earlier version of a fact the current one again, with its value, confidence, sources and expiry.
    *
-   * The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
+   * A value that was rejected may be derived from its sources again.
    *
-   * Raises `NotFound` if there is no such version, `Conflict` if `expect` is not the present version.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     version: The number of the version to restore.
+   *     expect: Only if the present version is this one.
+   *
+   * Raises:
+   *     NotFound: There is no such version.
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -1244,10 +1316,17 @@ export class ThreadsNoun {
   }
 
   /**
-   * List threads of a namespace by id; generated ids sort by creation.
+   * List the threads of a namespace, in the order of their ids. Generated ids are in the order of creation.
    *
-   * `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
-   * time, all threads of the namespace are read and sorted: an index would have to be written with every append.
+   * With `by`, all threads of the namespace are read and sorted, because an index would cost every append a write.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     where: A filter on title, metadata and the other fields.
+   *     by: Sort by a time instead, such as `updated_at`.
+   *     limit: How many to return at most.
+   *     after: The last thread of the previous page.
+   *     reverse: Whether to list from the end.
    *
    * Role: `reader`.
    */
@@ -1256,11 +1335,19 @@ export class ThreadsNoun {
   }
 
   /**
-   * Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
+   * Create a thread, or return the existing one with this id.
    *
-   * With `parent`, the id of an existing thread, forgetting that thread forgets this one too.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     title: A title for people.
+   *     id: An id of your own; generated by default.
+   *     metadata: Anything you want to filter by.
+   *     ttl: How long to keep it.
+   *     new: Whether to refuse an id that is taken.
+   *     parent: The id of an existing thread; forgetting that thread forgets this one too.
    *
-   * Raises `Conflict` with `new` if the id is taken.
+   * Raises:
+   *     Conflict: With `new`, the id is taken.
    *
    * Role: `writer`.
    */
@@ -1269,7 +1356,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Read several threads at once, in the order of the given ids; None for those that do not exist.
+   * Return several threads at once, in the order of the ids, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1278,7 +1365,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Read a thread, without its messages; None if there is none.
+   * Return a thread without its messages, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -1287,9 +1374,17 @@ export class ThreadsNoun {
   }
 
   /**
-   * Change a thread's title or metadata; with `expect`, only over that version.
+   * Change the title or the metadata of a thread.
    *
-   * Raises `NotFound` if there is no such thread, `Conflict` if `expect` is not its version.
+   * Args:
+   *     id: The thread.
+   *     title: The new title.
+   *     metadata: The new metadata.
+   *     expect: Only if the present version is this one.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -1298,7 +1393,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete a thread with its messages, summaries and index entries; returns whether there was one.
+   * Delete a thread with its messages, summaries and index entries, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -1307,7 +1402,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete and return the newest message, or None if there is none; what was derived from it stays.
+   * Remove and return the newest message, or None if there is none. What was derived from it stays.
    *
    * Role: `writer`.
    */
@@ -1316,11 +1411,20 @@ export class ThreadsNoun {
   }
 
   /**
-   * Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
+   * Copy the messages of a thread, up to and including `at`, into a new thread of the same namespace.
    *
-   * Its metadata is copied unless given, and names its origin under `forked_from`. With `share="prefix"`, its
-   * contexts begin with the same bytes as those of the original, so that a provider's prompt cache serves them:
-   * summaries are copied too, and the messages are named by the ids of the originals.
+   * Args:
+   *     id: The thread to copy.
+   *     at: The last message to copy; all by default.
+   *     new_id: The id of the copy.
+   *     title: Its title.
+   *     metadata: Its metadata, which is otherwise copied; `forked_from` names the original.
+   *     ttl: How long to keep it.
+   *     share: With `prefix`, contexts of the copy begin with the same bytes as those of the original, so that a
+   *         provider's prompt cache serves them.
+   *
+   * Returns:
+   *     The new thread. Its messages have the same numbers.
    *
    * Role: `writer`.
    */
@@ -1329,11 +1433,17 @@ export class ThreadsNoun {
   }
 
   /**
-   * Store a long tool result beside a thread, and return the preview to send to the model instead of it.
+   * Store a long tool result beside a thread, and return the preview to send to the model instead.
    *
-   * A text of at most `over_tokens` is returned unchanged and not stored. The full text is kept in a thread of its
-   * own, which is deleted and forgotten with this one; `memorist.read_back` reads it back by the id. With `create`,
-   * the thread itself need not exist, and `create` is the namespace to store in. `key` makes it idempotent.
+   * The full text is kept in a thread of its own, which is deleted and forgotten together with this one.
+   * `memorist.read_back` reads it back by its id.
+   *
+   * Args:
+   *     id: The thread.
+   *     text: The tool result.
+   *     over_tokens: Texts of at most this many tokens are returned unchanged and not stored.
+   *     key: Makes the call idempotent.
+   *     create: The namespace to store in, if the thread itself does not exist.
    *
    * Role: `writer`.
    */
@@ -1346,9 +1456,9 @@ export class ThreadsNoun {
    *
    * Args:
    *     id: The thread.
-   *     usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
-   *     pieces: The `pieces` of the context that was sent; they are compared with those of the request before.
-   *     model: The model that was asked, by which prices are found.
+   *     usage: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
+   *     pieces: The `pieces` of the context you sent; they are compared with those of the request before.
+   *     model: The model that answered, which decides the prices.
    *
    * Role: `writer`.
    */
@@ -1357,7 +1467,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * List what the last requests of a thread cost, oldest first, as `report` recorded them.
+   * List what the last requests of a thread cost, oldest first, as `report` recorded it.
    *
    * Role: `reader`.
    */
@@ -1366,12 +1476,19 @@ export class ThreadsNoun {
   }
 
   /**
-   * Replace all messages by others in one transaction; the new ones get new numbers.
+   * Replace all messages of a thread in one transaction. The new messages get new numbers.
    *
-   * With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
-   * Summaries are deleted; other derivations stay.
+   * To change a thread safely, read the thread, then its messages, and pass the version you read as `expect`.
+   * Summaries
+   * are deleted; other derived memories stay.
    *
-   * Raises `Conflict` if `expect` is not the thread's version.
+   * Args:
+   *     id: The thread.
+   *     messages: The new messages.
+   *     expect: Only if the thread's `version` is this.
+   *
+   * Raises:
+   *     Conflict: `expect` is not the version of the thread.
    *
    * Role: `writer`.
    */
@@ -1380,7 +1497,14 @@ export class ThreadsNoun {
   }
 
   /**
-   * List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
+   * List the messages of a thread, oldest first.
+   *
+   * Args:
+   *     id: The thread.
+   *     limit: How many to return at most; with `before`, the nearest to it.
+   *     before: Only messages before this number.
+   *     after: Only messages after this number.
+   *     roles: Only these roles.
    *
    * Role: `reader`.
    */
@@ -1389,12 +1513,20 @@ export class ThreadsNoun {
   }
 
   /**
-   * Append messages in one transaction.
+   * Append messages in one transaction, and return a receipt for each.
    *
-   * An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
-   * carry its own as `key`); a message whose key the thread has seen is not added again, and its receipt says
-   * `replayed`. With `create`, a missing thread is created in that namespace. With `expect`, only if the thread's
-   * `length` (the number of the last appended message) is that.
+   * Args:
+   *     id: The thread.
+   *     messages: Texts, or messages in the shape of OpenAI or Anthropic.
+   *     key: An idempotency key for the call, or a list with one per message. A message whose key the thread has
+   *         seen
+   *         is not added again, and its receipt says `replayed`.
+   *     create: The namespace in which to create the thread if it does not exist.
+   *     expect: Only if the thread's `length` (the number of its last message) is this.
+   *
+   * Raises:
+   *     NotFound: There is no such thread, and `create` is not given.
+   *     Conflict: `expect` is not the length of the thread.
    *
    * Role: `writer`.
    */
@@ -1403,9 +1535,12 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete messages, by id or all before a place; returns how many.
+   * Delete messages of a thread, and return how many. `forget` also deletes what was derived from them.
    *
-   * What was derived from them stays; `forget` deletes that too.
+   * Args:
+   *     id: The thread.
+   *     ids: The messages to delete.
+   *     before: Delete all messages before this number.
    *
    * Role: `writer`.
    */
@@ -1414,7 +1549,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Read the newest n messages, the newest last.
+   * Return the newest `n` messages, the newest last.
    *
    * Role: `reader`.
    */
@@ -1423,7 +1558,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * List the summaries of a thread, oldest first, each with the range of messages it covers.
+   * List the summaries of a thread, oldest first, each with the messages it covers.
    *
    * Role: `reader`.
    */
@@ -1450,7 +1585,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Read one message by its id; None if there is none.
+   * Return one message by its id, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -1459,9 +1594,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Remove the content of one message, by its id, but keep its place and its tool call ids.
-   *
-   * What was derived from it is deleted, as with `forget`.
+   * Remove the content of a message, and what was derived from it, but keep its place and its tool call ids.
    *
    * Role: `writer`.
    */
@@ -1470,9 +1603,14 @@ export class ThreadsNoun {
   }
 
   /**
-   * Pin a message, by its id, so that every later context of its thread contains it; or unpin it.
+   * Pin a message, so that every later context of its thread contains it, or unpin it.
    *
-   * Raises `NotFound` if there is no such message.
+   * Args:
+   *     message: The message, or its id.
+   *     pinned: False to unpin it.
+   *
+   * Raises:
+   *     NotFound: There is no such message.
    *
    * Role: `writer`.
    */
@@ -1481,7 +1619,7 @@ export class ThreadsNoun {
   }
 }
 
-/** Reads and writes learnings about the handle's user, or about the one named. */
+/** Reads and writes learnings of the handle's user, or of the user you name. */
 export class LearningsNoun {
   readonly #http: Http;
 
@@ -1490,10 +1628,16 @@ export class LearningsNoun {
   }
 
   /**
-   * List learnings with at least `min_confidence`: most used, then most confident, then newest first, or
-   * `reverse`.
+   * List learnings: the most used first, then the most certain, then the newest.
    *
-   * The next page is `after` the id of the last one; if that one was deleted meanwhile, there is no next page.
+   * Args:
+   *     min_confidence: Leave out what is less certain.
+   *     type: Only `preference`, `pattern` or `correction`.
+   *     limit: How many to return at most.
+   *     after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next
+   *         page.
+   *     reverse: Whether to list from the end.
+   *     user: Whose; by default the user of this handle.
    *
    * Role: `reader`.
    */
@@ -1502,10 +1646,21 @@ export class LearningsNoun {
   }
 
   /**
-   * Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
+   * Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
    *
    * A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
-   * at all: both are returned with status `rejected`.
+   * at
+   * all; both are returned with the status `rejected`.
+   *
+   * Args:
+   *     content: The learning, in words.
+   *     type: `preference`, `pattern` or `correction`.
+   *     confidence: How certain it is, from 0 to 1.
+   *     source: The id of the message it was taken from.
+   *     corrects: The id of a learning that this one contradicts.
+   *     tags: Labels of your own.
+   *     metadata: Anything else, as JSON.
+   *     user: Whose; by default the user of this handle.
    *
    * Role: `writer`.
    */
@@ -1514,7 +1669,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Read several learnings at once, in the order of the given ids; None for those that do not exist.
+   * Return several learnings at once, in the order of the ids, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1523,7 +1678,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Count a use of each learning, as when it was put into a context; returns how many exist.
+   * Count a use of each learning, as a context does, and return how many of them exist.
    *
    * Role: `writer`.
    */
@@ -1532,7 +1687,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Read a learning by its id; None if there is none.
+   * Return a learning by its id, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -1541,7 +1696,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Delete a learning, which is then not derived again from the same sources; returns whether there was one.
+   * Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -1550,7 +1705,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Change some fields of a learning and return it; its id stays the same.
+   * Change some fields of a learning and return it. Its id stays the same.
    *
    * Raises:
    *     NotFound: There is no such learning.
@@ -1562,9 +1717,10 @@ export class LearningsNoun {
   }
 
   /**
-   * Raise the confidence of a learning that proved right.
+   * Raise the confidence of a learning that proved right, and return it.
    *
-   * Raises `NotFound` if there is no such learning.
+   * Raises:
+   *     NotFound: There is no such learning.
    *
    * Role: `writer`.
    */
@@ -1573,9 +1729,10 @@ export class LearningsNoun {
   }
 
   /**
-   * Lower the confidence of a learning that proved wrong.
+   * Lower the confidence of a learning that proved wrong, and return it.
    *
-   * Raises `NotFound` if there is no such learning.
+   * Raises:
+   *     NotFound: There is no such learning.
    *
    * Role: `writer`.
    */
@@ -1584,7 +1741,7 @@ export class LearningsNoun {
   }
 }
 
-/** Reads and writes events of the handle's user, or of the namespace named. */
+/** Reads and writes events of the handle's user, or of the namespace you name. */
 export class EventsNoun {
   readonly #http: Http;
 
@@ -1593,9 +1750,16 @@ export class EventsNoun {
   }
 
   /**
-   * Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
+   * Return events in the order in which they begin.
    *
-   * The next page is `after` the id of the last one.
+   * Args:
+   *     status: Only `planned`, `done` or `cancelled`.
+   *     since: Only events that begin at or after this time.
+   *     until: Only events that begin before this time.
+   *     limit: How many to return at most.
+   *     after: The id of the last event of the previous page.
+   *     reverse: Whether to list from the end.
+   *     ns: The namespace.
    *
    * Role: `reader`.
    */
@@ -1632,7 +1796,7 @@ export class EventsNoun {
   }
 
   /**
-   * Return several events at once, in the order of the ids; None for those that do not exist.
+   * Return several events at once, in the order of the ids, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1641,7 +1805,7 @@ export class EventsNoun {
   }
 
   /**
-   * Return an event by its id; None if there is none.
+   * Return an event by its id, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -1663,7 +1827,7 @@ export class EventsNoun {
   }
 
   /**
-   * Delete an event with its history; returns whether there was one.
+   * Delete an event with its history, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -1672,7 +1836,12 @@ export class EventsNoun {
   }
 
   /**
-   * Mark an event as cancelled and return it; it stays stored and is no longer recalled.
+   * Mark an event as cancelled and return it. It stays stored, and is no longer recalled.
+   *
+   * Args:
+   *     id: The event.
+   *     reason: Why, for the history.
+   *     ns: The namespace.
    *
    * Raises:
    *     NotFound: There is no such event.
@@ -1684,7 +1853,7 @@ export class EventsNoun {
   }
 
   /**
-   * Return every version of an event, oldest first, the present one last.
+   * Return every version of an event, oldest first.
    *
    * Role: `reader`.
    */
@@ -1693,7 +1862,7 @@ export class EventsNoun {
   }
 }
 
-/** Lists, searches, changes and deletes facts, events and learnings alike. */
+/** Lists, searches, changes and deletes facts, events and learnings in one shape. */
 export class MemoriesNoun {
   readonly #http: Http;
 
@@ -1702,14 +1871,14 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
+   * Return memories: facts by key, then events, then learnings.
    *
    * Args:
-   *     kinds: Which kinds to list.
+   *     kinds: Only these kinds.
    *     subject: Only memories about this person or thing.
    *     tag: Only memories with this tag.
-   *     limit: At most this many.
-   *     after: The id of the last item of the page before.
+   *     limit: How many to return at most.
+   *     after: The id of the last memory of the previous page.
    *     ns: The namespace; by default the user's own.
    *
    * Role: `reader`.
@@ -1719,7 +1888,14 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return the memories most relevant to a query, best first, each with its score.
+   * Return the memories that are most relevant to a query, best first, each with its score.
+   *
+   * Args:
+   *     query: A question or a few words.
+   *     kinds: Only these kinds: `fact`, `event`, `learning`.
+   *     top_k: How many to return.
+   *     min_score: Leave out those with a lower score.
+   *     ns: The namespace; by default the user's own.
    *
    * Role: `reader`.
    */
@@ -1728,9 +1904,9 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return a memory by its id; None if there is none.
+   * Return a memory by its id, or None if there is none.
    *
-   * A bare key is accepted where only one memory has it (`city` for `fact:city`).
+   * You can pass a bare key if only one memory has it: `city` for `fact:city`.
    *
    * Role: `reader`.
    */
@@ -1755,7 +1931,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Delete a memory; returns whether there was one. `forget` also removes what was derived from it.
+   * Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
    *
    * Role: `writer`.
    */
@@ -1764,7 +1940,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return every version of a memory, oldest first; an ended fact has its last words here too.
+   * Return every version of a memory, oldest first, also of a fact that has ended.
    *
    * Role: `reader`.
    */
@@ -1773,10 +1949,11 @@ export class MemoriesNoun {
   }
 
   /**
-   * Take back the last change of a memory, and return it as it is then; None if it is no more.
+   * Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
    *
-   * A change or an end is taken back by a new version with what was before, so that an undo can be undone. A fact
-   * that was only added is rejected: it is not derived from the same message again.
+   * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not
+   * derived
+   * from the same message again.
    *
    * Raises:
    *     NotFound: There is no such memory.
@@ -1788,7 +1965,7 @@ export class MemoriesNoun {
   }
 }
 
-/** Lists, approves, edits and rejects candidates of the handle's user, or of the namespace named. */
+/** Lists, approves, edits and rejects memories that wait for approval. */
 export class ReviewNoun {
   readonly #http: Http;
 
@@ -1797,7 +1974,8 @@ export class ReviewNoun {
   }
 
   /**
-   * Return what waits for approval, by id; the next page is `after` the last id.
+   * Return the candidates that wait for approval, in the order of their ids. Pass the last id as `after` for the
+   * next page.
    *
    * Role: `reader`.
    */
@@ -1806,7 +1984,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Return a candidate by its id; None if there is none.
+   * Return a candidate by its id, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -1815,7 +1993,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Change what a candidate proposes and return it; it still waits.
+   * Change what a candidate proposes, and return it. It keeps waiting.
    *
    * Raises:
    *     NotFound: There is no such candidate.
@@ -1827,11 +2005,11 @@ export class ReviewNoun {
   }
 
   /**
-   * Carry out what a candidate proposes and return the memory; None if it only ended or confirmed one.
+   * Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
    *
    * Raises:
    *     NotFound: There is no such candidate.
-   *     Conflict: The memory that it would change was changed since.
+   *     Conflict: The memory that it would change has changed since.
    *
    * Role: `writer`.
    */
@@ -1840,9 +2018,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Remove a candidate, so that the same value is not proposed again from the same message.
-   *
-   * Returns whether there was one.
+   * Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -1860,7 +2036,7 @@ export class GateNoun {
   }
 
   /**
-   * Return the policy of this org, which is the one the memory was opened with unless one was stored.
+   * Return the policy of this org: the stored one, or else the one the memory was opened with.
    *
    * Role: `reader`.
    */
@@ -1889,12 +2065,13 @@ export class GateNoun {
   }
 
   /**
-   * Remove the stored policy of this org, so that the one that the memory was opened with holds again.
+   * Delete the stored policy of this org, so that the one the memory was opened with applies again.
    *
-   * Returns whether there was one.
+   * Returns:
+   *     Whether there was one.
    *
    * Raises:
-   *     Forbidden: On a user's handle.
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -1903,7 +2080,8 @@ export class GateNoun {
   }
 
   /**
-   * Say which secrets and personal data the gate sees in a text, and how it would be stored; nothing is written.
+   * Return the secrets and personal data that the gate sees in a text, and the text as it would be stored. Nothing
+   * is written.
    *
    * Role: `reader`.
    */
@@ -1912,10 +2090,10 @@ export class GateNoun {
   }
 
   /**
-   * Count what the gate did, and how many memories hold personal data, by kind and class; never content.
+   * Count what the gate did, and how many memories contain personal data, by kind and class.
    *
    * Raises:
-   *     Forbidden: On a user's handle.
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -1924,7 +2102,7 @@ export class GateNoun {
   }
 }
 
-/** Makes, applies and undoes plans of a tidy-up. */
+/** Makes, applies and undoes plans that tidy up memories. */
 export class PlansNoun {
   readonly #http: Http;
 
@@ -1933,7 +2111,7 @@ export class PlansNoun {
   }
 
   /**
-   * Look for what can be tidied up in a namespace, and return a plan; nothing changes.
+   * Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
    *
    * Role: `writer`.
    */
@@ -1942,10 +2120,10 @@ export class PlansNoun {
   }
 
   /**
-   * Carry out a plan in one transaction and return it as applied.
+   * Carry out a plan in one transaction, and return it as applied.
    *
    * Raises:
-   *     Conflict: A memory that the plan touches was changed since it was made.
+   *     Conflict: A memory that the plan changes has changed since the plan was made.
    *
    * Role: `writer`.
    */
@@ -1954,10 +2132,10 @@ export class PlansNoun {
   }
 
   /**
-   * Put everything back that an applied plan changed, in one transaction; returns how many memories.
+   * Restore everything that an applied plan changed, in one transaction, and return how many memories.
    *
    * Raises:
-   *     NotFound: No plan of this id was applied in the namespace.
+   *     NotFound: No plan with this id was applied in the namespace.
    *
    * Role: `writer`.
    */
@@ -1975,7 +2153,12 @@ export class ProfileNoun {
   }
 
   /**
-   * Read all facts, preferences and learnings of a user, in two range scans; with `as_of`, as they were then.
+   * Return all facts, preferences and learnings of a user.
+   *
+   * Args:
+   *     user: Whose; by default the user of this handle.
+   *     min_confidence: Leave out what is less certain.
+   *     as_of: Return the profile of this time.
    *
    * Role: `reader`.
    */
@@ -1984,7 +2167,7 @@ export class ProfileNoun {
   }
 
   /**
-   * Read the profiles of several users, in the order given.
+   * Return the profiles of several users, in the order of their ids.
    *
    * Role: `reader`.
    */
@@ -1993,11 +2176,18 @@ export class ProfileNoun {
   }
 
   /**
-   * The profile lines that every context of a user includes, in order, each with its source.
+   * Return the profile lines that every context of a user contains, in order, each with its source.
    *
-   * Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
-   * block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
-   * it. With `as_of` it is the block of that time.
+   * The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
+   * page
+   * and plan. Only certain and current lines are included. The block changes only when one of them does, so that
+   * prompt
+   * caches keep it.
+   *
+   * Args:
+   *     user: Whose; by default the user of this handle.
+   *     max_tokens: The size of the block at most.
+   *     as_of: Return the block of this time.
    *
    * Role: `reader`.
    */
@@ -2006,7 +2196,12 @@ export class ProfileNoun {
   }
 
   /**
-   * Set a preference of a user.
+   * Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
+   *
+   * Args:
+   *     user: Whose; None for the user of this handle.
+   *     key: The name of the preference, such as `language`.
+   *     value: Any JSON value.
    *
    * Role: `writer`.
    */
@@ -2015,7 +2210,7 @@ export class ProfileNoun {
   }
 }
 
-/** Reads and writes the working document of a user. */
+/** Reads and writes the working memory of a user: one document, which expires a day after the last write. */
 export class WorkingNoun {
   readonly #http: Http;
 
@@ -2024,7 +2219,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Read the document; None if there is none or it has expired.
+   * Return the document, or None if there is none or it has expired.
    *
    * Role: `reader`.
    */
@@ -2035,7 +2230,8 @@ export class WorkingNoun {
   /**
    * Write the whole document.
    *
-   * Raises `InvalidValue` if a field does not have the template's type.
+   * Raises:
+   *     InvalidValue: A field does not have the type that the template declares.
    *
    * Role: `writer`.
    */
@@ -2044,9 +2240,10 @@ export class WorkingNoun {
   }
 
   /**
-   * Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
+   * Set some fields and keep the others. `session=` and `user=` choose the document.
    *
-   * Raises `InvalidValue` if a field does not have the template's type.
+   * Raises:
+   *     InvalidValue: A field does not have the type that the template declares.
    *
    * Role: `writer`.
    */
@@ -2055,7 +2252,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Delete the document; returns whether there was one.
+   * Delete the document, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -2064,7 +2261,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Read the documents of several sessions, in order (None: the one without a session); None if there is none.
+   * Return the documents of several sessions, in order, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -2073,7 +2270,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Add to the recent actions; only the newest 20 are kept.
+   * Add an action to the recent ones, of which the newest 20 are kept.
    *
    * Role: `writer`.
    */
@@ -2082,7 +2279,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Remove and return the newest action; None if there is none.
+   * Remove the newest action and return it, or None if there is none.
    *
    * Role: `writer`.
    */
@@ -2091,7 +2288,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
+   * Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
    *
    * Role: `writer`.
    */
@@ -2109,7 +2306,13 @@ export class StateNoun {
   }
 
   /**
-   * List entries by key (or `reverse`); the next page is `after` the last key.
+   * List the entries in the order of their keys.
+   *
+   * Args:
+   *     prefix: Only keys that start with this.
+   *     limit: How many to return at most.
+   *     after: The last key of the previous page.
+   *     reverse: Whether to list from the end.
    *
    * Role: `reader`.
    */
@@ -2118,7 +2321,7 @@ export class StateNoun {
   }
 
   /**
-   * Read several values at once, in the order of the keys; `default` for those that do not exist.
+   * Return several values at once, in the order of the keys, with `default` for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -2127,7 +2330,7 @@ export class StateNoun {
   }
 
   /**
-   * Read a value with its version and times; `set(expect=)` takes the version.
+   * Return a value with its version and times. Pass the version to `set` as `expect`.
    *
    * Role: `reader`.
    */
@@ -2136,9 +2339,16 @@ export class StateNoun {
   }
 
   /**
-   * Write a value; with `expect`, only over that version (0: only if there is none).
+   * Write a value.
    *
-   * Raises `Conflict` if `expect` is not the present version.
+   * Args:
+   *     key: The key.
+   *     value: Any JSON value.
+   *     ttl: How long to keep it.
+   *     expect: Only if the present version is this one; 0 if there must be none yet.
+   *
+   * Raises:
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -2147,7 +2357,7 @@ export class StateNoun {
   }
 
   /**
-   * Delete a key; returns whether it existed.
+   * Delete a key, and return whether it existed.
    *
    * Role: `writer`.
    */
@@ -2156,9 +2366,15 @@ export class StateNoun {
   }
 
   /**
-   * Add to a counter atomically and return its new value; `ttl` applies when the counter is created.
+   * Add to a counter atomically, and return its new value.
    *
-   * Raises `InvalidValue` if the value is not a whole number.
+   * Args:
+   *     key: The key; a new counter starts at 0.
+   *     by: How much to add.
+   *     ttl: How long to keep a new counter.
+   *
+   * Raises:
+   *     InvalidValue: The value is not a whole number.
    *
    * Role: `writer`.
    */
@@ -2176,7 +2392,14 @@ export class DocumentsNoun {
   }
 
   /**
-   * List documents of a namespace by id (or `reverse`); the next page is `after` the last id.
+   * List the documents of a namespace, in the order of their ids.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     where: A filter on metadata and the other fields.
+   *     limit: How many to return at most.
+   *     after: The last id of the previous page.
+   *     reverse: Whether to list from the end.
    *
    * Role: `reader`.
    */
@@ -2185,13 +2408,13 @@ export class DocumentsNoun {
   }
 
   /**
-   * Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
+   * Add a document, or replace the one with the same source or id. Chunks that did not change are kept.
    *
    * Args:
    *     ns: The namespace it belongs to.
    *     text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
    *         PDF and Word need the extra `documents`.
-   *     title: By default a file's own title, or the last part of its source.
+   *     title: The title; by default a file's own, or the last part of its source.
    *     source: Where it came from, by default a file's path. Adding the same source again replaces the document.
    *     metadata: Anything you want to filter by.
    *     id: An id of your own.
@@ -2208,7 +2431,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Read several documents at once, in the order of the given ids; None for those that do not exist.
+   * Return several documents at once, in the order of the ids, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -2217,7 +2440,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Read a document with its text; None if there is none.
+   * Return a document with its text, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -2226,7 +2449,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Remove a document, its chunks and their index entries; whether there was one.
+   * Delete a document with its chunks and their index entries, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -2253,7 +2476,13 @@ export class TasksNoun {
   }
 
   /**
-   * List tasks of a namespace (or of all that this handle may read) by id, without their states.
+   * List tasks by id, without their states.
+   *
+   * Args:
+   *     ns: The namespace; by default all that this handle may read.
+   *     limit: How many to return at most.
+   *     after: The last id of the previous page.
+   *     reverse: Whether to list from the end.
    *
    * Role: `reader`.
    */
@@ -2262,7 +2491,7 @@ export class TasksNoun {
   }
 
   /**
-   * Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
+   * Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -2271,7 +2500,7 @@ export class TasksNoun {
   }
 
   /**
-   * Read a task's last checkpoint; None if there is no such task.
+   * Return the last checkpoint of a task, or None if there is no such task.
    *
    * Role: `reader`.
    */
@@ -2280,11 +2509,15 @@ export class TasksNoun {
   }
 
   /**
-   * Save a checkpoint; with `expect`, only over that version.
+   * Save a checkpoint.
    *
-   * `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+   * Args:
+   *     checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
+   *     expect: Only if the present version is this one.
+   *     keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
    *
-   * Raises `Conflict` if `expect` is not the present version.
+   * Raises:
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -2293,7 +2526,7 @@ export class TasksNoun {
   }
 
   /**
-   * Delete a task and its saved steps; returns whether there was one.
+   * Delete a task with its saved steps, and return whether there was one.
    *
    * Role: `writer`.
    */
@@ -2302,7 +2535,7 @@ export class TasksNoun {
   }
 
   /**
-   * List the last `n` saved steps that are kept, newest last.
+   * List the last `n` saved steps of a task, the newest last.
    *
    * Role: `reader`.
    */
@@ -2311,7 +2544,7 @@ export class TasksNoun {
   }
 }
 
-/** Reads and writes bytes and JSON values under tuples of texts and numbers. */
+/** Reads and writes bytes and JSON values under keys that are tuples of texts and numbers. */
 export class RecordsNoun {
   readonly #http: Http;
 
@@ -2320,9 +2553,17 @@ export class RecordsNoun {
   }
 
   /**
-   * List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+   * List the records whose key starts with `prefix`, in the order of their keys.
    *
-   * `where` filters by `meta`. With `keys_only` no data is read.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     prefix: The beginning of the key.
+   *     after: Only keys after this one.
+   *     before: Only keys before this one.
+   *     reverse: Whether to list from the end.
+   *     limit: How many to return at most.
+   *     where: A filter on `meta`.
+   *     keys_only: Whether to leave the data unread.
    *
    * Role: `reader`.
    */
@@ -2331,7 +2572,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Delete all records whose key starts with `prefix` and lies between the bounds; returns how many.
+   * Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
    *
    * Role: `writer`.
    */
@@ -2340,9 +2581,14 @@ export class RecordsNoun {
   }
 
   /**
-   * Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
+   * Write several records in one transaction.
    *
-   * `expect` names other records that must have these versions at the commit (0: must not exist).
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     items: Pairs of key and data, or `RecordPut` with options of their own.
+   *     ttl: How long to keep those that are not a `RecordPut`.
+   *     absent: Leave existing records unchanged, for those that are not a `RecordPut`.
+   *     expect: Other records and the versions they must have at the commit; 0 if they must not exist.
    *
    * Role: `writer`.
    */
@@ -2351,7 +2597,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Read the records under several keys, in order; None for those that do not exist.
+   * Return the records under several keys, in order, with None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -2360,7 +2606,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Read the record under a key; None if there is none.
+   * Return the record under a key, or None if there is none.
    *
    * Role: `reader`.
    */
@@ -2369,11 +2615,20 @@ export class RecordsNoun {
   }
 
   /**
-   * Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
+   * Write bytes or a JSON value.
    *
-   * With `absent` an existing record is left unchanged and returned with `existed` set.
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: A tuple of texts and numbers.
+   *     data: Bytes or JSON.
+   *     meta: JSON that `scan` can filter by.
+   *     ttl: How long to keep it.
+   *     expect: Only if the present version is this one; 0 if there must be none yet.
+   *     absent: Leave an existing record unchanged, and return it with `existed` set.
    *
-   * Raises `Conflict` if `expect` is not the present version, `TooLarge` over the org's quota.
+   * Raises:
+   *     Conflict: `expect` is not the present version.
+   *     TooLarge: The org's quota would be exceeded.
    *
    * Role: `writer`.
    */
@@ -2382,7 +2637,15 @@ export class RecordsNoun {
   }
 
   /**
-   * Delete a record; returns whether it existed. With `expect`, only that version.
+   * Delete a record, and return whether it existed.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     expect: Only if the present version is this one.
+   *
+   * Raises:
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -2400,8 +2663,14 @@ export class AuditNoun {
   }
 
   /**
-   * List events by time (or `reverse`), of one subject if given; the next page is `after` an event's id or a
-   * time.
+   * List events in the order of their times.
+   *
+   * Args:
+   *     subject: Only events about this id, such as `user:ada/city`.
+   *     kind: Only events of this kind.
+   *     limit: How many to return at most.
+   *     after: The id or time of the last event of the previous page.
+   *     reverse: Whether to list the newest first.
    *
    * Role: `operator`.
    */
@@ -2410,9 +2679,13 @@ export class AuditNoun {
   }
 
   /**
-   * Remove events older than this many seconds (or timedelta); returns how many.
+   * Delete events that are older than this, and return how many.
    *
-   * Raises `Forbidden` on a user's handle.
+   * Args:
+   *     older_than: Seconds or a timedelta.
+   *
+   * Raises:
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -2421,7 +2694,7 @@ export class AuditNoun {
   }
 }
 
-/** The outbox as users see it: its backlog, waiting for messages, and retrying dead letters. */
+/** The jobs that writes leave behind: how many wait, which failed, and how to run them. */
 export class JobsNoun {
   readonly #http: Http;
 
@@ -2430,7 +2703,7 @@ export class JobsNoun {
   }
 
   /**
-   * The state of each queue of this org, as far as this handle may see.
+   * Return the state of each queue of this org, as far as this handle may see.
    *
    * Role: `operator`.
    */
@@ -2439,7 +2712,7 @@ export class JobsNoun {
   }
 
   /**
-   * List the dead letters that this handle may see, with their reasons.
+   * List the jobs that were given up and that this handle may see, with the reasons.
    *
    * Role: `operator`.
    */
@@ -2448,7 +2721,10 @@ export class JobsNoun {
   }
 
   /**
-   * Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
+   * Try jobs again that were given up, and return how many.
+   *
+   * Args:
+   *     item: Only those of this item, such as `thread:<id>`; all by default.
    *
    * Role: `operator`.
    */
@@ -2457,11 +2733,16 @@ export class JobsNoun {
   }
 
   /**
-   * Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
+   * Do waiting jobs now, and return how many were claimed.
    *
-   * A handle over all orgs works for all of them, as a worker does, any other for its own.
+   * A handle over all orgs works for all of them, as a worker does; any other handle works for its own org.
    *
-   * Raises `Forbidden` on a user's handle.
+   * Args:
+   *     seconds: How long to work at most.
+   *     lease: How many seconds a job is reserved for this call.
+   *
+   * Raises:
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -2953,10 +3234,29 @@ export class Memorist {
   }
 
   /**
-   * Find what matters most for a query, best first; everything written before the call is searched.
+   * Find what matters most for a query, best first. Everything written before the call is searched.
    *
-   * `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
-   * what is still missing, and that is searched for too. `as_of` answers what was known at that time, from history.
+   * Args:
+   *     query: A question or a few words.
+   *     namespaces: Where to search; by default everywhere this handle may read.
+   *     kinds: Only these kinds: `message`, `fact`, `event`, `learning`, `summary`, `document`.
+   *     top_k: How many hits to return.
+   *     offset: How many hits to skip, for the next page.
+   *     max_tokens: Return only the best hits that fit into this many tokens.
+   *     after: Only what is newer than this time.
+   *     before: Only what is older than this time.
+   *     where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
+   *     min_score: Leave out hits with a lower score.
+   *     vector: The query as a vector, if you have computed it already.
+   *     expand: Also search for other wordings, which the memory's model proposes.
+   *     hops: With more than 1, the model says what is still missing, and recall searches for that too.
+   *     as_of: Answer from history: what was known at this time.
+   *
+   * Returns:
+   *     Hits with their text, score, source and reasons.
+   *
+   * Raises:
+   *     InvalidFilter: `where` is not a valid filter.
    *
    * Role: `reader`.
    */
@@ -2965,19 +3265,21 @@ export class Memorist {
   }
 
   /**
-   * Store words, read them at once, and return what was understood.
+   * Store what a user said, read it at once, and return what was understood.
    *
    * Args:
-   *     messages: A text, a message, or a list of messages, as the user said them.
-   *     user: Whose memory; by default the handle's own user.
-   *     thread: The thread to append to; by default one of the user's own for such notes.
-   *     infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
-   *         learning, word for word.
-   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
+   *     messages: A text, a message, or a list of messages, in the user's own words.
+   *     user: Whose memory it is; by default the user of this handle.
+   *     thread: The thread to append to; by default a thread of the user's own for such notes.
+   *     infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
+   *         learning.
+   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same
+   *         answer.
    *
    * Returns:
-   *     The receipts, the memories that were taken from the words, what waits for review, what was ended, and what
-   *     was refused and why.
+   *     The receipts, the stored memories, those that wait for review, those that ended, and those that were
+   *         refused,
+   *     with the reason.
    *
    * Role: `writer`.
    */
@@ -2986,16 +3288,34 @@ export class Memorist {
   }
 
   /**
-   * Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
+   * Build the request for an input, within the token budget, valid for the provider, and with recalled memory.
    *
-   * `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-   * 8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time. Tool results of the
-   * thread over `stash` tokens are sent as previews, and the request carries the tools `read_more` and
-   * `search_history` (run them with `memorist.read_back.ReadBack`). If the tools exceed the budget's `tools`,
-   * those named in `pinned_tools` and the most relevant others are sent, with `find_tool` to find the rest (run it
-   * with `memorist.tool_finder.ToolFinder`).
+   * Args:
+   *     input: What the user says now; None to continue after a tool result.
+   *     thread: The conversation whose history to send.
+   *     system: The system prompt.
+   *     tools: Tool definitions, in the shape of OpenAI or Anthropic.
+   *     pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
+   *         then
+   *         carries these, the most relevant others, and `find_tool` for the rest
+   *             (`memorist.tool_finder.ToolFinder`).
+   *     budget: A number of tokens or a `TokenBudget`; 8,000 by default.
+   *     policy: What to leave out of the history when it does not fit.
+   *     recall: True for everything this handle may read, a `Recall`, namespaces, ready-made items, or False.
+   *     profile: Whether to send the profile of the user.
+   *     scratchpad: Notes of the agent, placed after the input.
+   *     layout: `cached` keeps the beginning of requests stable for the provider's prompt cache; `standard` does
+   *         not.
+   *     as_of: Use history, profile and memory as they were at this time.
+   *     stash: Send tool results of the thread over this many tokens as previews, with the tools `read_more` and
+   *         `search_history` to open them (`memorist.read_back.ReadBack`).
    *
-   * Raises `BudgetError` where what must be kept exceeds the budget.
+   * Returns:
+   *     A context: `messages()`, `anthropic()` and `responses()` render it, `explain()` says what was left out and
+   *         why.
+   *
+   * Raises:
+   *     BudgetError: The parts that must be sent are larger than the budget.
    *
    * Role: `reader`.
    */
@@ -3020,7 +3340,14 @@ export class Memorist {
   /**
    * Trace a fact, learning, summary, hit or id back to the messages it was derived from.
    *
-   * Raises `NotFound` if it does not exist.
+   * Args:
+   *     item: The record, a hit, or an id such as `user:ada/city`.
+   *
+   * Returns:
+   *     Every step on the way, and the messages at its end.
+   *
+   * Raises:
+   *     NotFound: It does not exist.
    *
    * Role: `reader`.
    */
@@ -3029,10 +3356,14 @@ export class Memorist {
   }
 
   /**
-   * List the namespaces that hold something and that this handle may read, sorted; the next page is `after` the
-   * last.
+   * List the namespaces that contain something and that this handle may read, in order.
    *
-   * `prefix` is the beginning of the id if a `kind` is given, else of the whole namespace.
+   * Args:
+   *     kind: Only this kind: `user`, `agent`, `workflow` or `global`.
+   *     prefix: The beginning of the id if you pass a `kind`, otherwise of the whole namespace.
+   *     limit: How many to return at most.
+   *     after: The last namespace of the previous page.
+   *     reverse: Whether to list from the end.
    *
    * Role: `reader`.
    */
@@ -3041,9 +3372,14 @@ export class Memorist {
   }
 
   /**
-   * Run maintenance processors in order: objects, classes or names; none means the usual ones.
+   * Run maintenance processors in order and return a report of each.
    *
-   * Raises `Forbidden` on a user's handle.
+   * Args:
+   *     processors: Objects, classes or names such as `"gc"`; without any, the usual ones run.
+   *     progress: Called with each report.
+   *
+   * Raises:
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -3052,11 +3388,12 @@ export class Memorist {
   }
 
   /**
-   * Rewrite the store's files without the bytes of deleted rows; an operator's command.
+   * Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
    *
-   * On a server it locks or slows all tenants, and needs a handle opened with `all_orgs=True`.
+   * On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
    *
-   * Raises `Forbidden` on any other handle.
+   * Raises:
+   *     Forbidden: This is any other handle.
    *
    * Role: `operator`.
    */
@@ -3067,7 +3404,8 @@ export class Memorist {
   /**
    * Count what is stored, by kind, and how much of it is indexed.
    *
-   * Raises `Forbidden` on a user's handle.
+   * Raises:
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -3076,9 +3414,13 @@ export class Memorist {
   }
 
   /**
-   * Check the store and the outbox: versions, settings, sizes and problems; `deep` reads and checks every row.
+   * Check the store and the waiting jobs: versions, settings, sizes and problems.
    *
-   * Raises `Forbidden` on a user's handle.
+   * Args:
+   *     deep: Whether to read every row and verify its checksum.
+   *
+   * Raises:
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */

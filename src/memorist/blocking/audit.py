@@ -18,9 +18,13 @@ class Audit:
         self._engine = engine
 
     def expire(self, older_than: Ttl) -> int:
-        """Remove events older than this many seconds (or timedelta); returns how many.
+        """Delete events that are older than this, and return how many.
 
-        Raises `Forbidden` on a user's handle.
+        Args:
+            older_than: Seconds or a timedelta.
+
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.audit.expire(older_than=90 * 24 * 3600)
@@ -37,8 +41,14 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """List events by time (or `reverse`), of one subject if given; the next page is `after` an event's id or a
-        time.
+        """List events in the order of their times.
+
+        Args:
+            subject: Only events about this id, such as `user:ada/city`.
+            kind: Only events of this kind.
+            limit: How many to return at most.
+            after: The id or time of the last event of the previous page.
+            reverse: Whether to list the newest first.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")

@@ -34,13 +34,13 @@ class Documents:
         id: str | None = None,
         ttl: Ttl | None = None,
     ) -> Document:
-        """Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
+        """Add a document, or replace the one with the same source or id. Chunks that did not change are kept.
 
         Args:
             ns: The namespace it belongs to.
             text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
                 PDF and Word need the extra `documents`.
-            title: By default a file's own title, or the last part of its source.
+            title: The title; by default a file's own, or the last part of its source.
             source: Where it came from, by default a file's path. Adding the same source again replaces the document.
             metadata: Anything you want to filter by.
             id: An id of your own.
@@ -58,7 +58,7 @@ class Documents:
         return run_blocking(self._engine.add(ns, text, title=title, source=source, metadata=metadata, id=id, ttl=ttl))
 
     def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
-        """Read a document with its text; None if there is none.
+        """Return a document with its text, or None if there is none.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -68,7 +68,7 @@ class Documents:
         return run_blocking(self._engine.get(ns, id))
 
     def get_many(self, ns: Ns | Iterable[str] | None = None, ids: Iterable[str] = OMITTED) -> list[Document | None]:
-        """Read several documents at once, in the order of the given ids; None for those that do not exist.
+        """Return several documents at once, in the order of the ids, with None for those that do not exist.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -88,7 +88,7 @@ class Documents:
         return run_blocking(self._engine.chunks(ns, id))
 
     def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
-        """Remove a document, its chunks and their index entries; whether there was one.
+        """Delete a document with its chunks and their index entries, and return whether there was one.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.")
@@ -106,7 +106,14 @@ class Documents:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Document]:
-        """List documents of a namespace by id (or `reverse`); the next page is `after` the last id.
+        """List the documents of a namespace, in the order of their ids.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            where: A filter on metadata and the other fields.
+            limit: How many to return at most.
+            after: The last id of the previous page.
+            reverse: Whether to list from the end.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", metadata={"team": "support"})

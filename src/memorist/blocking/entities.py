@@ -21,7 +21,13 @@ class Entities:
         self._engine = engine
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
-        """Register the loader of a type: `load(id)` returns JSON, or None if there is no such entity.
+        """Register the loader of a type, so that `get` needs no `load`.
+
+        Args:
+            type: The type, such as `customer`.
+            load: A function from an id to JSON, or to None if there is no such entity.
+            ttl: How long to cache a value; an hour by default.
+            stale: Return a value that expired less than this ago at once, and reload it in the background.
 
         Examples:
             >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
@@ -33,11 +39,17 @@ class Entities:
     def get(
         self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
     ) -> Json:
-        """Read an entity from the cache or through its loader; None if the loader finds none (cached for 30 s).
+        """Return an entity from the cache or through its loader, or None if the loader returns none.
 
-        With `stale`, a value that is too old by at most that much is returned at once and reloaded in the background.
+        A missing entity is remembered for 30 seconds. If the loader raises, its error is passed on and nothing is
+        cached.
 
-        Raises what the loader raises; nothing is cached then.
+        Args:
+            type: The type.
+            id: The id, as your loader knows it.
+            load: The loader, if the type is not registered.
+            ttl: How long to cache the value.
+            stale: Return a value that expired less than this ago at once, and reload it in the background.
 
         Examples:
             >>> memory.entities.get("customer", "7", lambda id: {"id": id})
@@ -54,7 +66,7 @@ class Entities:
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
     ) -> list[Json]:
-        """Read several entities of one type, in the order of the given ids; missing ones are loaded concurrently.
+        """Return several entities of one type, in the order of the ids. Missing ones are loaded concurrently.
 
         Examples:
             >>> memory.entities.get_many("customer", ["7", "8"], lambda id: {"id": id})
@@ -63,7 +75,7 @@ class Entities:
         return run_blocking(self._engine.get_many(type, ids, load, ttl=ttl, stale=stale))
 
     def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type, from the cache; returns how many.
+        """Remove one entity, or all of a type, from the cache, and return how many.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
@@ -73,7 +85,7 @@ class Entities:
         return run_blocking(self._engine.invalidate(type, id))
 
     def stats(self) -> EntityStats:
-        """Count hits, misses and loads of this process, over all handles on this memory.
+        """Count the hits, misses and loads of this process, over all handles of this memory.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})

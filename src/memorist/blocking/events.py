@@ -17,7 +17,7 @@ from ..values import JsonMapping
 
 
 class Events:
-    """Reads and writes events of the handle's user, or of the namespace named."""
+    """Reads and writes events of the handle's user, or of the namespace you name."""
 
     def __init__(self, engine: EngineEvents) -> None:
         self._engine = engine
@@ -84,7 +84,7 @@ class Events:
         )
 
     def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
-        """Return an event by its id; None if there is none.
+        """Return an event by its id, or None if there is none.
 
         Examples:
             >>> event = memory.events.add("Standup", ns="user:ada")
@@ -94,7 +94,7 @@ class Events:
         return run_blocking(self._engine.get(id, ns=ns))
 
     def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
-        """Return several events at once, in the order of the ids; None for those that do not exist.
+        """Return several events at once, in the order of the ids, with None for those that do not exist.
 
         Examples:
             >>> memory.events.get_many(["nothing"], ns="user:ada")
@@ -147,7 +147,12 @@ class Events:
         )
 
     def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
-        """Mark an event as cancelled and return it; it stays stored and is no longer recalled.
+        """Mark an event as cancelled and return it. It stays stored, and is no longer recalled.
+
+        Args:
+            id: The event.
+            reason: Why, for the history.
+            ns: The namespace.
 
         Raises:
             NotFound: There is no such event.
@@ -160,7 +165,7 @@ class Events:
         return run_blocking(self._engine.cancel(id, reason=reason, ns=ns))
 
     def history(self, id: str, *, ns: Ns | None = None) -> list[Event]:
-        """Return every version of an event, oldest first, the present one last.
+        """Return every version of an event, oldest first.
 
         Examples:
             >>> event = memory.events.add("Lunch", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
@@ -171,7 +176,7 @@ class Events:
         return run_blocking(self._engine.history(id, ns=ns))
 
     def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete an event with its history; returns whether there was one.
+        """Delete an event with its history, and return whether there was one.
 
         Examples:
             >>> event = memory.events.add("Standup", ns="user:ada")
@@ -191,9 +196,16 @@ class Events:
         reverse: bool = False,
         ns: Ns | None = None,
     ) -> list[Event]:
-        """Return events by the time they begin (or `reverse`), optionally only those that begin between two times.
+        """Return events in the order in which they begin.
 
-        The next page is `after` the id of the last one.
+        Args:
+            status: Only `planned`, `done` or `cancelled`.
+            since: Only events that begin at or after this time.
+            until: Only events that begin before this time.
+            limit: How many to return at most.
+            after: The id of the last event of the previous page.
+            reverse: Whether to list from the end.
+            ns: The namespace.
 
         Examples:
             >>> event = memory.events.add("Standup", starts_at="2030-03-01T09:00:00Z", ns="user:ada")

@@ -18,7 +18,7 @@ from ..values import Json, JsonMapping
 
 
 class Facts:
-    """Reads and writes facts under a namespace and a key."""
+    """Reads and writes facts: values under a namespace and a key."""
 
     def __init__(self, engine: EngineFacts) -> None:
         self._engine = engine
@@ -42,17 +42,18 @@ class Facts:
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
     ) -> Fact:
-        """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
+        """Write a value. The last write wins, unless you pass the version to replace as `expect`.
 
-        A value that was rejected is not written again from the same `source` by anyone but the user: the rejected
-        version is returned instead. The same holds for a fact whose `source` was forgotten, whoever writes it.
+        A value that was rejected is not written again from the same `source`, except by the user; the rejected
+        version is
+        returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
 
         Args:
-            ns: The namespace, such as `user:ada`. On a user's handle you can leave it out here and in all methods of
-                facts: `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
-            key: What the value is, such as `city`.
+            ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
+                `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
+            key: The name of the value, such as `city`.
             value: Any JSON value.
-            ttl: Forget it after this time.
+            ttl: How long to keep it, in seconds or as a timedelta.
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
             expect: The version to replace; 0 if there must be none yet.
@@ -60,15 +61,19 @@ class Facts:
             text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
             subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
                 (`birthday@Mia`), so that facts about two people stay apart.
-            valid_from: Since when it holds.
-            valid_until: Until when it holds; recall and contexts leave it out afterwards.
+            valid_from: When it became true.
+            valid_until: When it stops being true; recall and contexts leave it out afterwards.
             scope: How long it matters: `standing`, `conversation` or `task`.
             tags: Labels of your own.
             metadata: Anything else, as JSON.
 
+        Returns:
+            The stored fact, with its new version.
+
         Raises:
             Conflict: `expect` is not the present version.
             Forbidden: This handle may not write to the namespace.
+            NotAdmitted: The gate refuses the value, for example because it is a secret.
 
         Examples:
             >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
@@ -108,7 +113,13 @@ class Facts:
         ttl: Ttl | None = None,
         index: bool | Sequence[str] = True,
     ) -> list[Fact]:
-        """Write several values in one transaction; `ttl` and `index` apply to each of them, as in `set`.
+        """Write several values in one transaction.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            items: The values by key.
+            ttl: How long to keep each of them.
+            index: What recall indexes of each, as in `set`.
 
         Examples:
             >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
@@ -117,7 +128,12 @@ class Facts:
         return run_blocking(self._engine.set_many(ns, items, ttl=ttl, index=index))
 
     def get(self, ns: Ns | None = None, key: str = OMITTED, *, as_of: When | None = None) -> Fact | None:
-        """Read a fact, or its version at a time (`as_of`); None if there is none.
+        """Return a fact, or None if there is none.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            as_of: Return the version that was current at this time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -129,7 +145,7 @@ class Facts:
         return run_blocking(self._engine.get(ns, key, as_of=as_of))
 
     def get_many(self, ns: Ns | Iterable[str] | None = None, keys: Iterable[str] = OMITTED) -> list[Fact | None]:
-        """Read several facts at once, in the order of the keys; None for those that do not exist.
+        """Return several facts at once, in the order of the keys, with None for those that do not exist.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -153,7 +169,7 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """Change some fields of a fact and return its new version; the others stay as they are.
+        """Change some fields of a fact and return its new version. Fields that you leave out stay as they are.
 
         Raises:
             NotFound: There is no such fact.
@@ -189,17 +205,17 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """End a fact that was true and no longer is; its history stays, and the same value may be stated again.
+        """End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
 
         Args:
-            ns: The namespace.
+            ns: The namespace; on a user's handle, the user's own by default.
             key: The key of the fact.
-            since: Since when it no longer holds; now if omitted.
-            reason: Why it ended.
-            expect: End only this version.
+            since: When it stopped being true; now by default.
+            reason: Why it ended, for the history.
+            expect: Only if the present version is this one.
 
         Returns:
-            The last version, with status `ended`.
+            The last version, with the status `ended`.
 
         Raises:
             NotFound: There is no such fact.
@@ -212,7 +228,15 @@ class Facts:
         return run_blocking(self._engine.end(ns, key, since=since, reason=reason, expect=expect))
 
     def touch(self, ns: Ns | None = None, key: str | Ttl | None = OMITTED, ttl: Ttl | None = OMITTED) -> Fact | None:
-        """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
+        """Change how long a fact is kept, counted from now, without a new version.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            ttl: Seconds or a timedelta; None keeps it for good.
+
+        Returns:
+            The fact, or None if there is none.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "mood", "curious", ttl=60)
@@ -224,11 +248,19 @@ class Facts:
     def delete(
         self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
     ) -> bool:
-        """Delete a fact; returns whether there was one. With `expect`, only that version.
+        """Delete a fact. What was derived from it stays; `forget` deletes that too.
 
-        Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            expect: Only if the present version is this one.
+            history: Whether to keep the older versions, for `history` and `as_of`.
 
-        Raises `Conflict` if `expect` is not the present version.
+        Returns:
+            Whether there was one.
+
+        Raises:
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -238,7 +270,7 @@ class Facts:
         return run_blocking(self._engine.delete(ns, key, expect=expect, history=history))
 
     def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
-        """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
+        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
 
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex"})
@@ -250,11 +282,18 @@ class Facts:
     def reject(
         self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Reject a wrong fact: it is removed, and the same value is not derived again from the same sources.
+        """Reject a fact that was never true: it is removed, and not derived again from the same sources.
 
-        A new statement of the user is a new source, and is remembered. With `expect`, only that version is rejected.
+        If the user says it again, that is a new source, and it is remembered.
 
-        Raises `NotFound` if there is no such fact.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            reason: Why, for the history.
+            expect: Only if the present version is this one.
+
+        Raises:
+            NotFound: There is no such fact.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -274,10 +313,19 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history, and is not derived again from
-        the same sources.
+        """Replace a wrong value by the right one.
 
-        With `expect`, only that version is corrected.
+        The wrong value stays in the history, and is not derived again from the same sources.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            value: The right value.
+            reason: Why, for the history.
+            expect: Only if the present version is this one.
+
+        Returns:
+            The corrected fact.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -289,11 +337,19 @@ class Facts:
     def restore(
         self, ns: Ns | None = None, key: str | int = OMITTED, version: int = OMITTED, *, expect: int | None = None
     ) -> Fact:
-        """Write an earlier version of a fact again, as a new version with its value, confidence, sources and expiry.
+        """Make an earlier version of a fact the current one again, with its value, confidence, sources and expiry.
 
-        The value may be derived from its sources again, even if it was rejected. With `expect`, only over that version.
+        A value that was rejected may be derived from its sources again.
 
-        Raises `NotFound` if there is no such version, `Conflict` if `expect` is not the present version.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            version: The number of the version to restore.
+            expect: Only if the present version is this one.
+
+        Raises:
+            NotFound: There is no such version.
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -303,12 +359,18 @@ class Facts:
         return run_blocking(self._engine.restore(ns, key, version, expect=expect))
 
     def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
-        """Undo a request to forget, named by the last id in its receipt's `ended`; returns the facts that came back.
+        """Undo a request to forget, and return the facts that came back.
 
-        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
-        that was stated again since keeps its newer value.
+        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A
+        fact
+        that the user has stated again since then keeps its newer value.
 
-        Raises `NotFound` if there is no such request, or if it was undone already.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The last id in the `ended` of the request's receipt.
+
+        Raises:
+            NotFound: There is no such request, or it was undone already.
 
         Examples:
             >>> turn = memory.threads.append("asks", "I live in Oslo.", create="user:eva")
@@ -321,7 +383,8 @@ class Facts:
         return run_blocking(self._engine.unforget(ns, key))
 
     def history(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
-        """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+        """List every version of a fact, oldest first. The last one is current, or has the status `deleted`, `ended` or
+        `rejected`.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -331,7 +394,8 @@ class Facts:
         return run_blocking(self._engine.history(ns, key))
 
     def delete_expired(self) -> int:
-        """Remove this org's expired facts now, without waiting for the collector; returns how many.
+        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
+        were.
 
         Examples:
             >>> memory.facts.delete_expired()
@@ -350,11 +414,19 @@ class Facts:
         reverse: bool = False,
         as_of: When | None = None,
     ) -> list[Fact]:
-        """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
+        """List the facts of a namespace, in the order of their keys.
 
-        With `as_of`, the facts are those of that time, with the values that they had.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            prefix: Only keys that start with this.
+            where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
+            limit: How many to return at most.
+            after: The last key of the previous page.
+            reverse: Whether to list from the end.
+            as_of: Return the facts of this time, with the values they had.
 
-        Raises `InvalidFilter` for an invalid `where`.
+        Raises:
+            InvalidFilter: `where` is not a valid filter.
 
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})

@@ -12,13 +12,13 @@ from ..runtime import run_blocking
 
 
 class Jobs:
-    """The outbox as users see it: its backlog, waiting for messages, and retrying dead letters."""
+    """The jobs that writes leave behind: how many wait, which failed, and how to run them."""
 
     def __init__(self, engine: EngineJobs) -> None:
         self._engine = engine
 
     def backlog(self) -> list[Backlog]:
-        """The state of each queue of this org, as far as this handle may see.
+        """Return the state of each queue of this org, as far as this handle may see.
 
         Examples:
             >>> jobs = memory.jobs.drain()
@@ -28,7 +28,7 @@ class Jobs:
         return run_blocking(self._engine.backlog())
 
     def dead(self) -> list[Job]:
-        """List the dead letters that this handle may see, with their reasons.
+        """List the jobs that were given up and that this handle may see, with the reasons.
 
         Examples:
             >>> memory.jobs.dead()
@@ -37,7 +37,10 @@ class Jobs:
         return run_blocking(self._engine.dead())
 
     def retry_dead(self, *, item: str | None = None) -> int:
-        """Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
+        """Try jobs again that were given up, and return how many.
+
+        Args:
+            item: Only those of this item, such as `thread:<id>`; all by default.
 
         Examples:
             >>> memory.jobs.retry_dead()
@@ -46,11 +49,16 @@ class Jobs:
         return run_blocking(self._engine.retry_dead(item=item))
 
     def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1000000.0) -> int:
-        """Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
+        """Do waiting jobs now, and return how many were claimed.
 
-        A handle over all orgs works for all of them, as a worker does, any other for its own.
+        A handle over all orgs works for all of them, as a worker does; any other handle works for its own org.
 
-        Raises `Forbidden` on a user's handle.
+        Args:
+            seconds: How long to work at most.
+            lease: How many seconds a job is reserved for this call.
+
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.jobs.drain(seconds=5) > 0

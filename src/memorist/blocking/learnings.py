@@ -15,7 +15,7 @@ from ..values import JsonMapping
 
 
 class Learnings:
-    """Reads and writes learnings about the handle's user, or about the one named."""
+    """Reads and writes learnings of the handle's user, or of the user you name."""
 
     def __init__(self, engine: EngineLearnings) -> None:
         self._engine = engine
@@ -32,10 +32,21 @@ class Learnings:
         metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
+        """Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
 
         A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
-        at all: both are returned with status `rejected`.
+        at
+        all; both are returned with the status `rejected`.
+
+        Args:
+            content: The learning, in words.
+            type: `preference`, `pattern` or `correction`.
+            confidence: How certain it is, from 0 to 1.
+            source: The id of the message it was taken from.
+            corrects: The id of a learning that this one contradicts.
+            tags: Labels of your own.
+            metadata: Anything else, as JSON.
+            user: Whose; by default the user of this handle.
 
         Examples:
             >>> ada = memory.scope(user="ada")
@@ -56,7 +67,7 @@ class Learnings:
         )
 
     def get(self, id: str, *, user: str | None = None) -> Learning | None:
-        """Read a learning by its id; None if there is none.
+        """Return a learning by its id, or None if there is none.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -66,7 +77,7 @@ class Learnings:
         return run_blocking(self._engine.get(id, user=user))
 
     def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
-        """Read several learnings at once, in the order of the given ids; None for those that do not exist.
+        """Return several learnings at once, in the order of the ids, with None for those that do not exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -87,7 +98,7 @@ class Learnings:
         reason: str | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Change some fields of a learning and return it; its id stays the same.
+        """Change some fields of a learning and return it. Its id stays the same.
 
         Raises:
             NotFound: There is no such learning.
@@ -111,9 +122,10 @@ class Learnings:
         )
 
     def reinforce(self, id: str, *, user: str | None = None) -> Learning:
-        """Raise the confidence of a learning that proved right.
+        """Raise the confidence of a learning that proved right, and return it.
 
-        Raises `NotFound` if there is no such learning.
+        Raises:
+            NotFound: There is no such learning.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
@@ -123,9 +135,10 @@ class Learnings:
         return run_blocking(self._engine.reinforce(id, user=user))
 
     def weaken(self, id: str, *, user: str | None = None) -> Learning:
-        """Lower the confidence of a learning that proved wrong.
+        """Lower the confidence of a learning that proved wrong, and return it.
 
-        Raises `NotFound` if there is no such learning.
+        Raises:
+            NotFound: There is no such learning.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
@@ -135,7 +148,7 @@ class Learnings:
         return run_blocking(self._engine.weaken(id, user=user))
 
     def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
-        """Count a use of each learning, as when it was put into a context; returns how many exist.
+        """Count a use of each learning, as a context does, and return how many of them exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -145,7 +158,7 @@ class Learnings:
         return run_blocking(self._engine.used(ids, user=user))
 
     def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Delete a learning, which is then not derived again from the same sources; returns whether there was one.
+        """Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -164,10 +177,16 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings with at least `min_confidence`: most used, then most confident, then newest first, or
-        `reverse`.
+        """List learnings: the most used first, then the most certain, then the newest.
 
-        The next page is `after` the id of the last one; if that one was deleted meanwhile, there is no next page.
+        Args:
+            min_confidence: Leave out what is less certain.
+            type: Only `preference`, `pattern` or `correction`.
+            limit: How many to return at most.
+            after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next
+                page.
+            reverse: Whether to list from the end.
+            user: Whose; by default the user of this handle.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")

@@ -16,15 +16,15 @@ from ..values import Json, JsonMapping
 
 
 class Memories:
-    """Lists, searches, changes and deletes facts, events and learnings alike."""
+    """Lists, searches, changes and deletes facts, events and learnings in one shape."""
 
     def __init__(self, engine: EngineMemories) -> None:
         self._engine = engine
 
     def get(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Return a memory by its id; None if there is none.
+        """Return a memory by its id, or None if there is none.
 
-        A bare key is accepted where only one memory has it (`city` for `fact:city`).
+        You can pass a bare key if only one memory has it: `city` for `fact:city`.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -42,7 +42,14 @@ class Memories:
         min_score: float | None = None,
         ns: Ns | None = None,
     ) -> list[Remembered]:
-        """Return the memories most relevant to a query, best first, each with its score.
+        """Return the memories that are most relevant to a query, best first, each with its score.
+
+        Args:
+            query: A question or a few words.
+            kinds: Only these kinds: `fact`, `event`, `learning`.
+            top_k: How many to return.
+            min_score: Leave out those with a lower score.
+            ns: The namespace; by default the user's own.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -95,7 +102,7 @@ class Memories:
         )
 
     def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete a memory; returns whether there was one. `forget` also removes what was derived from it.
+        """Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -105,7 +112,7 @@ class Memories:
         return run_blocking(self._engine.delete(id, ns=ns))
 
     def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
-        """Return every version of a memory, oldest first; an ended fact has its last words here too.
+        """Return every version of a memory, oldest first, also of a fact that has ended.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -115,10 +122,11 @@ class Memories:
         return run_blocking(self._engine.history(id, ns=ns))
 
     def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Take back the last change of a memory, and return it as it is then; None if it is no more.
+        """Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
 
-        A change or an end is taken back by a new version with what was before, so that an undo can be undone. A fact
-        that was only added is rejected: it is not derived from the same message again.
+        The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not
+        derived
+        from the same message again.
 
         Raises:
             NotFound: There is no such memory.
@@ -138,12 +146,12 @@ class Memories:
         user: str | None = None,
         ns: Ns | None = None,
     ) -> T | None:
-        """Return what is known as an instance of a schema; None while a required field is unknown.
+        """Return what is known about somebody as an instance of a schema, or None while a required field is unknown.
 
         Args:
-            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, which gives a dict.
+            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, which returns a dict.
             subject: Whom it is about; by default the user.
-            user: Whose memory.
+            user: Whose memory it is.
             ns: The namespace; by default the user's own.
 
         Examples:
@@ -168,14 +176,14 @@ class Memories:
         after: str | None = None,
         ns: Ns | None = None,
     ) -> list[Remembered]:
-        """Return memories: facts by key, then events, then learnings; the next page is `after` the last id.
+        """Return memories: facts by key, then events, then learnings.
 
         Args:
-            kinds: Which kinds to list.
+            kinds: Only these kinds.
             subject: Only memories about this person or thing.
             tag: Only memories with this tag.
-            limit: At most this many.
-            after: The id of the last item of the page before.
+            limit: How many to return at most.
+            after: The id of the last memory of the previous page.
             ns: The namespace; by default the user's own.
 
         Examples:

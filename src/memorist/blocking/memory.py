@@ -159,12 +159,12 @@ class Memory(Listens):
 
     @property
     def org(self) -> str:
-        """The tenant this handle is for."""
+        """The tenant that this handle works for."""
         return self._engine.org
 
     @property
     def user(self) -> str | None:
-        """The user this handle is for, if it is for one."""
+        """The user that this handle is limited to, or None for a handle of the whole org."""
         return self._engine.user
 
     @property
@@ -186,12 +186,19 @@ class Memory(Listens):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> Self:
-        """A narrower handle over the same connection; it can never be widened.
+        """Return a narrower handle over the same connection. A handle can never be widened again.
 
-        A user's handle reads and writes `user:<id>` and reads `global`. `read` and `write` grant it more: namespaces,
-        or all that begin so (`agent:*`). Narrowed again, the lists can only get shorter.
+        A user's handle reads and writes `user:<id>` and reads `global`. `read` and `write` grant it more namespaces.
 
-        Raises `Forbidden` where it would reach more than this handle does.
+        Args:
+            org: The tenant. Only a handle opened with `all_orgs=True` can choose another one.
+            user: The user to limit the handle to.
+            actor: Who makes the changes, for the audit trail: `user`, `assistant`, `tool`, `import` or `processor`.
+            read: Namespaces that the handle may read, such as `workflow:review`, or `agent:*` for all of a kind.
+            write: Namespaces that the handle may read and write.
+
+        Raises:
+            Forbidden: The new handle would reach more than this one.
 
         Examples:
             >>> ada = memory.scope(user="ada", read=["workflow:review"])
@@ -209,10 +216,14 @@ class Memory(Listens):
         after: str | None = None,
         reverse: bool = False,
     ) -> list[str]:
-        """List the namespaces that hold something and that this handle may read, sorted; the next page is `after` the
-        last.
+        """List the namespaces that contain something and that this handle may read, in order.
 
-        `prefix` is the beginning of the id if a `kind` is given, else of the whole namespace.
+        Args:
+            kind: Only this kind: `user`, `agent`, `workflow` or `global`.
+            prefix: The beginning of the id if you pass a `kind`, otherwise of the whole namespace.
+            limit: How many to return at most.
+            after: The last namespace of the previous page.
+            reverse: Whether to list from the end.
 
         Examples:
             >>> memory.namespaces("user")
@@ -238,10 +249,29 @@ class Memory(Listens):
         hops: int = 1,
         as_of: When | None = None,
     ) -> list[Hit]:
-        """Find what matters most for a query, best first; everything written before the call is searched.
+        """Find what matters most for a query, best first. Everything written before the call is searched.
 
-        `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
-        what is still missing, and that is searched for too. `as_of` answers what was known at that time, from history.
+        Args:
+            query: A question or a few words.
+            namespaces: Where to search; by default everywhere this handle may read.
+            kinds: Only these kinds: `message`, `fact`, `event`, `learning`, `summary`, `document`.
+            top_k: How many hits to return.
+            offset: How many hits to skip, for the next page.
+            max_tokens: Return only the best hits that fit into this many tokens.
+            after: Only what is newer than this time.
+            before: Only what is older than this time.
+            where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
+            min_score: Leave out hits with a lower score.
+            vector: The query as a vector, if you have computed it already.
+            expand: Also search for other wordings, which the memory's model proposes.
+            hops: With more than 1, the model says what is still missing, and recall searches for that too.
+            as_of: Answer from history: what was known at this time.
+
+        Returns:
+            Hits with their text, score, source and reasons.
+
+        Raises:
+            InvalidFilter: `where` is not a valid filter.
 
         Examples:
             >>> hit = memory.recall("where does she live?", namespaces="user:ada", top_k=1)[0]
@@ -284,16 +314,34 @@ class Memory(Listens):
         as_of: When | None = None,
         stash: int | None = None,
     ) -> Context:
-        """Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
+        """Build the request for an input, within the token budget, valid for the provider, and with recalled memory.
 
-        `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
-        8,000 tokens unless given. With `as_of`, history, profile and memory are those of that time. Tool results of the
-        thread over `stash` tokens are sent as previews, and the request carries the tools `read_more` and
-        `search_history` (run them with `memorist.read_back.ReadBack`). If the tools exceed the budget's `tools`,
-        those named in `pinned_tools` and the most relevant others are sent, with `find_tool` to find the rest (run it
-        with `memorist.tool_finder.ToolFinder`).
+        Args:
+            input: What the user says now; None to continue after a tool result.
+            thread: The conversation whose history to send.
+            system: The system prompt.
+            tools: Tool definitions, in the shape of OpenAI or Anthropic.
+            pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
+                then
+                carries these, the most relevant others, and `find_tool` for the rest
+                    (`memorist.tool_finder.ToolFinder`).
+            budget: A number of tokens or a `TokenBudget`; 8,000 by default.
+            policy: What to leave out of the history when it does not fit.
+            recall: True for everything this handle may read, a `Recall`, namespaces, ready-made items, or False.
+            profile: Whether to send the profile of the user.
+            scratchpad: Notes of the agent, placed after the input.
+            layout: `cached` keeps the beginning of requests stable for the provider's prompt cache; `standard` does
+                not.
+            as_of: Use history, profile and memory as they were at this time.
+            stash: Send tool results of the thread over this many tokens as previews, with the tools `read_more` and
+                `search_history` to open them (`memorist.read_back.ReadBack`).
 
-        Raises `BudgetError` where what must be kept exceeds the budget.
+        Returns:
+            A context: `messages()`, `anthropic()` and `responses()` render it, `explain()` says what was left out and
+                why.
+
+        Raises:
+            BudgetError: The parts that must be sent are larger than the budget.
 
         Examples:
             >>> request = memory.context("Where does she live?", thread="talk", system="Be brief.", budget=2000)
@@ -351,7 +399,22 @@ class Memory(Listens):
         on_turn_end: Callable[[Turn], object] | None = None,
         on_session_end: Callable[[Ended], object] | None = None,
     ) -> Session:
-        """One run of a conversation, as a context manager: it continues a thread, or starts one.
+        """Open a conversation as a context manager. It continues the thread you name, or starts a new one.
+
+        Args:
+            thread: The id of the conversation; created if it does not exist.
+            user: Whose conversation it is; by default the user of this handle.
+            agent: The agent that takes part, if its own namespace should be recalled too.
+            budget: The tokens of a request, as a number or a `TokenBudget`.
+            policy: What to leave out of the history when it does not fit.
+            layout: `cached` keeps the beginning of requests stable for the provider's prompt cache.
+            system: The system prompt of every request.
+            compact_at: Fold the oldest messages when they fill this share of the budget.
+            compact_to: Fold until the history fills only this share.
+            stash: Send tool results over this many tokens as previews.
+            should_persist: Decides whether a turn is stored; by default small talk is not.
+            on_turn_end: Called after each stored turn.
+            on_session_end: Called when the session has ended.
 
         Examples:
             >>> with memory.session(user="ada", budget=4000) as talk:
@@ -376,7 +439,12 @@ class Memory(Listens):
         )
 
     def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> Watch:
-        """Notices of changes that this and other processes make from then on: kind and namespace, never content.
+        """Watch for changes that this and other processes make from now on. Notices contain kind and namespace, never
+        content.
+
+        Args:
+            namespaces: Only changes in these namespaces.
+            kinds: Only changes of these kinds, such as `fact`.
 
         Examples:
             >>> changes = memory.watch(["user:ada"], kinds=["fact"])
@@ -384,9 +452,14 @@ class Memory(Listens):
         return Watch(self._engine.watch(namespaces, kinds=kinds))
 
     def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
-        """Run maintenance processors in order: objects, classes or names; none means the usual ones.
+        """Run maintenance processors in order and return a report of each.
 
-        Raises `Forbidden` on a user's handle.
+        Args:
+            processors: Objects, classes or names such as `"gc"`; without any, the usual ones run.
+            progress: Called with each report.
+
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> [report.processor for report in memory.process("gc", "dedup")]
@@ -397,7 +470,11 @@ class Memory(Listens):
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
+        """Wait until messages are indexed and read for facts, and return their updated receipts.
+
+        Args:
+            receipts: What `append` returned.
+            timeout: How many seconds to wait at most.
 
         Examples:
             >>> receipts = memory.threads.append("talk", "I moved to Porto.")
@@ -409,8 +486,12 @@ class Memory(Listens):
     def task(
         self, *, recall: Recall | Spaces | bool = None, remember: Remember | None = None, thread: str | None = None
     ) -> BlockingTask:
-        """Decorate a function with memory: recalled items are passed as `recalled`, and its output is stored if it
-        succeeds.
+        """Decorate a function with memory: it receives recalled items, and its result is stored if it succeeds.
+
+        Args:
+            recall: What to recall for the function's input; passed to it as `recalled` if it has that parameter.
+            remember: Where to store the result as a fact.
+            thread: The thread to append input and output to.
 
         Examples:
             >>> from memorist import Recall, Remember
@@ -425,7 +506,8 @@ class Memory(Listens):
     def stats(self) -> Stats:
         """Count what is stored, by kind, and how much of it is indexed.
 
-        Raises `Forbidden` on a user's handle.
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.stats().messages
@@ -434,9 +516,13 @@ class Memory(Listens):
         return run_blocking(self._engine.stats())
 
     def doctor(self, *, deep: bool = False) -> Diagnosis:
-        """Check the store and the outbox: versions, settings, sizes and problems; `deep` reads and checks every row.
+        """Check the store and the waiting jobs: versions, settings, sizes and problems.
 
-        Raises `Forbidden` on a user's handle.
+        Args:
+            deep: Whether to read every row and verify its checksum.
+
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.doctor().problems
@@ -445,7 +531,7 @@ class Memory(Listens):
         return run_blocking(self._engine.doctor(deep=deep))
 
     def batch(self) -> Batch:
-        """Collect changes of any kind and commit them together at the end of the block, or not at all.
+        """Collect changes of any kind, and commit all of them at the end of the block, or none.
 
         Examples:
             >>> with memory.batch() as batch:
@@ -465,19 +551,21 @@ class Memory(Listens):
         infer: bool = True,
         key: str | None = None,
     ) -> Understood:
-        """Store words, read them at once, and return what was understood.
+        """Store what a user said, read it at once, and return what was understood.
 
         Args:
-            messages: A text, a message, or a list of messages, as the user said them.
-            user: Whose memory; by default the handle's own user.
-            thread: The thread to append to; by default one of the user's own for such notes.
-            infer: Whether facts, events and preferences are taken from the words. If not, each message is stored as a
-                learning, word for word.
-            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
+            messages: A text, a message, or a list of messages, in the user's own words.
+            user: Whose memory it is; by default the user of this handle.
+            thread: The thread to append to; by default a thread of the user's own for such notes.
+            infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
+                learning.
+            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same
+                answer.
 
         Returns:
-            The receipts, the memories that were taken from the words, what waits for review, what was ended, and what
-            was refused and why.
+            The receipts, the stored memories, those that wait for review, those that ended, and those that were
+                refused,
+            with the reason.
 
         Examples:
             >>> understood = memory.remember("I live in Lisbon.", user="ada")
@@ -487,10 +575,15 @@ class Memory(Listens):
         return run_blocking(self._engine.remember(messages, user=user, thread=thread, infer=infer, key=key))
 
     def tidy(self, *, user: str | None = None, dry_run: bool = True) -> TidyPlan:
-        """Make a plan that tidies up what is remembered of a user; apply it with `plan.apply()`, or `dry_run=False`.
+        """Make a plan that tidies up the memories of a user. Nothing changes until you call `plan.apply()`.
 
-        The plan merges duplicates. With a model it also ends what is no longer true, rewords what is long, and states
-        habits that several memories show. `plan.undo()` puts everything back.
+        The plan merges duplicates. With a model it also ends what is no longer true, shortens long memories, and
+        states
+        habits that several memories show. `plan.undo()` restores everything.
+
+        Args:
+            user: Whose memories to tidy up; by default those of the user of this handle.
+            dry_run: Pass False to apply the plan at once.
 
         Examples:
             >>> memory.tidy(user="ada").lines
@@ -510,15 +603,27 @@ class Memory(Listens):
         shred: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and all that was derived from it; `physical` also rewrites a SQLite file without its bytes.
+        """Delete one thing and everything derived from it.
 
-        `shred` also destroys the key of an encrypted user, so that no backup and no export of theirs can be read; the
-        report's `shredded` names the destroyed keys.
+        Name exactly one of `user`, `thread`, `message`, `fact` and `source`.
 
-        On a server `physical` is refused, because its files hold other tenants' data too; an operator runs `scrub`. A
-        `preview` counts what would be removed and removes nothing.
+        Args:
+            user: The id of a user: everything in `user:<id>`.
+            thread: The id of a thread.
+            message: A message, or its id.
+            fact: A fact, `(namespace, key)`, or `"namespace/key"`.
+            source: The name of an import or a document's source.
+            physical: Also rewrite a SQLite file, so that the deleted bytes are gone. On a server, an operator runs
+                `scrub`.
+            shred: Also destroy the encryption key of the user, so that backups and exports cannot be read any more.
+            preview: Count what would be deleted, and delete nothing.
 
-        Raises `NotFound` if it does not exist, `Unsupported` for `physical` on a server.
+        Returns:
+            A report: what was deleted, whether it is complete, and what was verified.
+
+        Raises:
+            NotFound: It does not exist.
+            Unsupported: `physical` on a server, whose files contain other tenants' data too.
 
         Examples:
             >>> memory.forget(user="ada", preview=True).counts["messages"]
@@ -540,11 +645,12 @@ class Memory(Listens):
         )
 
     def scrub(self) -> Scrubbed:
-        """Rewrite the store's files without the bytes of deleted rows; an operator's command.
+        """Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
 
-        On a server it locks or slows all tenants, and needs a handle opened with `all_orgs=True`.
+        On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
 
-        Raises `Forbidden` on any other handle.
+        Raises:
+            Forbidden: This is any other handle.
 
         Examples:
             >>> report = Memory("memory://", all_orgs=True).scrub()
@@ -554,7 +660,14 @@ class Memory(Listens):
     def why(self, item: Traceable) -> Why:
         """Trace a fact, learning, summary, hit or id back to the messages it was derived from.
 
-        Raises `NotFound` if it does not exist.
+        Args:
+            item: The record, a hit, or an id such as `user:ada/city`.
+
+        Returns:
+            Every step on the way, and the messages at its end.
+
+        Raises:
+            NotFound: It does not exist.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon", source="talk#1")
@@ -571,10 +684,18 @@ class Memory(Listens):
         namespace: Ns | None = None,
         progress: Progress | None = None,
     ) -> Transfer:
-        """Write every row of this org to a file of JSON lines, which `import_` loads; or to another tool's format.
+        """Write every row of this org to a file of JSON lines for `import_`, or to another tool's format.
 
-        `openai` and `anthropic` write JSON lines with one thread each; `markdown` a folder; `langgraph` a SQLite file
-        for its saver and store. These formats can be limited to one namespace. Raises `Forbidden` on a user's handle.
+        Args:
+            path: The file or folder to write.
+            to: `openai` or `anthropic` (JSON lines, one thread each), `markdown` (a folder), or `langgraph` (a SQLite
+                file for
+                its saver and store).
+            namespace: With `to`, export only this namespace.
+            progress: Called with the number of rows done and their total.
+
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.export("chats.jsonl", to="openai").counts["messages"]
@@ -583,7 +704,7 @@ class Memory(Listens):
         return run_blocking(self._engine.export(path, to=to, namespace=namespace, progress=progress))
 
     def export_lines(self) -> Export:
-        """Stream the lines of an export, some at a time; no file is written.
+        """Stream the lines of an export without writing a file.
 
         Examples:
             >>> lines = b"".join(memory.export_lines())
@@ -591,9 +712,15 @@ class Memory(Listens):
         return Export(self._engine.export_lines())
 
     def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote; for a damaged file the error names the line, and nothing is changed.
+        """Load a file that `export` wrote. If the file is damaged, nothing is changed.
 
-        Raises `InvalidValue` for a damaged file, `Forbidden` on a user's handle.
+        Args:
+            path: The file.
+            progress: Called with the number of rows done and their total.
+
+        Raises:
+            InvalidValue: The file is damaged; the error names the line.
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> written = memory.export("everything.jsonl")
@@ -617,12 +744,25 @@ class Memory(Listens):
     ) -> ImportReport:
         """Import another tool's conversations, facts and documents, with their times, ids and authors.
 
-        Everything is read before anything is written; `dry_run` stops there. Importing again, or after a kill, adds
-        only what is missing. `kind` is the format, detected by default. `namespace` receives everything; `users` and a
-        `mapping` (a TOML or JSON file, or a dict) map users and namespaces of the source to yours. `strict` refuses a
-        source of which any part cannot be imported. `forget(source=report.source)` undoes the import.
+        Everything is read before anything is written. Importing again, also after an interruption, adds only what is
+        missing. `forget(source=report.source)` undoes the import.
 
-        Raises `CorruptRecord`, with the place, for a source that cannot be read; nothing is written then.
+        Args:
+            path: A file, a folder or a database URL.
+            kind: The format, such as `chatgpt` or `mem0`; detected by default.
+            namespace: Put everything into this namespace.
+            users: Users of the source, and the users here that they become.
+            mapping: Users and namespaces, as a TOML or JSON file or a dict.
+            source: The name of the import, for `forget`.
+            dry_run: Read and count only.
+            strict: Import nothing if any part cannot be imported.
+            progress: Called with the number of items done and their total.
+
+        Returns:
+            Counts, samples, and the parts that could not be imported.
+
+        Raises:
+            CorruptRecord: The source cannot be read; the error names the place, and nothing is written.
 
         Examples:
             >>> from pathlib import Path
@@ -645,9 +785,9 @@ class Memory(Listens):
         )
 
     def close(self) -> None:
-        """Finish work in progress and close the store; after this, every call on any handle is refused.
+        """Finish work in progress and close the store. Calling any handle of it afterwards raises an error.
 
-        Closing a batch does nothing: `with task.batch() as batch` leaves the memory open.
+        Closing a batch does nothing, so `with task.batch() as batch` leaves the memory open.
 
         Examples:
             >>> memory.close()

@@ -12,13 +12,13 @@ from ..scope import Ns
 
 
 class Plans:
-    """Makes, applies and undoes plans of a tidy-up."""
+    """Makes, applies and undoes plans that tidy up memories."""
 
     def __init__(self, engine: EnginePlans) -> None:
         self._engine = engine
 
     def make(self, *, ns: Ns | None = None) -> Plan:
-        """Look for what can be tidied up in a namespace, and return a plan; nothing changes.
+        """Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
 
         Examples:
             >>> memory.plans.make(ns="user:ada").lines
@@ -27,24 +27,24 @@ class Plans:
         return run_blocking(self._engine.make(ns=ns))
 
     def apply(self, plan: Plan) -> Plan:
-        """Carry out a plan in one transaction and return it as applied.
+        """Carry out a plan in one transaction, and return it as applied.
 
         Raises:
-            Conflict: A memory that the plan touches was changed since it was made.
+            Conflict: A memory that the plan changes has changed since the plan was made.
         """
         return run_blocking(self._engine.apply(plan))
 
     def undo(self, id: str, *, ns: Ns | None = None) -> int:
-        """Put everything back that an applied plan changed, in one transaction; returns how many memories.
+        """Restore everything that an applied plan changed, in one transaction, and return how many memories.
 
         Raises:
-            NotFound: No plan of this id was applied in the namespace.
+            NotFound: No plan with this id was applied in the namespace.
         """
         return run_blocking(self._engine.undo(id, ns=ns))
 
 
 class TidyPlan:
-    """A plan with what can be done with it; `memory.tidy` returns one."""
+    """A plan together with what you can do with it. `memory.tidy` returns one."""
 
     def __init__(self, engine: AsyncPlan) -> None:
         self._engine = engine
@@ -61,19 +61,19 @@ class TidyPlan:
 
     @property
     def applied(self) -> bool:
-        """Whether it was carried out."""
+        """Whether the plan was carried out."""
         return self._engine.applied
 
     def apply(self) -> Plan:
         """Carry out the plan in one transaction.
 
         Raises:
-            Conflict: A memory that the plan touches was changed since it was made.
+            Conflict: A memory that the plan changes has changed since the plan was made.
         """
         return run_blocking(self._engine.apply())
 
     def undo(self) -> int:
-        """Put everything back that the plan changed; returns how many memories.
+        """Restore everything that the plan changed, and return how many memories.
 
         Raises:
             NotFound: The plan was not applied.

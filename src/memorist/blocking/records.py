@@ -18,7 +18,7 @@ from ..values import Json
 
 
 class Records:
-    """Reads and writes bytes and JSON values under tuples of texts and numbers."""
+    """Reads and writes bytes and JSON values under keys that are tuples of texts and numbers."""
 
     def __init__(self, engine: EngineRecords) -> None:
         self._engine = engine
@@ -34,11 +34,20 @@ class Records:
         expect: int | None = None,
         absent: bool = False,
     ) -> OpaqueRecord:
-        """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
+        """Write bytes or a JSON value.
 
-        With `absent` an existing record is left unchanged and returned with `existed` set.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: A tuple of texts and numbers.
+            data: Bytes or JSON.
+            meta: JSON that `scan` can filter by.
+            ttl: How long to keep it.
+            expect: Only if the present version is this one; 0 if there must be none yet.
+            absent: Leave an existing record unchanged, and return it with `existed` set.
 
-        Raises `Conflict` if `expect` is not the present version, `TooLarge` over the org's quota.
+        Raises:
+            Conflict: `expect` is not the present version.
+            TooLarge: The org's quota would be exceeded.
 
         Examples:
             >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
@@ -55,9 +64,14 @@ class Records:
         absent: bool = False,
         expect: Iterable[tuple[RecordKey, int]] = (),
     ) -> list[OpaqueRecord]:
-        """Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
+        """Write several records in one transaction.
 
-        `expect` names other records that must have these versions at the commit (0: must not exist).
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            items: Pairs of key and data, or `RecordPut` with options of their own.
+            ttl: How long to keep those that are not a `RecordPut`.
+            absent: Leave existing records unchanged, for those that are not a `RecordPut`.
+            expect: Other records and the versions they must have at the commit; 0 if they must not exist.
 
         Examples:
             >>> records = memory.records.put_many("workflow:graph", {("run-1", 1): b"a", ("run-1", 2): b"b"})
@@ -69,7 +83,7 @@ class Records:
     def get(
         self, ns: Ns | Sequence[str | int | float] | None = None, key: Sequence[str | int | float] = OMITTED
     ) -> OpaqueRecord | None:
-        """Read the record under a key; None if there is none.
+        """Return the record under a key, or None if there is none.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), {"step": 7})
@@ -83,7 +97,7 @@ class Records:
         ns: Ns | Iterable[Sequence[str | int | float]] | None = None,
         keys: Iterable[Sequence[str | int | float]] = OMITTED,
     ) -> list[OpaqueRecord | None]:
-        """Read the records under several keys, in order; None for those that do not exist.
+        """Return the records under several keys, in order, with None for those that do not exist.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -104,9 +118,17 @@ class Records:
         where: Where | None = None,
         keys_only: bool = False,
     ) -> list[OpaqueRecord]:
-        """List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+        """List the records whose key starts with `prefix`, in the order of their keys.
 
-        `where` filters by `meta`. With `keys_only` no data is read.
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            prefix: The beginning of the key.
+            after: Only keys after this one.
+            before: Only keys before this one.
+            reverse: Whether to list from the end.
+            limit: How many to return at most.
+            where: A filter on `meta`.
+            keys_only: Whether to leave the data unread.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
@@ -126,7 +148,15 @@ class Records:
         *,
         expect: int | None = None,
     ) -> bool:
-        """Delete a record; returns whether it existed. With `expect`, only that version.
+        """Delete a record, and return whether it existed.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            expect: Only if the present version is this one.
+
+        Raises:
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -143,7 +173,7 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Delete all records whose key starts with `prefix` and lies between the bounds; returns how many.
+        """Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]

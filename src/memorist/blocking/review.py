@@ -14,21 +14,21 @@ from ..values import Json
 
 
 class Review:
-    """Lists, approves, edits and rejects candidates of the handle's user, or of the namespace named."""
+    """Lists, approves, edits and rejects memories that wait for approval."""
 
     def __init__(self, engine: EngineReview) -> None:
         self._engine = engine
 
     def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
-        """Return a candidate by its id; None if there is none."""
+        """Return a candidate by its id, or None if there is none."""
         return run_blocking(self._engine.get(id, ns=ns))
 
     def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Carry out what a candidate proposes and return the memory; None if it only ended or confirmed one.
+        """Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
 
         Raises:
             NotFound: There is no such candidate.
-            Conflict: The memory that it would change was changed since.
+            Conflict: The memory that it would change has changed since.
         """
         return run_blocking(self._engine.approve(id, ns=ns))
 
@@ -42,7 +42,7 @@ class Review:
         subject: str | None = None,
         ns: Ns | None = None,
     ) -> Candidate:
-        """Change what a candidate proposes and return it; it still waits.
+        """Change what a candidate proposes, and return it. It keeps waiting.
 
         Raises:
             NotFound: There is no such candidate.
@@ -50,9 +50,7 @@ class Review:
         return run_blocking(self._engine.edit(id, text=text, value=value, key=key, subject=subject, ns=ns))
 
     def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
-        """Remove a candidate, so that the same value is not proposed again from the same message.
-
-        Returns whether there was one.
+        """Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
 
         Examples:
             >>> memory.review.reject("nothing", ns="user:ada")
@@ -61,7 +59,8 @@ class Review:
         return run_blocking(self._engine.reject(id, reason=reason, ns=ns))
 
     def list(self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None) -> list[Candidate]:
-        """Return what waits for approval, by id; the next page is `after` the last id.
+        """Return the candidates that wait for approval, in the order of their ids. Pass the last id as `after` for the
+        next page.
 
         Examples:
             >>> memory.review.list(ns="user:ada")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One run of a conversation over a thread."""
+    """One conversation over a thread."""
 
     def __init__(self, engine: AsyncSession) -> None:
         self._engine = engine
@@ -38,11 +38,11 @@ class Session:
 
     @property
     def thread(self) -> str:
-        """The id of the thread; if there is none, it is created by `with`, `start` or the first turn."""
+        """The id of the thread. If it does not exist yet, `with`, `start` or the first turn creates it."""
         return self._engine.thread
 
     def start(self) -> Self:
-        """Create the thread if it does not exist, without waiting for the first turn.
+        """Create the thread now, if it does not exist, instead of with the first turn.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
@@ -53,12 +53,18 @@ class Session:
         return self
 
     def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
-        """Add a turn: the user's message, the assistant's, and any tool calls and results between them.
+        """Store a turn: the user's message, the assistant's, and any tool calls and results between them.
 
-        Plain texts alternate between user and assistant. The turn is committed as a whole, with its thread if that is
-        new; `key` makes it idempotent.
+        Plain texts alternate between user and assistant. The whole turn is one transaction, which also creates the
+        thread
+        if it is new.
 
-        Raises `InvalidValue` for a turn that no provider would accept, such as a tool result without its call.
+        Args:
+            messages: Texts, or messages in the shape of OpenAI or Anthropic.
+            key: Makes the call idempotent.
+
+        Raises:
+            InvalidValue: No provider would accept the turn, for example a tool result without its call.
 
         Examples:
             >>> with memory.session(user="ada") as talk:
@@ -81,13 +87,25 @@ class Session:
         scratchpad: Json = None,
         layout: Layout | None = None,
     ) -> Context:
-        """Assemble the request for the next input; the thread is folded first if it exceeds its token limit.
+        """Build the request for the next input. If the thread is over its token limit, its oldest part is folded first.
 
-        System prompt, budget, policy and layout default to the session's own. If the tools take more than the budget's
-        `tools`, the choice of the first request is kept, so that the prompt cache serves it; tools that the model calls
-        or finds with `find_tool` join it.
+        If the tools take more than the budget's `tools`, a session keeps the choice of its first request, so that the
+        prompt
+        cache serves it; tools that the model calls or finds with `find_tool` join it.
 
-        Raises `BudgetError` if what must be kept exceeds the budget.
+        Args:
+            input: What the user says now.
+            system: The system prompt; by default the session's.
+            tools: Tool definitions, in the shape of OpenAI or Anthropic.
+            pinned_tools: Names of tools to send in any case.
+            budget: The budget; by default the session's.
+            policy: The policy; by default the session's.
+            recall: What to recall, as in `memory.context`.
+            scratchpad: Notes of the agent, placed after the input.
+            layout: The layout; by default the session's.
+
+        Raises:
+            BudgetError: The parts that must be sent are larger than the budget.
 
         Examples:
             >>> with memory.session(user="ada", budget=2000) as talk:
@@ -171,13 +189,14 @@ class Session:
         return run_blocking(self._engine.result(text))
 
     def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
-        """Record what the last request of this session cost; returns the report, with what broke the prompt cache.
+        """Record what the last request of this session cost, and return a report with what broke the prompt cache.
 
         Args:
-            reported: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
-            model: The model that was asked, by which prices are found.
+            reported: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
+            model: The model that answered, which decides the prices.
 
-        Raises `UsageError` before the first context of the session, and while its thread is not written.
+        Raises:
+            UsageError: The session has built no context yet, or its thread is not written yet.
 
         Examples:
             >>> talk = memory.session("talk")
@@ -188,7 +207,7 @@ class Session:
         return run_blocking(self._engine.usage(reported, model=model))
 
     def state(self) -> SessionState:
-        """A snapshot of the session.
+        """Return a snapshot of the session: its turns, how far it is folded, and its cache.
 
         Examples:
             >>> with memory.session("talk") as talk:
@@ -198,7 +217,7 @@ class Session:
         return run_blocking(self._engine.state())
 
     def end(self) -> Ended:
-        """End the session: fold it into a summary and derive facts and learnings; ending twice is harmless.
+        """End the session: store a summary and derive what was learned. Ending it twice is harmless.
 
         Examples:
             >>> talk = memory.session(user="ada")

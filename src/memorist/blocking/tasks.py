@@ -32,11 +32,15 @@ class Tasks:
     def save(
         self, checkpoint: Checkpoint | Mapping[str, Json], *, expect: int | None = None, keep: Keep | None = None
     ) -> Checkpoint:
-        """Save a checkpoint; with `expect`, only over that version.
+        """Save a checkpoint.
 
-        `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+        Args:
+            checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
+            expect: Only if the present version is this one.
+            keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
 
-        Raises `Conflict` if `expect` is not the present version.
+        Raises:
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
@@ -45,7 +49,7 @@ class Tasks:
         return run_blocking(self._engine.save(checkpoint, expect=expect, keep=keep))
 
     def resume(self, task_id: str) -> Checkpoint | None:
-        """Read a task's last checkpoint; None if there is no such task.
+        """Return the last checkpoint of a task, or None if there is no such task.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
@@ -55,7 +59,7 @@ class Tasks:
         return run_blocking(self._engine.resume(task_id))
 
     def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
-        """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
+        """Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
 
         Examples:
             >>> memory.tasks.get_many(["report", "import"])
@@ -64,7 +68,7 @@ class Tasks:
         return run_blocking(self._engine.get_many(task_ids))
 
     def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
-        """List the last `n` saved steps that are kept, newest last.
+        """List the last `n` saved steps of a task, the newest last.
 
         Examples:
             >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
@@ -74,7 +78,7 @@ class Tasks:
         return run_blocking(self._engine.history(task_id, n))
 
     def delete(self, task_id: str) -> bool:
-        """Delete a task and its saved steps; returns whether there was one.
+        """Delete a task with its saved steps, and return whether there was one.
 
         Examples:
             >>> memory.tasks.delete("report")
@@ -92,11 +96,18 @@ class Tasks:
         state: Json = None,
         wait: float = 0,
     ) -> TaskRun:
-        """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
+        """Run a task as a context manager: it takes the lease and continues from the last saved state.
 
-        A new task belongs to `ns`, by default to the handle's user, or to `global` for a handle without one.
+        Args:
+            task_id: The name of the task.
+            ns: Where a new task belongs; by default to the handle's user, or to `global` without one.
+            lease: How many seconds this worker holds the task after each save.
+            keep: How many saved steps stay readable.
+            state: The state of a new task.
+            wait: How many seconds to wait for a lease that another worker holds.
 
-        Raises `LeaseLost` if another worker holds the lease, after trying for up to `wait` seconds.
+        Raises:
+            LeaseLost: Another worker holds the lease.
 
         Examples:
             >>> with memory.tasks.run("import", state={"seen": 0}) as task:
@@ -110,7 +121,13 @@ class Tasks:
     def list(
         self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """List tasks of a namespace (or of all that this handle may read) by id, without their states.
+        """List tasks by id, without their states.
+
+        Args:
+            ns: The namespace; by default all that this handle may read.
+            limit: How many to return at most.
+            after: The last id of the previous page.
+            reverse: Whether to list from the end.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
@@ -121,9 +138,9 @@ class Tasks:
 
 
 class TaskRun:
-    """A task while this worker runs it; made by `tasks.run`, used in `with`.
+    """A task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    `state` may be changed in place or replaced; it is saved by `complete` and `checkpoint`, and when the block ends
+    You may change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
     without an error. Every save also renews the lease.
     """
 
@@ -151,9 +168,7 @@ class TaskRun:
 
     @property
     def fence(self) -> int:
-        """The fencing token, which grows with every run: pass it to other systems, so that they can refuse an older
-        worker.
-        """
+        """A number that grows with every run. Pass it to other systems, so that they can refuse an older worker."""
         return self._engine.fence
 
     @property
@@ -162,7 +177,7 @@ class TaskRun:
         return self._engine.completed
 
     def is_complete(self, item: object) -> bool:
-        """Whether a subtask was completed, in this run or an earlier one.
+        """Return whether a subtask was completed, in this run or an earlier one.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -173,7 +188,11 @@ class TaskRun:
         return self._engine.is_complete(item)
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """Iterate over the items that are not complete yet, in order; `key` gives the name of an item.
+        """Iterate over the items that are not complete yet, in order.
+
+        Args:
+            items: All items.
+            key: A function that returns the name of an item; by default the item itself.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -184,7 +203,7 @@ class TaskRun:
         return self._engine.remaining(items, key=key)
 
     def key(self, item: object) -> str:
-        """An idempotency key for a subtask's effects on other systems; the same in every run.
+        """Return an idempotency key for what a subtask does in other systems. It is the same in every run.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -202,12 +221,17 @@ class TaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Mark a subtask complete and save, in one transaction with everything in the task's batch.
+        """Mark a subtask as complete and save, in one transaction with everything in the task's batch.
 
-        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: their cost grows with
-        the change, that of saving a whole state with the state.
+        Args:
+            item: The subtask.
+            state: The new state, if you replace it.
+            update: Top-level keys of the state to set. Saving only the change is cheaper than saving a large state.
+            extend: Top-level lists of the state to append to.
+            step: The number of the step; by default one more than the last.
 
-        Raises `LeaseLost`, with nothing written, if another worker took over.
+        Raises:
+            LeaseLost: Another worker took over; nothing was written.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -228,7 +252,14 @@ class TaskRun:
     ) -> None:
         """Save the task's state, in one transaction with everything in the task's batch.
 
-        Raises `LeaseLost`, with nothing written, if another worker took over.
+        Args:
+            state: The new state, if you replace it.
+            update: Top-level keys of the state to set.
+            extend: Top-level lists of the state to append to.
+            step: The number of the step; by default one more than the last.
+
+        Raises:
+            LeaseLost: Another worker took over; nothing was written.
 
         Examples:
             >>> with memory.tasks.run("crawl", state={"pages": []}) as task:
@@ -241,7 +272,8 @@ class TaskRun:
     def heartbeat(self) -> None:
         """Renew the lease without saving the state.
 
-        Raises `LeaseLost` if another worker took over.
+        Raises:
+            LeaseLost: Another worker took over.
 
         Examples:
             >>> with memory.tasks.run("import", lease=60) as task:
@@ -250,9 +282,9 @@ class TaskRun:
         run_blocking(self._engine.heartbeat())
 
     def batch(self) -> Memory:
-        """A memory that collects changes; the next save of this task commits them.
+        """Return a memory that collects changes, which the next save of this task commits.
 
-        Calling it again starts a new batch: what was collected and not saved is dropped.
+        Calling it again starts a new batch, and drops changes that were collected and not saved.
 
         Examples:
             >>> with memory.tasks.run("import") as task:

@@ -19,16 +19,16 @@ class Watch:
         self._engine = engine
 
     def start(self) -> Self:
-        """Start watching; no change after this returns is missed. `next` and iteration call it too."""
+        """Start watching. No change after this call is missed; `next` and iteration call it too."""
         run_blocking(self._engine.start())
         return self
 
     def next(self, timeout: float | None = None) -> list[Notice]:
-        """Wait for changes since the last call, each kind and namespace once; empty after `timeout` seconds."""
+        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds."""
         return run_blocking(self._engine.next(timeout))
 
     def close(self) -> None:
-        """Stop watching; a loop over the notices ends."""
+        """Stop watching, which ends a loop over the notices."""
         run_blocking(self._engine.close())
 
     def __iter__(self) -> Self:

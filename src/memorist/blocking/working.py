@@ -15,13 +15,13 @@ from ..values import Json
 
 
 class WorkingMemory(Generic[W]):
-    """Reads and writes the working document of a user."""
+    """Reads and writes the working memory of a user: one document, which expires a day after the last write."""
 
     def __init__(self, engine: EngineWorkingMemory[W]) -> None:
         self._engine = engine
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
-        """The same memory, typed and validated by a subclass of Working.
+        """Return the same working memory, typed and validated by a subclass of `Working`.
 
         Examples:
             >>> from memorist import Working
@@ -33,7 +33,7 @@ class WorkingMemory(Generic[W]):
         return WorkingMemory(self._engine.template(template))
 
     def get(self, user: str | None = None, session: str | None = None) -> W | None:
-        """Read the document; None if there is none or it has expired.
+        """Return the document, or None if there is none or it has expired.
 
         Examples:
             >>> memory.working.get("ada") is None
@@ -42,7 +42,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.get(user, session))
 
     def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
+        """Return the documents of several sessions, in order, with None for those that do not exist.
 
         Examples:
             >>> memory.working.get_many(["morning", "evening"], user="ada")
@@ -53,7 +53,8 @@ class WorkingMemory(Generic[W]):
     def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
-        Raises `InvalidValue` if a field does not have the template's type.
+        Raises:
+            InvalidValue: A field does not have the type that the template declares.
 
         Examples:
             >>> from memorist import Working
@@ -63,9 +64,10 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.set(doc, user=user, session=session))
 
     def update(self, **fields: Json) -> W:
-        """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
+        """Set some fields and keep the others. `session=` and `user=` choose the document.
 
-        Raises `InvalidValue` if a field does not have the template's type.
+        Raises:
+            InvalidValue: A field does not have the type that the template declares.
 
         Examples:
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
@@ -76,7 +78,7 @@ class WorkingMemory(Generic[W]):
     def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add to the recent actions; only the newest 20 are kept.
+        """Add an action to the recent ones, of which the newest 20 are kept.
 
         Examples:
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
@@ -85,7 +87,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.record_action(action, entity_id, user=user, session=session))
 
     def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
-        """Remove and return the newest action; None if there is none.
+        """Remove the newest action and return it, or None if there is none.
 
         Examples:
             >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
@@ -95,7 +97,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
     def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
+        """Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
 
         Examples:
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
@@ -104,7 +106,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.add_turn(*messages, user=user, session=session))
 
     def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Delete the document; returns whether there was one.
+        """Delete the document, and return whether there was one.
 
         Examples:
             >>> memory.working.clear(user="ada")

@@ -141,7 +141,7 @@ class Gating:
         self._core = core
 
     async def get(self) -> Gate:
-        """Return the policy of this org, which is the one the memory was opened with unless one was stored.
+        """Return the policy of this org: the stored one, or else the one the memory was opened with.
 
         Examples:
             >>> memory.gate.get().messages
@@ -192,12 +192,13 @@ class Gating:
         return policy
 
     async def reset(self) -> bool:
-        """Remove the stored policy of this org, so that the one that the memory was opened with holds again.
+        """Delete the stored policy of this org, so that the one the memory was opened with applies again.
 
-        Returns whether there was one.
+        Returns:
+            Whether there was one.
 
         Raises:
-            Forbidden: On a user's handle.
+            Forbidden: This is a user's handle.
         """
         core = self._core
         core.scope.whole_org("setting the policy of the gate")
@@ -207,7 +208,8 @@ class Gating:
         return existed
 
     async def check(self, text: str) -> GateCheck:
-        """Say which secrets and personal data the gate sees in a text, and how it would be stored; nothing is written.
+        """Return the secrets and personal data that the gate sees in a text, and the text as it would be stored. Nothing
+        is written.
 
         Examples:
             >>> memory.gate.check("My card is 4111 1111 1111 1111").secrets
@@ -220,10 +222,10 @@ class Gating:
         return GateCheck(text=masked, secrets=sorted(set(kinds)), personal=sorted(personal_classes(text)))
 
     async def report(self) -> GateReport:
-        """Count what the gate did, and how many memories hold personal data, by kind and class; never content.
+        """Count what the gate did, and how many memories contain personal data, by kind and class.
 
         Raises:
-            Forbidden: On a user's handle.
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.gate.report().masked

@@ -60,7 +60,12 @@ class Profile:
     async def get(
         self, user: str | None = None, *, min_confidence: float = 0.0, as_of: When | None = None
     ) -> UserProfile:
-        """Read all facts, preferences and learnings of a user, in two range scans; with `as_of`, as they were then.
+        """Return all facts, preferences and learnings of a user.
+
+        Args:
+            user: Whose; by default the user of this handle.
+            min_confidence: Leave out what is less certain.
+            as_of: Return the profile of this time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -80,7 +85,7 @@ class Profile:
         )
 
     async def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
-        """Read the profiles of several users, in the order given.
+        """Return the profiles of several users, in the order of their ids.
 
         Examples:
             >>> len(memory.profile.get_many(["ada", "bob"]))
@@ -89,7 +94,12 @@ class Profile:
         return [await self.get(user, min_confidence=min_confidence) for user in as_list(users, "users")]
 
     async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
-        """Set a preference of a user.
+        """Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
+
+        Args:
+            user: Whose; None for the user of this handle.
+            key: The name of the preference, such as `language`.
+            value: Any JSON value.
 
         Examples:
             >>> memory.profile.set_preference("ada", "language", "Portuguese").key
@@ -101,11 +111,18 @@ class Profile:
     async def block(
         self, user: str | None = None, *, max_tokens: int = 600, as_of: When | None = None
     ) -> list[ProfileLine]:
-        """The profile lines that every context of a user includes, in order, each with its source.
+        """Return the profile lines that every context of a user contains, in order, each with its source.
 
-        Safety, who the user is, preferences, corrections, other important facts, and the current page and plan. The
-        block contains only certain, current lines, and changes only when one of them does, so that prompt caches keep
-        it. With `as_of` it is the block of that time.
+        The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
+        page
+        and plan. Only certain and current lines are included. The block changes only when one of them does, so that
+        prompt
+        caches keep it.
+
+        Args:
+            user: Whose; by default the user of this handle.
+            max_tokens: The size of the block at most.
+            as_of: Return the block of this time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")

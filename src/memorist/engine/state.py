@@ -22,7 +22,7 @@ class State:
         self._core = core
 
     async def get(self, key: str, default: Json = None) -> Json:
-        """Read a value; `default` if there is none.
+        """Return a value, or `default` if there is none.
 
         Examples:
             >>> memory.state.get("theme", "light")
@@ -32,7 +32,7 @@ class State:
         return default if entry is None else entry.value
 
     async def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
-        """Read several values at once, in the order of the keys; `default` for those that do not exist.
+        """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -45,7 +45,7 @@ class State:
         return [default if entry is None else entry.value for entry in state_entries]
 
     async def entry(self, key: str) -> StateEntry | None:
-        """Read a value with its version and times; `set(expect=)` takes the version.
+        """Return a value with its version and times. Pass the version to `set` as `expect`.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -55,9 +55,16 @@ class State:
         return await self._core.get(StateEntry, self._core.scope.own(), check_name(key, "state key"))
 
     async def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
-        """Write a value; with `expect`, only over that version (0: only if there is none).
+        """Write a value.
 
-        Raises `Conflict` if `expect` is not the present version.
+        Args:
+            key: The key.
+            value: Any JSON value.
+            ttl: How long to keep it.
+            expect: Only if the present version is this one; 0 if there must be none yet.
+
+        Raises:
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> memory.state.set("token", "abc", ttl=3600).value
@@ -71,7 +78,7 @@ class State:
         return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
 
     async def delete(self, key: str) -> bool:
-        """Delete a key; returns whether it existed.
+        """Delete a key, and return whether it existed.
 
         Examples:
             >>> memory.state.delete("token")
@@ -82,9 +89,15 @@ class State:
         return (await self._core.apply(gone)).existed(gone)
 
     async def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
-        """Add to a counter atomically and return its new value; `ttl` applies when the counter is created.
+        """Add to a counter atomically, and return its new value.
 
-        Raises `InvalidValue` if the value is not a whole number.
+        Args:
+            key: The key; a new counter starts at 0.
+            by: How much to add.
+            ttl: How long to keep a new counter.
+
+        Raises:
+            InvalidValue: The value is not a whole number.
 
         Examples:
             >>> memory.state.increment("logins"), memory.state.increment("logins", by=2)
@@ -114,7 +127,13 @@ class State:
     async def list(
         self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[StateEntry]:
-        """List entries by key (or `reverse`); the next page is `after` the last key.
+        """List the entries in the order of their keys.
+
+        Args:
+            prefix: Only keys that start with this.
+            limit: How many to return at most.
+            after: The last key of the previous page.
+            reverse: Whether to list from the end.
 
         Examples:
             >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]

@@ -60,13 +60,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plans:
-    """Makes, applies and undoes plans of a tidy-up."""
+    """Makes, applies and undoes plans that tidy up memories."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def make(self, *, ns: Ns | None = None) -> Plan:
-        """Look for what can be tidied up in a namespace, and return a plan; nothing changes.
+        """Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
 
         Examples:
             >>> memory.plans.make(ns="user:ada").lines
@@ -96,10 +96,10 @@ class Plans:
         )  # fmt: skip
 
     async def apply(self, plan: Plan) -> Plan:
-        """Carry out a plan in one transaction and return it as applied.
+        """Carry out a plan in one transaction, and return it as applied.
 
         Raises:
-            Conflict: A memory that the plan touches was changed since it was made.
+            Conflict: A memory that the plan changes has changed since the plan was made.
         """
         self._core.scope.writable(plan.ns)
         if plan.applied:
@@ -114,10 +114,10 @@ class Plans:
         return done
 
     async def undo(self, id: str, *, ns: Ns | None = None) -> int:
-        """Put everything back that an applied plan changed, in one transaction; returns how many memories.
+        """Restore everything that an applied plan changed, in one transaction, and return how many memories.
 
         Raises:
-            NotFound: No plan of this id was applied in the namespace.
+            NotFound: No plan with this id was applied in the namespace.
         """
         core = self._core
         ns = core.scope.writable(core.scope.own() if ns is None else ns)
@@ -186,7 +186,7 @@ class Plans:
 
 
 class AsyncPlan:
-    """A plan with what can be done with it; `memory.tidy` returns one."""
+    """A plan together with what you can do with it. `memory.tidy` returns one."""
 
     plan: Plan
     """The plan as data."""
@@ -202,20 +202,20 @@ class AsyncPlan:
 
     @property
     def applied(self) -> bool:
-        """Whether it was carried out."""
+        """Whether the plan was carried out."""
         return self.plan.applied
 
     async def apply(self) -> Plan:
         """Carry out the plan in one transaction.
 
         Raises:
-            Conflict: A memory that the plan touches was changed since it was made.
+            Conflict: A memory that the plan changes has changed since the plan was made.
         """
         self.plan = await self._plans.apply(self.plan)
         return self.plan
 
     async def undo(self) -> int:
-        """Put everything back that the plan changed; returns how many memories.
+        """Restore everything that the plan changed, and return how many memories.
 
         Raises:
             NotFound: The plan was not applied.

@@ -53,7 +53,7 @@ class AsyncWatch:
         self._closed = False
 
     async def start(self) -> Self:
-        """Start watching; no change after this returns is missed. `next` and iteration call it too."""
+        """Start watching. No change after this call is missed; `next` and iteration call it too."""
         if self._seen is None:
             await self._renew()
             # Every process that writes looks for the mark at least this often.
@@ -62,7 +62,7 @@ class AsyncWatch:
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """Wait for changes since the last call, each kind and namespace once; empty after `timeout` seconds."""
+        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds."""
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
         while not self._closed:
@@ -76,7 +76,7 @@ class AsyncWatch:
         return []
 
     async def close(self) -> None:
-        """Stop watching; a loop over the notices ends."""
+        """Stop watching, which ends a loop over the notices."""
         self._closed = True
 
     def __aiter__(self) -> Self:

@@ -92,14 +92,14 @@ class Template(Generic[W]):
 
 
 class WorkingMemory(Generic[W]):
-    """Reads and writes the working document of a user."""
+    """Reads and writes the working memory of a user: one document, which expires a day after the last write."""
 
     def __init__(self, core: Core, template: Template[W] | None = None) -> None:
         self._core = core
         self._template: Template[W] = template or Template(Working)  # type: ignore[arg-type]  # the default W
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
-        """The same memory, typed and validated by a subclass of Working.
+        """Return the same working memory, typed and validated by a subclass of `Working`.
 
         Examples:
             >>> from memorist import Working
@@ -111,7 +111,7 @@ class WorkingMemory(Generic[W]):
         return WorkingMemory(self._core, Template(checked_template(template)))
 
     async def get(self, user: str | None = None, session: str | None = None) -> W | None:
-        """Read the document; None if there is none or it has expired.
+        """Return the document, or None if there is none or it has expired.
 
         Examples:
             >>> memory.working.get("ada") is None
@@ -122,7 +122,7 @@ class WorkingMemory(Generic[W]):
         return None if working_document is None else self._template.read(working_document.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
+        """Return the documents of several sessions, in order, with None for those that do not exist.
 
         Examples:
             >>> memory.working.get_many(["morning", "evening"], user="ada")
@@ -133,7 +133,8 @@ class WorkingMemory(Generic[W]):
     async def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
-        Raises `InvalidValue` if a field does not have the template's type.
+        Raises:
+            InvalidValue: A field does not have the type that the template declares.
 
         Examples:
             >>> from memorist import Working
@@ -146,9 +147,10 @@ class WorkingMemory(Generic[W]):
         return self._template.read(await self._write(user, session, lambda old: fields))
 
     async def update(self, **fields: Json) -> W:
-        """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
+        """Set some fields and keep the others. `session=` and `user=` choose the document.
 
-        Raises `InvalidValue` if a field does not have the template's type.
+        Raises:
+            InvalidValue: A field does not have the type that the template declares.
 
         Examples:
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
@@ -162,7 +164,7 @@ class WorkingMemory(Generic[W]):
     async def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add to the recent actions; only the newest 20 are kept.
+        """Add an action to the recent ones, of which the newest 20 are kept.
 
         Examples:
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
@@ -178,7 +180,7 @@ class WorkingMemory(Generic[W]):
         return self._template.read(await self._write(user, session, change))
 
     async def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
-        """Remove and return the newest action; None if there is none.
+        """Remove the newest action and return it, or None if there is none.
 
         Examples:
             >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
@@ -196,7 +198,7 @@ class WorkingMemory(Generic[W]):
         return msgspec.convert(undone[0], Action) if undone else None
 
     async def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
+        """Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
 
         Examples:
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
@@ -210,7 +212,7 @@ class WorkingMemory(Generic[W]):
         return self._template.read(await self._write(user, session, change))
 
     async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Delete the document; returns whether there was one.
+        """Delete the document, and return whether there was one.
 
         Examples:
             >>> memory.working.clear(user="ada")

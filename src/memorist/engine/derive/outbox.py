@@ -262,13 +262,13 @@ async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
 
 
 class Jobs:
-    """The outbox as users see it: its backlog, waiting for messages, and retrying dead letters."""
+    """The jobs that writes leave behind: how many wait, which failed, and how to run them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def backlog(self) -> list[Backlog]:
-        """The state of each queue of this org, as far as this handle may see.
+        """Return the state of each queue of this org, as far as this handle may see.
 
         Examples:
             >>> jobs = memory.jobs.drain()
@@ -293,7 +293,7 @@ class Jobs:
         return out
 
     async def dead(self) -> list[Job]:
-        """List the dead letters that this handle may see, with their reasons.
+        """List the jobs that were given up and that this handle may see, with the reasons.
 
         Examples:
             >>> memory.jobs.dead()
@@ -302,7 +302,10 @@ class Jobs:
         return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
     async def retry_dead(self, *, item: str | None = None) -> int:
-        """Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
+        """Try jobs again that were given up, and return how many.
+
+        Args:
+            item: Only those of this item, such as `thread:<id>`; all by default.
 
         Examples:
             >>> memory.jobs.retry_dead()
@@ -324,11 +327,16 @@ class Jobs:
         return revived
 
     async def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
-        """Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
+        """Do waiting jobs now, and return how many were claimed.
 
-        A handle over all orgs works for all of them, as a worker does, any other for its own.
+        A handle over all orgs works for all of them, as a worker does; any other handle works for its own org.
 
-        Raises `Forbidden` on a user's handle.
+        Args:
+            seconds: How long to work at most.
+            lease: How many seconds a job is reserved for this call.
+
+        Raises:
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.jobs.drain(seconds=5) > 0

@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class AsyncTaskRun:
-    """A task while this worker runs it; made by `tasks.run`, used in `async with`.
+    """A task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    `state` may be changed in place or replaced; it is saved by `complete` and `checkpoint`, and when the block ends
+    You may change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
     without an error. Every save also renews the lease.
     """
 
@@ -68,8 +68,7 @@ class AsyncTaskRun:
 
     @property
     def fence(self) -> int:
-        """The fencing token, which grows with every run: pass it to other systems, so that they can refuse an older
-        worker."""
+        """A number that grows with every run. Pass it to other systems, so that they can refuse an older worker."""
         return self._held.task.fence
 
     @property
@@ -78,7 +77,7 @@ class AsyncTaskRun:
         return tuple(self._held.completed)
 
     def is_complete(self, item: object) -> bool:
-        """Whether a subtask was completed, in this run or an earlier one.
+        """Return whether a subtask was completed, in this run or an earlier one.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -89,7 +88,11 @@ class AsyncTaskRun:
         return str(item) in self._held.completed
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """Iterate over the items that are not complete yet, in order; `key` gives the name of an item.
+        """Iterate over the items that are not complete yet, in order.
+
+        Args:
+            items: All items.
+            key: A function that returns the name of an item; by default the item itself.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -102,7 +105,7 @@ class AsyncTaskRun:
                 yield item
 
     def key(self, item: object) -> str:
-        """An idempotency key for a subtask's effects on other systems; the same in every run.
+        """Return an idempotency key for what a subtask does in other systems. It is the same in every run.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -122,12 +125,17 @@ class AsyncTaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Mark a subtask complete and save, in one transaction with everything in the task's batch.
+        """Mark a subtask as complete and save, in one transaction with everything in the task's batch.
 
-        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: their cost grows with
-        the change, that of saving a whole state with the state.
+        Args:
+            item: The subtask.
+            state: The new state, if you replace it.
+            update: Top-level keys of the state to set. Saving only the change is cheaper than saving a large state.
+            extend: Top-level lists of the state to append to.
+            step: The number of the step; by default one more than the last.
 
-        Raises `LeaseLost`, with nothing written, if another worker took over.
+        Raises:
+            LeaseLost: Another worker took over; nothing was written.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -149,7 +157,14 @@ class AsyncTaskRun:
     ) -> None:
         """Save the task's state, in one transaction with everything in the task's batch.
 
-        Raises `LeaseLost`, with nothing written, if another worker took over.
+        Args:
+            state: The new state, if you replace it.
+            update: Top-level keys of the state to set.
+            extend: Top-level lists of the state to append to.
+            step: The number of the step; by default one more than the last.
+
+        Raises:
+            LeaseLost: Another worker took over; nothing was written.
 
         Examples:
             >>> with memory.tasks.run("crawl", state={"pages": []}) as task:
@@ -162,7 +177,8 @@ class AsyncTaskRun:
     async def heartbeat(self) -> None:
         """Renew the lease without saving the state.
 
-        Raises `LeaseLost` if another worker took over.
+        Raises:
+            LeaseLost: Another worker took over.
 
         Examples:
             >>> with memory.tasks.run("import", lease=60) as task:
@@ -174,9 +190,9 @@ class AsyncTaskRun:
         saved.task = written(changes)
 
     def batch(self) -> AsyncMemory:
-        """A memory that collects changes; the next save of this task commits them.
+        """Return a memory that collects changes, which the next save of this task commits.
 
-        Calling it again starts a new batch: what was collected and not saved is dropped.
+        Calling it again starts a new batch, and drops changes that were collected and not saved.
 
         Examples:
             >>> with memory.tasks.run("import") as task:

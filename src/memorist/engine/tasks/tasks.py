@@ -65,11 +65,15 @@ class Tasks:
         expect: int | None = None,
         keep: Keep | None = None,
     ) -> Checkpoint:
-        """Save a checkpoint; with `expect`, only over that version.
+        """Save a checkpoint.
 
-        `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+        Args:
+            checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
+            expect: Only if the present version is this one.
+            keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
 
-        Raises `Conflict` if `expect` is not the present version.
+        Raises:
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
@@ -137,7 +141,7 @@ class Tasks:
             self._saved.pop(next(iter(self._saved)))
 
     async def resume(self, task_id: str) -> Checkpoint | None:
-        """Read a task's last checkpoint; None if there is no such task.
+        """Return the last checkpoint of a task, or None if there is no such task.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
@@ -148,7 +152,7 @@ class Tasks:
         return None if saved is None else _checkpoint(saved, saved.state())
 
     async def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
-        """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
+        """Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
 
         Examples:
             >>> memory.tasks.get_many(["report", "import"])
@@ -157,7 +161,7 @@ class Tasks:
         return [await self.resume(task_id) for task_id in as_list(task_ids, "task_ids")]
 
     async def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
-        """List the last `n` saved steps that are kept, newest last.
+        """List the last `n` saved steps of a task, the newest last.
 
         Examples:
             >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
@@ -175,7 +179,7 @@ class Tasks:
         return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
 
     async def delete(self, task_id: str) -> bool:
-        """Delete a task and its saved steps; returns whether there was one.
+        """Delete a task with its saved steps, and return whether there was one.
 
         Examples:
             >>> memory.tasks.delete("report")
@@ -203,11 +207,18 @@ class Tasks:
         state: Json = None,
         wait: float = 0,
     ) -> AsyncTaskRun:
-        """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
+        """Run a task as a context manager: it takes the lease and continues from the last saved state.
 
-        A new task belongs to `ns`, by default to the handle's user, or to `global` for a handle without one.
+        Args:
+            task_id: The name of the task.
+            ns: Where a new task belongs; by default to the handle's user, or to `global` without one.
+            lease: How many seconds this worker holds the task after each save.
+            keep: How many saved steps stay readable.
+            state: The state of a new task.
+            wait: How many seconds to wait for a lease that another worker holds.
 
-        Raises `LeaseLost` if another worker holds the lease, after trying for up to `wait` seconds.
+        Raises:
+            LeaseLost: Another worker holds the lease.
 
         Examples:
             >>> with memory.tasks.run("import", state={"seen": 0}) as task:
@@ -224,7 +235,13 @@ class Tasks:
     async def list(
         self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """List tasks of a namespace (or of all that this handle may read) by id, without their states.
+        """List tasks by id, without their states.
+
+        Args:
+            ns: The namespace; by default all that this handle may read.
+            limit: How many to return at most.
+            after: The last id of the previous page.
+            reverse: Whether to list from the end.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
