@@ -2080,8 +2080,7 @@ export class GateNoun {
   }
 
   /**
-   * Return the secrets and personal data that the gate sees in a text, and the text as it would be stored. Nothing
-   * is written.
+   * Return the secrets and personal data in a text, and how it would be stored. Nothing is written.
    *
    * Role: `reader`.
    */

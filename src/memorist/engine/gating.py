@@ -208,8 +208,7 @@ class Gating:
         return existed
 
     async def check(self, text: str) -> GateCheck:
-        """Return the secrets and personal data that the gate sees in a text, and the text as it would be stored. Nothing
-        is written.
+        """Return the secrets and personal data in a text, and how it would be stored. Nothing is written.
 
         Examples:
             >>> memory.gate.check("My card is 4111 1111 1111 1111").secrets
