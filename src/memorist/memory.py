@@ -300,8 +300,7 @@ class AsyncMemory(Listens):
             system: The system prompt.
             tools: Tool definitions, in the shape of OpenAI or Anthropic.
             pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
-                then
-                carries these, the most relevant others, and `find_tool` for the rest
+                then carries these, the most relevant others, and `find_tool` for the rest
                     (`memorist.tool_finder.ToolFinder`).
             budget: A number of tokens or a `TokenBudget`; 8,000 by default.
             policy: What to leave out of the history when it does not fit.
@@ -516,8 +515,7 @@ class AsyncMemory(Listens):
             thread: The thread to append to; by default a thread of the user's own for such notes.
             infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
                 learning.
-            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same
-                answer.
+            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
 
         Returns:
             The receipts, the stored memories, those that wait for review, those that ended, and those that were
@@ -534,8 +532,7 @@ class AsyncMemory(Listens):
     async def tidy(self, *, user: str | None = None, dry_run: bool = True) -> AsyncPlan:
         """Make a plan that tidies up the memories of a user. Nothing changes until you call `plan.apply()`.
 
-        The plan merges duplicates. With a model it also ends what is no longer true, shortens long memories, and
-        states
+        The plan merges duplicates. With a model it also ends what is no longer true, shortens long memories, and states
         habits that several memories show. `plan.undo()` restores everything.
 
         Args:
@@ -648,8 +645,7 @@ class AsyncMemory(Listens):
         Args:
             path: The file or folder to write.
             to: `openai` or `anthropic` (JSON lines, one thread each), `markdown` (a folder), or `langgraph` (a SQLite
-                file for
-                its saver and store).
+                file for its saver and store).
             namespace: With `to`, export only this namespace.
             progress: Called with the number of rows done and their total.
 

@@ -1104,9 +1104,8 @@ export class FactsNoun {
   /**
    * Write a value. The last write wins, unless you pass the version to replace as `expect`.
    *
-   * A value that was rejected is not written again from the same `source`, except by the user; the rejected
-   * version is
-   * returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
+   * A value that was rejected is not written again from the same `source`, except by the user; the rejected version
+   * is returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
    *
    * Args:
    *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
@@ -1268,8 +1267,7 @@ export class FactsNoun {
   /**
    * Undo a request to forget, and return the facts that came back.
    *
-   * All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A
-   * fact
+   * All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
    * that the user has stated again since then keeps its newer value.
    *
    * Args:
@@ -1479,8 +1477,7 @@ export class ThreadsNoun {
    * Replace all messages of a thread in one transaction. The new messages get new numbers.
    *
    * To change a thread safely, read the thread, then its messages, and pass the version you read as `expect`.
-   * Summaries
-   * are deleted; other derived memories stay.
+   * Summaries are deleted; other derived memories stay.
    *
    * Args:
    *     id: The thread.
@@ -1519,8 +1516,7 @@ export class ThreadsNoun {
    *     id: The thread.
    *     messages: Texts, or messages in the shape of OpenAI or Anthropic.
    *     key: An idempotency key for the call, or a list with one per message. A message whose key the thread has
-   *         seen
-   *         is not added again, and its receipt says `replayed`.
+   *         seen is not added again, and its receipt says `replayed`.
    *     create: The namespace in which to create the thread if it does not exist.
    *     expect: Only if the thread's `length` (the number of its last message) is this.
    *
@@ -1634,8 +1630,7 @@ export class LearningsNoun {
    *     min_confidence: Leave out what is less certain.
    *     type: Only `preference`, `pattern` or `correction`.
    *     limit: How many to return at most.
-   *     after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next
-   *         page.
+   *     after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next page.
    *     reverse: Whether to list from the end.
    *     user: Whose; by default the user of this handle.
    *
@@ -1649,8 +1644,7 @@ export class LearningsNoun {
    * Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
    *
    * A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
-   * at
-   * all; both are returned with the status `rejected`.
+   * at all; both are returned with the status `rejected`.
    *
    * Args:
    *     content: The learning, in words.
@@ -1951,8 +1945,7 @@ export class MemoriesNoun {
   /**
    * Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
    *
-   * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not
-   * derived
+   * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
    * from the same message again.
    *
    * Raises:
@@ -2178,10 +2171,8 @@ export class ProfileNoun {
    * Return the profile lines that every context of a user contains, in order, each with its source.
    *
    * The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-   * page
-   * and plan. Only certain and current lines are included. The block changes only when one of them does, so that
-   * prompt
-   * caches keep it.
+   * page and plan. Only certain and current lines are included. The block changes only when one of them does, so
+   * that prompt caches keep it.
    *
    * Args:
    *     user: Whose; by default the user of this handle.
@@ -3272,8 +3263,7 @@ export class Memorist {
    *     thread: The thread to append to; by default a thread of the user's own for such notes.
    *     infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
    *         learning.
-   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same
-   *         answer.
+   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
    *
    * Returns:
    *     The receipts, the stored memories, those that wait for review, those that ended, and those that were
@@ -3295,8 +3285,7 @@ export class Memorist {
    *     system: The system prompt.
    *     tools: Tool definitions, in the shape of OpenAI or Anthropic.
    *     pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
-   *         then
-   *         carries these, the most relevant others, and `find_tool` for the rest
+   *         then carries these, the most relevant others, and `find_tool` for the rest
    *             (`memorist.tool_finder.ToolFinder`).
    *     budget: A number of tokens or a `TokenBudget`; 8,000 by default.
    *     policy: What to leave out of the history when it does not fit.

@@ -35,8 +35,7 @@ class Learnings:
         """Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
 
         A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
-        at
-        all; both are returned with the status `rejected`.
+        at all; both are returned with the status `rejected`.
 
         Args:
             content: The learning, in words.
@@ -183,8 +182,7 @@ class Learnings:
             min_confidence: Leave out what is less certain.
             type: Only `preference`, `pattern` or `correction`.
             limit: How many to return at most.
-            after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next
-                page.
+            after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next page.
             reverse: Whether to list from the end.
             user: Whose; by default the user of this handle.
 

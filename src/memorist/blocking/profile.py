@@ -67,10 +67,8 @@ class Profile:
         """Return the profile lines that every context of a user contains, in order, each with its source.
 
         The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-        page
-        and plan. Only certain and current lines are included. The block changes only when one of them does, so that
-        prompt
-        caches keep it.
+        page and plan. Only certain and current lines are included. The block changes only when one of them does, so
+        that prompt caches keep it.
 
         Args:
             user: Whose; by default the user of this handle.

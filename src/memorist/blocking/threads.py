@@ -96,8 +96,7 @@ class Threads:
             id: The thread.
             messages: Texts, or messages in the shape of OpenAI or Anthropic.
             key: An idempotency key for the call, or a list with one per message. A message whose key the thread has
-                seen
-                is not added again, and its receipt says `replayed`.
+                seen is not added again, and its receipt says `replayed`.
             create: The namespace in which to create the thread if it does not exist.
             expect: Only if the thread's `length` (the number of its last message) is this.
 
@@ -198,8 +197,7 @@ class Threads:
         """Replace all messages of a thread in one transaction. The new messages get new numbers.
 
         To change a thread safely, read the thread, then its messages, and pass the version you read as `expect`.
-        Summaries
-        are deleted; other derived memories stay.
+        Summaries are deleted; other derived memories stay.
 
         Args:
             id: The thread.

@@ -223,8 +223,7 @@ class Memories:
     async def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
 
-        The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not
-        derived
+        The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
         from the same message again.
 
         Raises:

@@ -74,9 +74,8 @@ class Facts:
     ) -> Fact:
         """Write a value. The last write wins, unless you pass the version to replace as `expect`.
 
-        A value that was rejected is not written again from the same `source`, except by the user; the rejected
-        version is
-        returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
+        A value that was rejected is not written again from the same `source`, except by the user; the rejected version
+        is returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
 
         Args:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
@@ -545,8 +544,7 @@ class Facts:
     async def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """Undo a request to forget, and return the facts that came back.
 
-        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A
-        fact
+        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
         that the user has stated again since then keeps its newer value.
 
         Args:

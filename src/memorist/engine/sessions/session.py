@@ -168,8 +168,7 @@ class AsyncSession:
         """Store a turn: the user's message, the assistant's, and any tool calls and results between them.
 
         Plain texts alternate between user and assistant. The whole turn is one transaction, which also creates the
-        thread
-        if it is new.
+        thread if it is new.
 
         Args:
             messages: Texts, or messages in the shape of OpenAI or Anthropic.
@@ -220,8 +219,7 @@ class AsyncSession:
         """Build the request for the next input. If the thread is over its token limit, its oldest part is folded first.
 
         If the tools take more than the budget's `tools`, a session keeps the choice of its first request, so that the
-        prompt
-        cache serves it; tools that the model calls or finds with `find_tool` join it.
+        prompt cache serves it; tools that the model calls or finds with `find_tool` join it.
 
         Args:
             input: What the user says now.
