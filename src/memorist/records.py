@@ -523,12 +523,15 @@ class Pins(Record, frozen=True, kw_only=True):
 
 
 class RequestLog(Record, frozen=True, kw_only=True):
-    """What the last requests of a thread cost, and the parts of the last one, to compare the next one with."""
+    """What the last requests of a thread cost, the parts of the last one, to compare the next one with, and how it was
+    assembled."""
 
     table = Table("request_logs", ("org", "thread"))
     thread: str
     reports: Any = None
     pieces: Any = None
+    settings: Any = None
+    """How a program had the last request assembled: the fields of `RequestSettings`."""
     model: str | None = None
     updated_at: datetime
     version: int = 0

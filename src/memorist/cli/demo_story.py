@@ -1,7 +1,8 @@
 """Writes the demo file: ten weeks at a hospital, with the cases an operator meets when inspecting a memory.
 
 Several users and sessions, a corrected fact that a later message about a trip overwrote, a long thread with a summary,
-a task that was killed half-way and resumed, documents, working memory, and messages whose extraction failed.
+a task that was killed half-way and resumed, documents, working memory, messages whose extraction failed, and memories
+that wait for review.
 """
 
 from __future__ import annotations
@@ -15,17 +16,32 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from ..context.report import shared_tokens
 from ..engine.sessions.assembling import Recall
+from ..extract.extraction import Extraction
 from ..messages.message import Message
+from ..messages.reports import Piece
+from ..records import RequestLog
 from ..runtime import run_blocking
 from ..values import JsonObject
 from .demo_words import CALLS, DOCUMENTS, FIRST, LAUNCH, MOVING, ORDERS, PEOPLE, STOCK, SYSTEM, TOOLS, WARDS
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
+    from ..context.context import Context
 
 Said = tuple[str, str]
 MISREAD = "I'm in Porto until Friday"
+PROPOSED: dict[str, JsonObject] = {
+    "I am allergic to latex": {
+        "key": "allergy.latex", "value": "latex", "text": "Inês is allergic to latex.", "confidence": 0.9,
+    },
+    "I moved to Braga last week": {
+        "key": "location", "value": "Braga", "text": "Inês lives in Braga.", "confidence": 0.85,
+    },
+}  # fmt: skip
 UNREADABLE = ("night shift", "supplier rating", "holiday list")
 
 
@@ -74,14 +90,18 @@ def tell(path: str, *, now: datetime | None = None, people: int = len(PEOPLE)) -
         _unread(memory, clock)
     with _memory(path, clock) as memory:
         _today(memory, clock)
+    with _memory(path, clock, model=_proposals, extract=Extraction(admit="review")) as memory:
+        _under_review(memory, clock)
     _task(path, clock)
 
 
 @contextmanager
-def _memory(path: str, clock: StoryClock, model: Callable[[str], Any] | None = None) -> Iterator[Memory]:
+def _memory(
+    path: str, clock: StoryClock, model: Callable[[str], Any] | None = None, extract: Any = "auto"
+) -> Iterator[Memory]:
     from ..blocking.memory import Memory
 
-    with Memory(path, clock=clock, model=model, worker=False) as memory:
+    with Memory(path, clock=clock, model=model, extract=extract, worker=False) as memory:
         yield memory
 
 
@@ -230,6 +250,18 @@ def _reader(clock: StoryClock) -> Callable[[str], Any]:
     return read
 
 
+def _proposals(prompt: str) -> Any:
+    """A fake model that notes what `PROPOSED` holds."""
+    new = prompt[prompt.rindex("# NEW") :]
+    operations = []
+    for quote, fields in PROPOSED.items():
+        if number := re.search(rf"^(m\d+) [^\n]*{re.escape(quote)}", new, re.MULTILINE):
+            operations.append(
+                {"op": "add", "m": number[1], "quote": quote, "kind": "fact", "subject": "user", **fields}
+            )
+    return {"operations": operations}
+
+
 def _trip(memory: Memory, clock: StoryClock) -> None:
     clock.at(2, 17, 8)
     thread = _newest(memory)
@@ -250,7 +282,20 @@ def _sent(memory: Memory, thread: str, text: str) -> None:
     context = ada.context(
         text, thread=thread, system=SYSTEM, tools=TOOLS, budget=6000, layout="cached", recall=Recall(top_k=2)
     )
+    _report(memory, thread, context)
     memory.threads.append(thread, context.attach(Message(role="user", content=text)))
+
+
+def _report(memory: Memory, thread: str, context: Context) -> None:
+    """Report the usage that a provider would: what the request shares with the one before came from its cache."""
+    log = run_blocking(memory._core.get(RequestLog, thread))
+    before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
+    cached = shared_tokens(before, context.pieces)
+    usage = {
+        "input_tokens": 40, "output_tokens": 60, "cache_read_input_tokens": cached,
+        "cache_creation_input_tokens": max(0, context.tokens - cached - 40),
+    }  # fmt: skip
+    memory.threads.report(thread, usage, pieces=context.pieces, model="claude-sonnet-4-5")
 
 
 def _newest(memory: Memory) -> str:
@@ -294,6 +339,23 @@ def _today(memory: Memory, clock: StoryClock) -> None:
     memory.records.put("user:ada", ("orders", 1188), {"ward": 5, "item": "gloves", "boxes": 4})
     _settle(memory, clock)
     memory.forget(user=PEOPLE[-1][0])
+
+
+def _under_review(memory: Memory, clock: StoryClock) -> None:
+    """Two memories that wait for approval, two that say the same, and two events."""
+    said = (
+        ("I am allergic to latex.", "Noted, it needs to be confirmed."),
+        ("I moved to Braga last week.", "Thank you, I will have that checked."),
+    )
+    clock.now = clock.end - timedelta(minutes=25)
+    _talk(memory, clock, _thread(memory, "ines", "Occupational health"), said)
+    _settle(memory, clock)
+    joao = memory.scope(user="joao")
+    joao.learnings.add("Prefers the handover as a short list")
+    joao.learnings.add("Prefers the handover as a short list.")
+    ada = memory.scope(user="ada")
+    ada.events.add("Training in Porto", starts_at=clock.end - timedelta(days=2), people=["Ruben"], location="Porto")
+    ada.events.add("Call with the supplier", starts_at=clock.end + timedelta(days=1), status="planned")
 
 
 KILLED = """

@@ -391,5 +391,19 @@ def read_policy(text: str) -> Policy:
     return policies[0] if len(policies) == 1 else Chain(*policies)
 
 
+def short_policy(policy: Any) -> str | None:
+    """The short name of a policy, the inverse of `read_policy`; its class's name for one of the program's own."""
+    if policy is None:
+        return None
+    if isinstance(policy, Chain):
+        return "+".join(short_policy(one) or "" for one in policy.policies)
+    named = next((named for named in POLICIES.values() if type(policy) is named.policy), None)
+    if named is None:
+        return type(policy).__name__
+    number = getattr(policy, named.number) if named.number else None
+    default = getattr(named.policy(), named.number) if named.number else None
+    return named.short if number == default else f"{named.short}:{number}"
+
+
 def _position(unit: Unit) -> int:
     return unit.position

@@ -96,6 +96,8 @@ class Shared:
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
         """A cache of the namespaces of threads, which never change."""
+        self.request_settings: dict[tuple[str, str], tuple[float, Any]] = {}
+        """By thread: when this process stored the settings of its last request, and what they were."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
         """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
         self.wrote: Callable[[], None] = _nothing
@@ -239,6 +241,8 @@ class Shared:
                 shared.scopes.drop(org)
                 for thread in [key for key in list(shared.threads) if key[0] == org]:
                     shared.threads.pop(thread, None)
+                for thread in [key for key in list(shared.request_settings) if key[0] == org]:
+                    shared.request_settings.pop(thread, None)
                 for job in [key for key in list(shared.jobs) if key[0] == org]:
                     shared.jobs.pop(job, None)
 

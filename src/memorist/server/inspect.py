@@ -53,6 +53,7 @@ VIEWS: tuple[View, ...] = (
     View("list", lists.Listing, lists.listing),
     View("document", lists.DocumentAsked, lists.document),
     View("audit", lists.AuditAsked, lists.audit, role="operator"),
+    View("plans", lists.PlansAsked, lists.plans),
     View("timeline", lists.TimelineAsked, lists.timeline),
     View("jobs", tasks.JobsAsked, tasks.jobs, role="operator"),
     View("task", tasks.TaskAsked, tasks.task),

@@ -133,7 +133,16 @@ class Assembling:
         assembly.add_recalled(memory, head=head, found=found)
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
-        return await self._finished(assembly)
+        context = await self._finished(assembly)
+        if core.moment is None and core.batch is None:
+            options = {"policy": policy, "layout": layout, "recall": recall, "profile": profile, "stash": stash}
+            await self._keep_settings(thread, context, budget, options)
+        return context
+
+    async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:
+        from .settings import keep_settings
+
+        await keep_settings(self._core, thread, context, budget, options)
 
     async def _finished(self, assembly: Any) -> Context:
         shared = self._core.shared

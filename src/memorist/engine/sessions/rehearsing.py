@@ -119,6 +119,9 @@ class Rehearsal(Assembling):
         context: Context = await assembly.finish_async()
         return context
 
+    async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:
+        """Keep nothing: these settings are the inspector's, not the program's."""
+
     async def _catch_up(self, ns: str) -> None:
         await catch_up(self._whole, [ns])
 
@@ -126,7 +129,7 @@ class Rehearsal(Assembling):
         at = self._supposed.at
         hits = await Recalling(self._whole).recall(
             query, namespaces=spec.namespaces, top_k=100 if spec.top_k is None else spec.top_k, kinds=spec.kinds,
-            min_score=spec.min_score, where=spec.where, before=at,
+            min_score=spec.min_score, where=spec.where, before=at, bare=True,
         )  # fmt: skip
         until, thread = self._supposed.until, self._supposed.thread
         if until is not None:

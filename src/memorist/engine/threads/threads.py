@@ -519,7 +519,7 @@ class Threads:
             reports = [*(log.reports if log is not None else ()), msgspec.to_builtins(report)][-MAX_REPORTS:]
             fresh = RequestLog(
                 org=core.org, thread=id, reports=reports, pieces=msgspec.to_builtins(sent), model=model,
-                updated_at=core.at(),
+                settings=None if log is None else log.settings, updated_at=core.at(),
             )  # fmt: skip
             await core.apply(Expect(RequestLog, fresh.row_key, log.version if log is not None else 0), Put(fresh))
             return report

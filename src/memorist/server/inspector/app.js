@@ -12,11 +12,16 @@ import { Fact } from './pages/fact.js';
 import { Search } from './pages/search.js';
 import { Context } from './pages/context.js';
 import { Compare } from './pages/compare.js';
+import { Costs } from './pages/costs.js';
+import { Review } from './pages/review.js';
+import { Tidy } from './pages/tidy.js';
 import {
   Analyser,
   Audit,
   Document,
   Documents,
+  Events,
+  Facts,
   Jobs,
   Keys,
   Learnings,
@@ -25,6 +30,7 @@ import {
   States,
   Task,
   Tasks,
+  Threads,
   Timeline,
   Working,
 } from './pages/lists.js';
@@ -38,6 +44,12 @@ const PAGES = {
   search: Search,
   context: Context,
   compare: Compare,
+  costs: Costs,
+  review: Review,
+  tidy: Tidy,
+  facts: Facts,
+  threads: Threads,
+  events: Events,
   learnings: Learnings,
   working: Working,
   documents: Documents,
@@ -67,11 +79,21 @@ const NAV = [
   [
     'Remembered',
     [
+      ['facts', 'Facts'],
+      ['threads', 'Threads'],
+      ['events', 'Events'],
       ['learnings', 'Learnings'],
       ['working', 'Working'],
       ['documents', 'Documents'],
       ['state', 'State'],
       ['records', 'Records'],
+    ],
+  ],
+  [
+    'Care',
+    [
+      ['review', 'Review'],
+      ['tidy', 'Tidy up'],
     ],
   ],
   [
@@ -93,8 +115,9 @@ const NAV = [
 ];
 const UNDER = {
   user: 'users',
-  thread: 'users',
-  fact: 'users',
+  thread: 'threads',
+  fact: 'facts',
+  costs: 'threads',
   document: 'documents',
   task: 'tasks',
   compare: 'context',
@@ -106,11 +129,16 @@ const KEYS = [
   ['g u', 'users'],
   ['g s', 'search'],
   ['g c', 'context'],
+  ['g f', 'facts'],
+  ['g h', 'threads'],
+  ['g e', 'events'],
   ['g l', 'learnings'],
+  ['g r', 'review'],
   ['g t', 'timeline'],
   ['g j', 'jobs'],
   ['j k', 'next, previous row'],
   ['↵', 'open the row'],
+  ['a x', 'approve, reject (review)'],
   ['e', 'edit or correct'],
   ['w', 'why'],
   ['c', 'compare with the last request'],
@@ -123,6 +151,10 @@ const GO = {
   u: 'users',
   s: 'search',
   c: 'context',
+  f: 'facts',
+  h: 'threads',
+  e: 'events',
+  r: 'review',
   l: 'learnings',
   t: 'timeline',
   j: 'jobs',
@@ -341,7 +373,7 @@ function Help() {
           ([keys, does]) =>
             html`<li>
             <span>
-              ${keys.split(' ').map((key) => html`<kbd>${key}</kbd>`)}
+              ${keys.split(' ').map((key) => html`<kbd>${key}</kbd>${' '}`)}
             </span>
             <span>${does}</span>
           </li>`,

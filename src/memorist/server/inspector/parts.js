@@ -13,6 +13,11 @@ const PATHS = {
   learnings: 'M8 2v3M8 11v3M2 8h3M11 8h3M3.8 3.8l2 2M10.2 10.2l2 2M12.2 3.8l-2 2M5.8 10.2l-2 2',
   working: 'M4 3.5h8v10H4zM6.2 2h3.6v3H6.2z',
   documents: 'M4 2h5.5L12.5 5v9H4zM9.5 2v3h3',
+  facts: 'M3 3.5h10v9H3zM5.5 6.5h5M5.5 9.5h3',
+  threads: 'M3 3h10v7.5H7L4 13v-2.5H3z',
+  events: 'M3 4h10v9.5H3zM3 7h10M5.5 2.5V5M10.5 2.5V5',
+  review: 'M3 8.5l3.2 3L13 4.5',
+  tidy: 'M4 13l5-5M8 3l5 5-3 1-3-3z',
   timeline: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 5v3.2l2 1.3',
   audit: 'M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z',
   tasks: 'M2.5 4l1 1 1.8-2M2.5 10l1 1 1.8-2M7.5 4.5H14M7.5 10.5H14',
@@ -565,6 +570,11 @@ export function Forget({ what, name, target, onClose, where }) {
     );
   };
   useEffect(count, []);
+  // The page may go elsewhere by the back button or a link: the dialog belongs to what it was opened on.
+  useEffect(() => {
+    addEventListener('hashchange', onClose);
+    return () => removeEventListener('hashchange', onClose);
+  }, []);
   const field = useRef(null);
   useEffect(() => {
     if (field.current) field.current.focus();
@@ -700,13 +710,15 @@ export const Code = ({ text, label = 'Code' }) =>
 export const Json = ({ of, label }) => html`<${Code} text=${JSON.stringify(of, null, 2)} label=${label} />`;
 
 // What an event says, in plain verbs
-export function EventLine({ e }) {
+export function EventLine({ e, owner }) {
   const fact = (id) => {
     const i = id.indexOf('/');
     return html`<a href=${f.factLink(id.slice(0, i), id.slice(i + 1))}>
         <code>${id.slice(i + 1)}</code>
       </a>`;
   };
+  // Whose record it is, where a page is not about one user alone.
+  const whose = owner && e.of ? html`${' '}<span class="ink2">of ${owner(e.of)}</span>` : '';
   const talk = (id, title) => html`<a href=${f.threadLink(id)}>${title || f.shortId(id)}</a>`;
   const from =
     e.source && e.source.includes('#')
@@ -721,7 +733,8 @@ export function EventLine({ e }) {
     return html`folded ${talk(e.subject, e.title)}${' '}
         <span class="ink2">
           #${e.detail.first}–${e.detail.last}
-        </span>`;
+        </span>
+        ${whose}`;
   if (e.action === 'forget')
     return html`forgot ${e.kind} <code class="ink2">(fingerprint ${e.subject.slice(0, 4)}…)</code>`;
   if (e.kind === 'task')
@@ -743,22 +756,44 @@ export function EventLine({ e }) {
     }${' '}
         ${fact(e.subject)}
         ${e.count > 1 ? ` and ${e.count - 1} more` : ''}
+        ${whose}
         ${from}`;
   if (e.kind === 'learning')
     return html`${
       {
-        add: 'learned something of',
-        reinforce: 'reinforced a learning of',
-        weaken: 'weakened a learning of',
-        delete: 'deleted a learning of',
+        add: 'noted',
+        reinforce: 'reinforced',
+        weaken: 'weakened',
+        delete: 'deleted',
+        end: 'ended',
+        undo: 'undid a change of',
       }[e.action] || e.action
     }${' '}
-        ${f.userOf(e.subject.split('/')[0]) || e.subject}
+        <a href=${f.link('learnings', { ns: e.of })}>a learning</a>
+        ${whose}
+        ${from}`;
+  if (e.kind === 'candidate')
+    return html`${
+      { propose: 'proposed', approve: 'approved', reject: 'rejected', edit: 'edited', expire: 'let expire' }[
+        e.action
+      ] || e.action
+    }${' '}
+        <a href="#/review">a memory under review</a>
+        ${whose}
+        ${from}`;
+  if (e.kind === 'event')
+    return html`${
+      { add: 'noted', set: 'noted', update: 'changed', cancel: 'cancelled', delete: 'deleted' }[e.action] ||
+      e.action
+    }${' '}
+        <a href=${f.link('events', { ns: e.of })}>an event</a>
+        ${whose}
         ${from}`;
   if (e.kind === 'message')
     return html`${e.action === 'pin' ? 'pinned' : e.action === 'unpin' ? 'unpinned' : e.action}${' '}
-        <a href=${f.messageLink(e.subject)}>${f.shortId(e.subject)}</a>`;
+        <a href=${f.messageLink(e.subject)}>${f.shortId(e.subject)}</a>${whose}`;
   return html`${e.action} ${e.kind} <code>${e.subject}</code>
+      ${whose}
       ${from}`;
 }
 export const eventNote = (e) =>

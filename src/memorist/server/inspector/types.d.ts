@@ -10,6 +10,7 @@ export interface Read {
   keys: Answer<Memorist['keys']['list']>;
   analyses: Answer<Memorist['analyses']['list']>;
   review: Answer<Memorist['review']['list']>;
+  'thread/requests': Answer<Memorist['threads']['requests']>;
 }
 /** What a write to a path of the API answers, by method and path. */
 export interface Written {

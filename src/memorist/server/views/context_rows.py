@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...context.policies import short_policy
 from ...context.profile import LANES
 from ...context.units import Unit
 from ...messages.message import Message
@@ -30,7 +31,7 @@ async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
     head = {
         "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
                                                "length": thread.length},
-        "error": built.error, "milliseconds": built.milliseconds, "asked": asked,
+        "error": built.error, "milliseconds": built.milliseconds, "asked": asked, "settings": _settings(built.chosen),
     }  # fmt: skip
     if made is None:
         return {**head, "tokens": None}
@@ -58,6 +59,21 @@ async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
         "openai": made.openai(),
         "text": made.text(),
     }
+
+
+def _settings(chosen: Any) -> dict[str, Any]:
+    """The options that the request was built with, and whether they are those of the program's last request."""
+    stored, budget = chosen.stored, chosen.budget
+    recall = chosen.recall
+    return {
+        "stored": stored is not None, "at": None if stored is None else stored.at, "changed": chosen.changed,
+        "budget": budget.total, "reserve": budget.output_reserve - chosen.absent_tokens, "memory": budget.memory,
+        "history": budget.history, "profile": budget.profile, "policy": short_policy(chosen.policy) or "window",
+        "policy_functions": stored is not None and stored.policy_functions and "policy" not in chosen.changed,
+        "layout": chosen.layout, "recall": bool(recall), "top_k": recall.top_k if recall else None,
+        "stash": chosen.stash, "absent_tokens": chosen.absent_tokens,
+        "absent_tools": [] if stored is None or not chosen.absent_tokens else stored.tools,
+    }  # fmt: skip
 
 
 def _sections(made: Context) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,15 +14,36 @@ from ...context.prefix import Prefix, shared_prefix
 from ...engine.core import Core
 from ...engine.sessions.assembling import Recall
 from ...engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
+from ...engine.sessions.settings import RequestSettings, stored_settings
 from ...errors import BudgetError, NotFound
 from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
+from ...protocol.data import policy_in
 from ...records import Thread
 from .context_rows import changes, drawn
 
 if TYPE_CHECKING:
     from ...context.context import Context
     from ...memory import AsyncMemory
+
+
+DEFAULT_BUDGET = 8000
+"""The budget of `memory.context` without one."""
+OPTIONS = (
+    "budget",
+    "reserve",
+    "memory",
+    "history",
+    "profile",
+    "policy",
+    "layout",
+    "recall",
+    "top_k",
+    "system",
+    "tools",
+)
+"""The options that a page may set otherwise than the program."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Supposition(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,20 +55,23 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """The context to show: for a thread or a user, an input, and the options of the assembly."""
+    """The context to show: for a thread or a user, an input, and the options of the assembly.
+
+    An option that is not given is that of the program's last request for the thread, or `memory.context`'s default.
+    """
 
     input: str = ""
     thread: str | None = None
     user: str | None = None
-    budget: int | str = 8000
-    reserve: int = 0
+    budget: int | str | None = None
+    reserve: int | None = None
     memory: int | None = None
     history: int | None = None
     profile: int | None = None
-    policy: str = "window"
+    policy: str | None = None
     """A name in `POLICIES`, with an optional number after a colon; several joined by `+`: `elide:500+summarize`."""
-    layout: Literal["standard", "cached"] = "cached"
-    recall: bool = True
+    layout: Literal["standard", "cached"] | None = None
+    recall: bool | None = None
     top_k: int | None = None
     system: str | None = None
     tools: list[dict[str, Any]] | None = None
@@ -73,15 +97,70 @@ class Turns(msgspec.Struct, forbid_unknown_fields=True):
     limit: int = 50
 
 
-def read_budget(asked: ContextAsked) -> TokenBudget:
+class Chosen(msgspec.Struct, frozen=True):
+    """The options of an assembly, and where they come from."""
+
+    budget: TokenBudget
+    policy: Any
+    layout: Literal["standard", "cached"]
+    recall: Any
+    profile: bool
+    stash: int | None
+    stored: RequestSettings | None
+    """The settings of the program's last request for the thread; None if it had none assembled."""
+    changed: list[str]
+    """The options that the page sets otherwise."""
+    absent_tokens: int = 0
+    """Tokens of the program's system prompt and tools, whose texts are not stored: so much stays free."""
+
+
+def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
+    """The options that were asked for, over those that the program used, over the defaults."""
+    used = stored or RequestSettings(budget={"total": DEFAULT_BUDGET}, at=EPOCH)
+    policy = policy_in(used.policy) if used.policy is not None else None
+    recall: Any = used.recall if asked.recall is None else asked.recall
+    if recall:
+        kinds = None if used.kinds is None else tuple(used.kinds)
+        top_k = used.top_k if asked.top_k is None else asked.top_k
+        recall = Recall(namespaces=used.namespaces, top_k=top_k, kinds=kinds, min_score=used.min_score)
+    absent = _absent(asked, stored, thread)
+    return Chosen(
+        budget=_budget(asked, used, absent), policy=policy if asked.policy is None else read_policy(asked.policy),
+        layout=asked.layout or ("standard" if used.layout == "standard" else "cached"), recall=recall,
+        profile=used.profile, stash=used.stash, stored=stored, absent_tokens=absent,
+        changed=[name for name in OPTIONS if getattr(asked, name) is not None],
+    )  # fmt: skip
+
+
+def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
     """The budget with its ceilings; a model's name stands for its window."""
-    given = asked.budget
-    if isinstance(given, str) and given.strip().isdecimal():
-        given = int(given)
-    total = model_window(given) if isinstance(given, str) else given
-    return TokenBudget(
-        total, memory=asked.memory, history=asked.history, profile=asked.profile, output_reserve=asked.reserve
-    )
+    total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
+    if isinstance(total, str) and total.strip().isdecimal():
+        total = int(total)
+    tokens = model_window(total) if isinstance(total, str) else total or DEFAULT_BUDGET
+    reserve = (used.budget.get("output_reserve") or 0) if asked.reserve is None else asked.reserve
+    ceilings = {name: used.budget.get(name) for name in ("memory", "history", "profile")}
+    own = {name: getattr(asked, name) for name in ceilings if getattr(asked, name) is not None}
+    if asked.budget is not None and reserve >= tokens:
+        reserve = 0
+    return TokenBudget(tokens, output_reserve=min(reserve + absent, tokens - 1), **{**ceilings, **own})
+
+
+def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> int:
+    """The tokens of a system prompt and tools that the program sends and that are not at hand here."""
+    if stored is None:
+        return 0
+    kept = _kept(stored, thread)
+    system = asked.system is None and not kept.get("system")
+    tools = asked.tools is None and not kept.get("tools")
+    return stored.system_tokens * system + stored.tools_tokens * tools
+
+
+def _kept(stored: RequestSettings | None, thread: Thread | None) -> dict[str, Any]:
+    """The system prompt and the tools in the thread's metadata, unless the program's last request had none."""
+    sent = {"system": stored is None or stored.system_tokens > 0, "tools": stored is None or bool(stored.tools)}
+    kept = thread.metadata if thread is not None else {}
+    return {name: kept.get(name) for name, was_sent in sent.items() if was_sent}
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -90,6 +169,7 @@ class Built(msgspec.Struct, frozen=True):
     context: Context | None
     hits: list[Any]
     asked: ContextAsked
+    chosen: Chosen
     thread: Thread | None
     prefix: Prefix | None
     milliseconds: float
@@ -121,16 +201,17 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
     if asked.thread and thread is None:
         raise NotFound("there is no such thread", thread=asked.thread)
     core = _own(handle, asked, thread)
+    chosen = choose(asked, await stored_settings(core, thread.id) if thread is not None else None, thread)
     start = perf_counter()
     input, supposed = await _turn(core, asked)
     rehearsal = Rehearsal(core, supposed)
     try:
-        made = await rehearsal.context(input, **_options(asked, thread, recall=asked.recall))
+        made = await rehearsal.context(input, **_options(asked, chosen, thread, recall=chosen.recall))
     except BudgetError as over:
-        return Built(None, [], asked, thread, None, _since(start), _over(over))
+        return Built(None, [], asked, chosen, thread, None, _since(start), _over(over))
     took = _since(start)
-    prefix = await _prefix(core, asked, thread, made, supposed)
-    return Built(made, rehearsal.hits, asked, thread, prefix, took)
+    prefix = await _prefix(core, asked, chosen, thread, made)
+    return Built(made, rehearsal.hits, asked, chosen, thread, prefix, took)
 
 
 def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Core:
@@ -160,21 +241,19 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
     return input or None, Supposed(facts=facts, thread=asked.thread or "", until=asked.until, at=at)
 
 
-def _options(asked: ContextAsked, thread: Thread | None, *, recall: Any) -> dict[str, Any]:
-    kept = thread.metadata if thread is not None else {}
+def _options(asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, recall: Any) -> dict[str, Any]:
+    kept = _kept(chosen.stored, thread)
     system = asked.system if asked.system is not None else kept.get("system")
     tools = asked.tools if asked.tools is not None else kept.get("tools")
-    if recall and asked.top_k is not None:
-        recall = Recall(top_k=asked.top_k)
     return {
         "thread": asked.thread, "system": system if isinstance(system, str) and system.strip() else None,
-        "tools": tools if isinstance(tools, list) else None, "budget": read_budget(asked),
-        "policy": read_policy(asked.policy), "layout": asked.layout, "recall": recall,
+        "tools": tools if isinstance(tools, list) else None, "budget": chosen.budget, "policy": chosen.policy,
+        "layout": chosen.layout, "recall": recall, "profile": chosen.profile, "stash": chosen.stash,
     }  # fmt: skip
 
 
 async def _prefix(
-    core: Core, asked: ContextAsked, thread: Thread | None, made: Context, now: Supposed
+    core: Core, asked: ContextAsked, chosen: Chosen, thread: Thread | None, made: Context
 ) -> Prefix | None:
     """The common prefix with the context of the turn before, which is assembled again for the comparison."""
     if thread is None:
@@ -189,12 +268,12 @@ async def _prefix(
     if core.scope.user is not None and moment is not None:
         facts = await facts_at(core, [f"user:{core.scope.user}"], moment)
     # In the cached layout the memory recalled for that turn is stored with its message: read the message as history.
-    kept = ATTACHED in said.metadata and asked.layout == "cached"
+    kept = ATTACHED in said.metadata and chosen.layout == "cached"
     until = said.seq + 1 if kept else said.seq
     supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)
     try:
         earlier = await Rehearsal(core, supposed).context(
-            None if kept else said.text, **_options(asked, thread, recall=False if kept else asked.recall)
+            None if kept else said.text, **_options(asked, chosen, thread, recall=False if kept else chosen.recall)
         )
     except BudgetError:
         return None

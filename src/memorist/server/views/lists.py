@@ -1,4 +1,4 @@
-"""Paginated lists: learnings, working memory, documents, state, records, tasks, threads, audit trail, timeline."""
+"""Paginated lists: facts, events, learnings, what waits for review, documents, threads, audit trail and more."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.tidying import PLANS
 from ...errors import NotFound, UsageError
-from ...records import Document, Learning, Record, StateEntry, StoredRecord, Task, Thread, WorkingDocument
+from ...records import (
+    Candidate,
+    Document,
+    Event,
+    Fact,
+    Learning,
+    Record,
+    StateEntry,
+    StoredRecord,
+    Task,
+    Thread,
+    WorkingDocument,
+)
 from .people import learning_row
-from .shared import event_row
+from .shared import event_row, fact_row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -52,6 +65,12 @@ class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
     user: str | None = None
     after: str | None = None
     limit: int = PAGE
+
+
+class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """The namespace whose applied tidy-ups to list."""
+
+    ns: str
 
 
 class Analyses(msgspec.Struct, forbid_unknown_fields=True):
@@ -111,6 +130,23 @@ def _thread(row: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _event(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id, "ns": row.ns, "text": row.text, "starts": row.starts_at, "ends": row.ends_at,
+        "status": row.status, "people": list(row.people), "location": row.location, "sources": list(row.sources),
+        "actor": row.actor, "at": row.updated_at,
+    }  # fmt: skip
+
+
+def _candidate(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id, "ns": row.ns, "kind": row.kind, "operation": row.operation, "target": row.target,
+        "text": row.text, "quote": row.quote, "reason": row.reason, "confidence": row.confidence,
+        "sources": list(row.sources), "actor": row.actor, "trust": row.trust, "at": row.created_at,
+        "key": row.proposal.get("key"), "value": row.proposal.get("value"), "subject": row.proposal.get("subject"),
+    }  # fmt: skip
+
+
 KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None]] = {
     "learnings": (Learning, learning_row, None),
     "working": (WorkingDocument, _working, None),
@@ -119,6 +155,9 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None
     "records": (StoredRecord, _record, None),
     "tasks": (Task, _task, "by_ns"),
     "threads": (Thread, _thread, "by_ns"),
+    "facts": (Fact, fact_row, None),
+    "events": (Event, _event, None),
+    "candidates": (Candidate, _candidate, None),
 }
 """For each kind: its record, the function that makes its row, and its index by namespace where its key has none."""
 
@@ -212,10 +251,17 @@ async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
         {
             "id": f"said:{one.id}", "at": one.updated_at, "actor": one.ns.removeprefix("user:"), "action": "said",
             "kind": "thread", "subject": one.id, "thread": one.id, "title": one.title, "count": one.length,
-            "source": None, "detail": None, "rows": None, "user": None,
+            "source": None, "detail": None, "rows": None, "user": None, "of": one.ns,
         }
         for one in found if one.length and core.scope.may_read(one.ns)
     ]  # fmt: skip
+
+
+async def plans(handle: AsyncMemory, asked: PlansAsked) -> Any:
+    """The applied tidy-ups of a namespace that can be undone, newest first."""
+    rows = await handle.records.scan(asked.ns, (PLANS,), limit=PAGE)
+    items = [{**row.data["plan"], "at": row.updated_at} for row in rows if isinstance(row.data, dict)]
+    return {"items": sorted(items, key=lambda item: item["at"], reverse=True)}
 
 
 async def analyses(handle: AsyncMemory, asked: Analyses) -> Any:

@@ -15,12 +15,13 @@ from ...records import AuditEvent, Fact, Learning, Link
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
+NAMESPACE_KINDS = ("user", "agent", "workflow")
 LONG = 20_000
 """The most characters of one message that are sent to a page."""
 
 
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> dict[str, Any]:
-    """One audit event, with the title of the thread it is about."""
+    """One audit event: whose record changed, who changed it, and the title of the thread it is about."""
     thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
     found = await handle.threads.get(thread) if thread else None
     rows = sum((event.detail or {}).get("counts", {}).values()) if event.action == "forget" else None
@@ -28,7 +29,15 @@ async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> d
         "id": event.id, "at": event.created_at, "actor": event.actor, "user": event.user, "action": event.action,
         "kind": event.kind, "subject": event.subject, "source": event.source, "detail": event.detail, "count": count,
         "title": found.title if found else None, "thread": thread or None, "rows": rows,
+        "of": owner_of(event.subject) or (found.ns if found is not None else None),
     }  # fmt: skip
+
+
+def owner_of(subject: str) -> str | None:
+    """The namespace of a record by its id: `user:ada/location` is Ada's; None where the id does not tell."""
+    ns, slash, _ = subject.partition("/")
+    kind, colon, _ = ns.partition(":")
+    return ns if slash and (ns == "global" or (colon and kind in NAMESPACE_KINDS)) else None
 
 
 def message_row(message: Message) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import * as f from '../format.js';
 import { useView, view } from '../api.js';
 import { put } from '../router.js';
 import { CopyLink, Failure, Icon, Loading, Segmented, State, TokenBar, sectionName } from '../parts.js';
-import { POLICIES, askedOf } from './context.js';
+import { POLICIES, policyName } from './context.js';
+import { askedOf } from '../compute.js';
 
 // A stands for the last request, another moment, or another setting; parameters with a leading a are A's own.
 function sides(params) {
@@ -20,8 +21,7 @@ function sides(params) {
   return { a, b };
 }
 const settings = (x) => {
-  const budget = typeof x.budget === 'number' ? `${f.num(x.budget)} tokens` : x.budget;
-  return `${budget}, ${POLICIES[x.policy] || x.policy}, ${x.layout}`;
+  return `${f.num(x.budget)} tokens, ${policyName(x.policy)}, ${x.layout}`;
 };
 function reasons(section, d, params) {
   const changed = d.pairs.filter((p) => !p.same && (p.b || p.a).section === section);
@@ -114,6 +114,7 @@ export function Compare({ Top, main, params }) {
   const { a, b } = sides(params);
   const got = useView('compare', { a, b }, { skip: !ready });
   const d = got.data;
+  const [usedA, usedB] = d ? [d.a.settings, d.b.settings] : [null, null];
   const change = (name) => (e) => put({ [`a${name[0].toUpperCase()}${name.slice(1)}`]: e.target.value });
   const back = f.link('context', {
     thread: params.thread,
@@ -127,12 +128,12 @@ export function Compare({ Top, main, params }) {
   const ok = d && d.a.tokens !== null && d.b.tokens !== null;
   const swap = () =>
     put({
-      budget: String(a.budget),
-      policy: a.policy,
-      layout: a.layout,
-      aBudget: String(b.budget),
-      aPolicy: b.policy,
-      aLayout: b.layout,
+      budget: String(usedA.budget),
+      policy: usedA.policy,
+      layout: usedA.layout,
+      aBudget: String(usedB.budget),
+      aPolicy: usedB.policy,
+      aLayout: usedB.layout,
     });
   const sections = ok
     ? [...new Set([...d.a.sections, ...d.b.sections].map((s) => s.name))].map((name) => ({
@@ -159,8 +160,8 @@ export function Compare({ Top, main, params }) {
     )
       .map(([name, n]) => `${n} of ${sectionName(name)}`)
       .join(' and ');
-  const before = params.at ? `as of ${f.moment(params.at)}` : settings(a),
-    after = params.at ? 'now' : settings(b);
+  const before = params.at ? `as of ${f.moment(params.at)}` : d ? settings(usedA) : '',
+    after = params.at ? 'now' : d ? settings(usedB) : '';
   const saved = ok && params.at ? d.pairs.filter((p) => !p.same) : [];
   const say = saved
     .slice(0, 2)
@@ -185,7 +186,7 @@ export function Compare({ Top, main, params }) {
         <${CopyLink} />
         ${
           !params.at &&
-          html`<button class="btn bare opt" onClick=${swap}>
+          html`<button class="btn bare opt" disabled=${!d} onClick=${swap}>
             Swap A and B
           </button>`
         }
@@ -223,28 +224,31 @@ export function Compare({ Top, main, params }) {
                   class="t"
                   style=${{ width: 'auto' }}
                   aria-label="Budget of A"
-                  value=${String(a.budget)}
+                  value=${String(usedA.budget)}
                   onChange=${change('budget')}
                 >
-                  ${[...new Set([2000, 4000, 6000, 8000, 16000, 32000, a.budget])].map(
-                    (n) =>
-                      html`<option value=${n}>${typeof n === 'number' ? `${f.num(n)} tokens` : n}</option>`,
+                  ${[...new Set([2000, 4000, 6000, 8000, 16000, 32000, usedA.budget])].map(
+                    (n) => html`<option value=${n}>${f.num(n)} tokens</option>`,
                   )}
                 </select>
                 <select
                   class="t"
                   style=${{ width: 'auto' }}
                   aria-label="Policy of A"
-                  value=${a.policy}
+                  value=${usedA.policy || ''}
                   onChange=${change('policy')}
                 >
+                  ${
+                    !POLICIES[usedA.policy] &&
+                    html`<option value=${usedA.policy || ''}>${policyName(usedA.policy)}</option>`
+                  }
                   ${Object.entries(POLICIES).map(([id, name]) => html`<option value=${id}>${name}</option>`)}
                 </select>
                 <select
                   class="t"
                   style=${{ width: 'auto' }}
                   aria-label="Layout of A"
-                  value=${a.layout}
+                  value=${usedA.layout}
                   onChange=${change('layout')}
                 >
                   <option>standard</option>
@@ -375,11 +379,11 @@ export function Compare({ Top, main, params }) {
                 <div class="pr">
                   <div>
                     <span class="ab a">A</span>${' '}
-                    <b class="strong">${params.at ? 'Before' : settings(a)}</b>
+                    <b class="strong">${params.at ? 'Before' : before}</b>
                   </div>
                   <div>
                     <span class="ab">B</span>${' '}
-                    <b class="strong">${params.at ? 'After' : settings(b)}</b>
+                    <b class="strong">${params.at ? 'After' : after}</b>
                   </div>
                 </div>
                 ${groups.map((g) =>

@@ -3,6 +3,7 @@
 import { html, useEffect, useMemo, useState } from '../lib.js';
 import * as f from '../format.js';
 import { useView, view } from '../api.js';
+import { absentSentence, askedOf, pythonCall, settingsSentence } from '../compute.js';
 import { put } from '../router.js';
 import {
   Code,
@@ -32,58 +33,12 @@ export const POLICIES = {
   importance: 'Importance',
   swap: 'Newest and relevant',
 };
-// What the URL says of a request, as the server is asked for it.
-export function askedOf(params) {
-  const n = (name) => (params[name] ? Number(params[name]) : undefined);
-  const asked = {
-    input: params.input || '',
-    thread: params.thread,
-    user: params.thread ? undefined : params.user,
-    budget: /^\d+$/.test(params.budget || '') ? Number(params.budget) : params.budget || 8000,
-    reserve: n('reserve') ?? 0,
-    policy: params.policy || 'window',
-    layout: params.layout || 'cached',
-    recall: params.recall !== 'off',
-    top_k: n('k'),
-    memory: n('memory'),
-    history: n('history'),
-    profile: n('profile'),
-    system: params.system,
-    until: n('turn'),
-    at: params.at,
-  };
-  if (typeof asked.budget === 'number' && asked.reserve >= asked.budget) asked.reserve = 0;
-  if (params.tools) {
-    try {
-      asked.tools = JSON.parse(params.tools);
-    } catch {
-      /* what is being typed is not JSON yet */
-    }
-  }
-  if (params.sfact) {
-    const i = params.sfact.indexOf('/');
-    asked.suppose = {
-      ns: params.sfact.slice(0, i),
-      key: params.sfact.slice(i + 1),
-      value: params.svalue,
-    };
-  }
-  return Object.fromEntries(Object.entries(asked).filter(([, v]) => v !== undefined && v !== null));
-}
-const python = (a) =>
-  [
-    'made = memory.context(',
-    `    ${JSON.stringify(a.input || '')},`,
-    ...(a.thread ? [`    thread=${JSON.stringify(a.thread)},`] : []),
-    `    budget=TokenBudget(${a.budget}${a.reserve ? `, output_reserve=${a.reserve}` : ''}),`,
-    `    policy=${a.policy},`,
-    `    layout=${JSON.stringify(a.layout)},`,
-    ')',
-  ].join('\n');
-
-export function Controls({ params, change, thread }) {
+export function Controls({ params, change, thread, settings }) {
+  // What the page does not set is what the program used; it is shown, and changes nothing until it is touched.
+  const used = settings || { budget: 8000, layout: 'cached', policy: null, recall: true };
+  const usedBudget = String(used.budget);
   const [input, say] = useState(params.input || ''),
-    [budget, spend] = useState(params.budget || '8000'),
+    [budget, spend] = useState(params.budget || usedBudget),
     [more, show] = useState(params.more === '1');
   const [system, instruct] = useState(params.system || ''),
     [tools, equip] = useState(params.tools || '');
@@ -91,12 +46,12 @@ export function Controls({ params, change, thread }) {
     say(params.input || '');
   }, [params.input]);
   useEffect(() => {
-    spend(params.budget || '8000');
-  }, [params.budget]);
+    spend(params.budget || usedBudget);
+  }, [params.budget, usedBudget]);
   useEffect(() => {
     const timer = setTimeout(() => {
       if (input !== (params.input || '')) change({ input });
-      if (budget !== (params.budget || '8000')) change({ budget });
+      if (budget !== (params.budget || usedBudget)) change({ budget });
       if (system !== (params.system || '')) change({ system });
       if (tools !== (params.tools || '')) change({ tools });
     }, 150);
@@ -157,9 +112,10 @@ export function Controls({ params, change, thread }) {
           <select
             id="c-policy"
             class="t"
-            value=${params.policy || 'window'}
+            value=${params.policy || used.policy || ''}
             onChange=${(e) => change({ policy: e.target.value })}
           >
+            ${!POLICIES[used.policy] && html`<option value=${used.policy || ''}>${policyName(used.policy)}</option>`}
             ${Object.entries(POLICIES).map(([id, name]) => html`<option value=${id}>${name}</option>`)}
           </select>
         </div>
@@ -179,7 +135,7 @@ export function Controls({ params, change, thread }) {
           <${Segmented}
             label="Layout"
             options=${['standard', 'cached']}
-            value=${params.layout || 'cached'}
+            value=${params.layout || used.layout}
             onChange=${(layout) => change({ layout })}
           />
         </div>
@@ -216,7 +172,7 @@ export function Controls({ params, change, thread }) {
                 ['on', 'on'],
                 ['off', 'off'],
               ]}
-              value=${params.recall || 'on'}
+              value=${params.recall || (used.recall ? 'on' : 'off')}
               onChange=${(recall) => change({ recall })}
             />
           </div>
@@ -250,6 +206,8 @@ export function Controls({ params, change, thread }) {
       }`;
 }
 
+export const policyName = (short) => POLICIES[short] || short || '';
+
 export function Sentence({ d }) {
   const sent = d.history
     .filter((r) => r.state === 'kept' || r.state === 'elided')
@@ -267,6 +225,38 @@ export function Sentence({ d }) {
       The model gets <b>${f.num(d.tokens)} tokens</b>: ${parts.join(', ')}.
     </h1>`;
 }
+// Whose settings these are, and a way back to the program's own.
+const OWN = [
+  'budget',
+  'reserve',
+  'memory',
+  'history',
+  'profile',
+  'policy',
+  'layout',
+  'recall',
+  'k',
+  'system',
+  'tools',
+];
+const Settings = ({ d }) => {
+  const absent = absentSentence(d.settings);
+  const reset = () => put(Object.fromEntries(OWN.map((name) => [name, null])));
+  return html`<p class="ink2 settings">
+      ${settingsSentence(d.settings)}
+      ${
+        d.settings.changed.length > 0 &&
+        html`${' '}<button class="linkish" onClick=${reset}>
+            ${d.settings.stored ? 'Use the program’s settings' : 'Use the defaults'}
+          </button>`
+      }
+      ${absent && html`<br />${absent}`}
+      ${
+        d.settings.policy_functions &&
+        html`<br />The policy’s model or function is not stored: without it a summary is made from the text itself.`
+      }
+    </p>`;
+};
 export function tally(d) {
   const of = (state) => d.history.filter((r) => r.state === state && !r.summary);
   const sum = (rows) => rows.reduce((n, r) => n + r.count, 0);
@@ -425,7 +415,7 @@ function HistoryRow({ r, thread }) {
         }
       </div>
       <span class="n">
-        ${r.was ? html`<span class="struck">${f.num(r.was)}</span>` : ''}
+        ${r.was ? html`<span class="struck">${f.num(r.was)}</span>${' '}` : ''}
         ${f.num(r.tokens)}
       </span>
     </div>`;
@@ -634,7 +624,7 @@ function Request({ d, only, form }) {
                     ${p.text}
                     ${
                       p.replaced &&
-                      html`<span class="ink2">
+                      html`${' '}<span class="ink2">
                         since ${f.date(p.replaced.since)}, before: ${f.text(p.replaced.value)}
                       </span>`
                     }
@@ -974,7 +964,11 @@ export function Context({ Top, main, params }) {
         ${
           chosen &&
           html`<${CopyLink} />
-            <button class="btn bare opt" onClick=${() => copy(python(asked))}>
+            <button
+              class="btn bare opt"
+              disabled=${!d || !d.settings}
+              onClick=${() => copy(pythonCall(asked, d.settings))}
+            >
               <${Icon} name="copy" />
               As Python
             </button>
@@ -1002,12 +996,17 @@ export function Context({ Top, main, params }) {
                 />
                 <p class="row" style=${{ margin: '8px 0 16px' }}>
                   <span class="pill">
-                    ${typeof asked.budget === 'number' ? `${f.num(asked.budget)} tokens` : asked.budget}
+                    ${d ? `${f.num(d.settings.budget)} tokens` : ''}
                   </span>
-                  <span class="pill">${POLICIES[asked.policy] || asked.policy}</span>
-                  <span class="pill">${asked.layout}</span>
+                  <span class="pill">${d ? policyName(d.settings.policy) : ''}</span>
+                  <span class="pill">${d ? d.settings.layout : ''}</span>
                 </p>`
-                  : html`<${Controls} params=${params} change=${put} thread=${d && d.thread} />`
+                  : html`<${Controls}
+                    params=${params}
+                    change=${put}
+                    thread=${d && d.thread}
+                    settings=${d && d.settings}
+                  />`
               }
             ${params.turn && html`<${Replay} params=${params} change=${put} />`}
             ${got.error && html`<${Failure} error=${got.error} again=${got.reload} />`}
@@ -1025,11 +1024,13 @@ export function Context({ Top, main, params }) {
                       class="btn primary"
                       onClick=${() =>
                         put({
-                          budget: String(Math.ceil(((d.error.needed + asked.reserve) * 1.15) / 100) * 100),
+                          budget: String(
+                            Math.ceil(((d.error.needed + d.settings.reserve) * 1.15) / 100) * 100,
+                          ),
                         })}
                     >
                       Budget${' '}
-                      ${f.num(Math.ceil(((d.error.needed + asked.reserve) * 1.15) / 100) * 100)}
+                      ${f.num(Math.ceil(((d.error.needed + d.settings.reserve) * 1.15) / 100) * 100)}
                     </button>
                   </div>
                   <p class="small ink2">BudgetError</p>
@@ -1039,6 +1040,7 @@ export function Context({ Top, main, params }) {
             ${
               ok &&
               html`<${Sentence} d=${d} />
+                <${Settings} d=${d} />
                 <p class="notas">
                   <span>Not sent as it was:</span>
                   ${
@@ -1118,7 +1120,12 @@ export function Context({ Top, main, params }) {
                       label="Budget, policy, layout"
                       onClose=${() => adjust(false)}
                     >
-                      <${Controls} params=${params} change=${put} thread=${d.thread} />
+                      <${Controls}
+                        params=${params}
+                        change=${put}
+                        thread=${d.thread}
+                        settings=${d.settings}
+                      />
                       <div class="row">
                         <span class="push" />
                         <button class="btn primary" onClick=${() => adjust(false)}>

@@ -8,6 +8,7 @@ import { act, get, may, usePages, useView, view } from '../api.js';
 import { put } from '../router.js';
 import {
   Chunks,
+  Confidence,
   Code,
   Dialog,
   Empty,
@@ -27,11 +28,12 @@ import {
   toast,
 } from '../parts.js';
 import { LearningRow, WorkingBox } from './people.js';
+import { actorName, ownerName } from '../compute.js';
 import { useRefresh } from './overview.js';
 
 const owner = (ns) =>
   f.userOf(ns) ? html`<a href=${f.link('user', { user: f.userOf(ns) })}>${f.userOf(ns)}</a>` : ns;
-function Kind({ Top, main, name, lead, kind, params, empty, code, children }) {
+function Kind({ Top, main, name, lead, kind, params, empty, code, filter: Filter, children }) {
   const pages = usePages('list', { kind, ...(params.ns ? { ns: params.ns } : {}) });
   useRefresh(pages.reload);
   return html`<${Top} crumbs=${params.ns ? [{ text: name, href: `#/${kind}` }, params.ns] : [name]} />
@@ -40,13 +42,17 @@ function Kind({ Top, main, name, lead, kind, params, empty, code, children }) {
         <p class="lead" style=${{ marginBottom: '20px' }}>
           ${lead}
         </p>
+        ${Filter && html`<${Filter} params=${params} />`}
         ${pages.error && html`<${Failure} error=${pages.error} again=${pages.reload} />`}
         ${pages.loading && !pages.items.length && html`<${Loading} />`}
         ${
           !pages.loading &&
           !pages.items.length &&
           !pages.error &&
-          html`<${Empty} title=${empty[0]} code=${code}>
+          html`<${Empty}
+            title=${params.ns ? `No ${name.toLowerCase()} of ${ownerName(params.ns)}` : empty[0]}
+            code=${code}
+          >
             ${empty[1]}
           </${Empty}>`
         }
@@ -55,6 +61,113 @@ function Kind({ Top, main, name, lead, kind, params, empty, code, children }) {
       </main>`;
 }
 
+const Whose = ({ params }) =>
+  html`<div class="filters">
+    <input
+      aria-label="Namespace"
+      placeholder="Of: everyone"
+      value=${params.ns ? f.userOf(params.ns) || params.ns : ''}
+      onChange=${(e) => {
+        const typed = e.target.value.trim();
+        put({ ns: typed && !typed.includes(':') && typed !== 'global' ? `user:${typed}` : typed });
+      }}
+    />
+  </div>`;
+export const Facts = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Facts"
+    kind="facts"
+    lead="What is held to be true, of whom, and since when. Open one to see why it is believed."
+    empty=${['No facts yet', 'They are taken from what users say, or set by your program.']}
+    code=${'memory.facts.set("user:ada", "location", "Lisbon")'}
+    filter=${Whose}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="Facts"
+        more=${pages.next !== null}
+        cols="minmax(90px,1fr) minmax(120px,1fr) minmax(140px,2fr) 100px 90px 80px"
+        heads=${['Key', 'Of', 'Value', 'Confidence', 'Set by', { text: 'Changed', right: true }]}
+        rows=${pages.items}
+        keyOf=${(x) => x.id}
+        href=${(x) => f.factLink(x.ns, x.key)}
+        cells=${(x) => [
+          html`<a class="main strong" href=${f.factLink(x.ns, x.key)}>${x.key}</a>`,
+          owner(x.ns),
+          f.text(x.value).slice(0, 200),
+          html`<${Confidence} of=${x.confidence} />`,
+          x.actor,
+          html`<${When} at=${x.at} />`,
+        ]}
+      />`}
+  </${Kind}>`;
+export const Threads = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Threads"
+    kind="threads"
+    lead="Conversations, word for word. Nothing is cut from them; what is sent is chosen anew for each request."
+    empty=${['No threads yet', 'A thread begins with its first message.']}
+    code=${'memory.threads.append("talk", {"role": "user", "content": "Hello"}, create="user:ada")'}
+    filter=${Whose}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="Threads"
+        more=${pages.next !== null}
+        cols="minmax(140px,2fr) minmax(100px,1fr) 90px 90px 90px"
+        heads=${[
+          'Title',
+          'Of',
+          { text: 'Messages', right: true },
+          { text: 'Tokens', right: true },
+          { text: 'Last message', right: true },
+        ]}
+        rows=${pages.items}
+        keyOf=${(x) => x.id}
+        href=${(x) => f.threadLink(x.id)}
+        cells=${(x) => [
+          html`<a class="main strong" href=${f.threadLink(x.id)}>${x.title || f.shortId(x.id)}</a>`,
+          owner(x.ns),
+          f.num(x.length),
+          f.num(x.tokens),
+          html`<${When} at=${x.at} />`,
+        ]}
+      />`}
+  </${Kind}>`;
+export const Events = (p) =>
+  html`<${Kind}
+    ...${p}
+    name="Events"
+    kind="events"
+    lead="What happened to users, or is planned, with its time, people and place."
+    empty=${['No events yet', 'A model notes them in what users say, or your program adds them.']}
+    code=${'memory.events.add("Ada flies to Porto", starts_at="2026-12-01T08:00Z", ns="user:ada")'}
+    filter=${Whose}
+  >
+    ${(pages) =>
+      html`<${Table}
+        label="Events"
+        more=${pages.next !== null}
+        cols="minmax(160px,3fr) minmax(90px,1fr) 120px 90px minmax(100px,1fr) 90px"
+        heads=${['What', 'Of', 'When', 'Status', 'With, where', 'Source']}
+        rows=${pages.items}
+        keyOf=${(x) => x.id}
+        cells=${(x) => [
+          html`<b class="strong">${x.text}</b>`,
+          owner(x.ns),
+          html`<${When} at=${x.starts} />${x.ends ? html` to <${When} at=${x.ends} />` : ''}`,
+          html`<span class=${`pill ${x.status === 'cancelled' ? 'danger' : x.status === 'planned' ? 'warn' : 'ok'}`}>
+            ${x.status}
+          </span>`,
+          [x.people.join(', '), x.location].filter(Boolean).join(' · ') || '–',
+          x.sources.length && x.sources[0].includes('#')
+            ? html`<a href=${f.messageLink(x.sources[0])}>${f.shortId(x.sources[0])}</a>`
+            : x.actor,
+        ]}
+      />`}
+  </${Kind}>`;
 export const Learnings = (p) =>
   html`<${Kind}
     ...${p}
@@ -583,9 +696,17 @@ function Trail({ Top, main, name, lead, viewName, params, filters }) {
               onChange=${(e) => put({ kind: e.target.value })}
             >
               <option value="">Kind: all</option>
-              ${['fact', 'learning', 'thread', 'message', 'task', 'document', 'user'].map(
-                (k) => html`<option value=${k}>${k}</option>`,
-              )}
+              ${[
+                'fact',
+                'learning',
+                'event',
+                'candidate',
+                'thread',
+                'message',
+                'task',
+                'document',
+                'user',
+              ].map((k) => html`<option value=${k}>${k}</option>`)}
             </select>`
           }
           ${
@@ -604,7 +725,14 @@ function Trail({ Top, main, name, lead, viewName, params, filters }) {
           !pages.loading &&
           !pages.items.length &&
           !pages.error &&
-          html`<p class="ink2">Nothing happened that matches.</p>`
+          (Object.keys(asked).length
+            ? html`<p class="ink2">Nothing that happened matches these filters.</p>`
+            : html`<${Empty}
+                title="Nothing has happened yet"
+                code=${'memory.remember("I live in Lisbon.", user="ada")'}
+              >
+                Every change of a memory is listed here, with who made it.
+              </${Empty}>`)
         }
         <${Chunks}
           rows=${pages.items}
@@ -624,10 +752,8 @@ function Trail({ Top, main, name, lead, viewName, params, filters }) {
                 >
                   ${f.clock(e.at)}
                 </span>
-                <span class="ink2" style=${{ display: 'inline-block', width: '92px' }}>
-                  ${e.actor}
-                </span>${' '}
-                <${EventLine} e=${e} />
+                <span class="ink2 by">${actorName(e)}</span>${' '}
+                <${EventLine} e=${e} owner=${owner} />
               </li>`}
         />
         <${More} pages=${pages} what="events" />
@@ -639,7 +765,7 @@ export const Timeline = (p) =>
     name="Timeline"
     viewName="timeline"
     filters=${['user']}
-    lead="What was said, derived, corrected, folded and forgotten, newest first."
+    lead="What was said, derived, corrected, folded and forgotten, by whom and about whom. Newest first."
   />`;
 export const Audit = (p) =>
   html`<${Trail}
@@ -647,7 +773,7 @@ export const Audit = (p) =>
     name="Audit"
     viewName="audit"
     filters=${['kind', 'subject']}
-    lead="Who did what to which thing, when, from which source. Ids only, never content."
+    lead="Who did what to whose record, when, and from which source. Ids only, never content."
   />`;
 
 // Folders that the server was started with: a page may not name others, since it would read the server's disk.

@@ -139,7 +139,7 @@ function Profile({ d }) {
                   ${line.text}
                   ${
                     bad &&
-                    html`<span class="ink2">
+                    html`${' '}<span class="ink2">
                       since ${f.date(line.at)}, before: ${f.text(bad.value)}
                     </span>`
                   }
@@ -277,7 +277,7 @@ function Facts({ d, reload, all, showAll }) {
                     ? html`<span class="pill">corrected</span>`
                     : ''
               }
-              ${x.expires && html`<span class="pill warn">expires ${f.until(x.expires)}</span>`}`,
+              ${x.expires && html`${' '}<span class="pill warn">expires ${f.until(x.expires)}</span>`}`,
             html`<${Confidence} of=${x.confidence} />`,
             x.trust,
             x.version,

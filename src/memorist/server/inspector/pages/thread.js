@@ -315,6 +315,7 @@ export function Thread({ Top, main, params }) {
             Forget this thread…
           </button>`
         }
+        <a class="btn bare opt" href=${f.link('costs', { thread: params.id })}>Cost</a>
         <a class="btn primary undocked" href=${f.link('context', { thread: params.id })}>
           <${Icon} name="context" />
           See the next request
@@ -406,7 +407,7 @@ export function Thread({ Top, main, params }) {
                           ${summary.method} · ${summary.actor} · <${When} at=${summary.at} long />
                         </span>
                         <span class="push small">
-                          ${summary.from && html`<span class="struck">${f.num(summary.from)}</span>`}
+                          ${summary.from && html`<span class="struck">${f.num(summary.from)}</span>${' '}`}
                           ${f.num(summary.tokens)} tokens
                         </span>
                       </div>

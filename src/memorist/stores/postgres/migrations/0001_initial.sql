@@ -462,6 +462,7 @@ CREATE TABLE memorist.request_logs (
   thread text COLLATE "C" NOT NULL,
   reports text,
   pieces text,
+  settings text,
   model text,
   updated_at bigint NOT NULL,
   version bigint NOT NULL,

@@ -277,6 +277,7 @@ CREATE TABLE request_logs (
   thread TEXT NOT NULL,
   reports TEXT,
   pieces TEXT,
+  settings TEXT,
   model TEXT,
   updated_at INTEGER NOT NULL,
   version INTEGER NOT NULL,

@@ -1,0 +1,173 @@
+"""Keeps the settings of a thread's last request, so that the inspector can build the next one as the program would.
+
+Of the system prompt and the tools only sizes and names are kept: they are the program's, may hold anything, and would
+make every row large.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import Conflict
+from ...records import RequestLog
+from ...stores.base import Expect, Put
+from ..core import Core
+
+if TYPE_CHECKING:
+    from ...context.budget import TokenBudget
+    from ...context.context import Context
+    from .assembling import Recall
+
+REWRITE_SECONDS = 600.0
+"""Unchanged settings are written again after this time, so that their date says when they were last used."""
+MAX_REMEMBERED = 4096
+"""Of so many threads a process remembers what it wrote last."""
+_FUNCTIONS = ("model", "score")
+"""Fields of policies that hold models and functions, which cannot be stored."""
+
+
+class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program had the last request of a thread assembled."""
+
+    budget: dict[str, int | None]
+    """The fields of its `TokenBudget`."""
+    policy: dict[str, Any] | None = None
+    """The policy as over HTTP; None without one."""
+    policy_functions: bool = False
+    """Whether the policy had a model or a function, which are not stored."""
+    layout: str = "cached"
+    recall: bool = True
+    top_k: int | None = None
+    kinds: list[str] | None = None
+    min_score: float | None = None
+    namespaces: list[str] | None = None
+    profile: bool = True
+    stash: int | None = None
+    counter: str = ""
+    system_tokens: int = 0
+    tools: list[str] = []
+    tools_tokens: int = 0
+    at: datetime
+
+
+async def keep_settings(
+    core: Core, thread: str, context: Context, budget: TokenBudget, options: dict[str, Any]
+) -> None:
+    """Store the settings with the thread if they differ from those that this process stored last.
+
+    A handle that may not write to the thread stores nothing, and a store that refuses writes does not stop a request.
+    """
+    remembered, place = core.shared.request_settings, (core.org, thread)
+    compared = (
+        budget,
+        options["policy"],
+        options["layout"],
+        _spec(options["recall"]),
+        options["stash"],
+        options["profile"] is False,
+    )
+    written_at, last = remembered.get(place, (0.0, None))
+    if last == compared and time.monotonic() - written_at < REWRITE_SECONDS:
+        return
+    with core.shared.reading_on("the settings of requests"):
+        try:
+            await _write(core, thread, describe(context, budget, options, core.at()))
+        except Conflict:  # another process stored the settings of its own request at this moment: both are the last
+            return
+    if len(remembered) >= MAX_REMEMBERED:
+        remembered.pop(next(iter(remembered)))
+    remembered[place] = (time.monotonic(), compared)
+
+
+async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
+    from ..threads.threads import Threads
+
+    owner = await Threads(core)._existing_or_fail(thread)
+    if not core.scope.may_write(owner.ns):
+        return
+    log = await core.get(RequestLog, thread)
+    fields = msgspec.to_builtins(settings)
+    if log is None:
+        log = RequestLog(org=core.org, thread=thread, reports=[], pieces=[], updated_at=settings.at)
+    fresh = msgspec.structs.replace(log, settings=fields, updated_at=settings.at)
+    await core.apply(Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
+
+
+def describe(context: Context, budget: TokenBudget, options: dict[str, Any], at: datetime) -> RequestSettings:
+    """The settings of an assembled request."""
+    spec = _spec(options["recall"])
+    sections = {section.name: section.tokens for section in context.manifest.sections}
+    policy = options["policy"]
+    return RequestSettings(
+        budget=msgspec.structs.asdict(budget), policy=policy_fields(policy), policy_functions=_has_functions(policy),
+        layout=options["layout"], recall=spec is not None, top_k=None if spec is None else spec.top_k,
+        kinds=None if spec is None or spec.kinds is None else list(spec.kinds),
+        min_score=None if spec is None else spec.min_score, namespaces=None if spec is None else _spaces(spec),
+        profile=options["profile"] is not False, stash=options["stash"], counter=context.account.counter,
+        system_tokens=sections.get("system", 0), tools=[_tool_name(tool) for tool in context.tools],
+        tools_tokens=sections.get("tools", 0), at=at,
+    )  # fmt: skip
+
+
+def _spec(recall: Any) -> Recall | None:
+    """What was recalled; None for nothing. Items that the program brought itself count as an ordinary recall."""
+    from .assembling import Recall
+
+    if recall is None or recall is False:
+        return None
+    if isinstance(recall, Recall):
+        return recall
+    if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(one, str) for one in recall)):
+        return Recall()
+    return Recall(namespaces=tuple(recall) if isinstance(recall, list) else recall)
+
+
+def _spaces(spec: Recall) -> list[str] | None:
+    spaces = spec.namespaces
+    if spaces is None:
+        return None
+    return [str(one) for one in spaces] if isinstance(spaces, list | tuple) else [str(spaces)]
+
+
+def policy_fields(policy: Any) -> dict[str, Any] | None:
+    """A policy as over HTTP, without its model and functions; None for none and for one of the program's own."""
+    from ...context.policies import POLICIES, Chain
+
+    if policy is None:
+        return None
+    if isinstance(policy, Chain):
+        inner = [policy_fields(one) for one in policy.policies]
+        return None if None in inner else {"kind": "chain", "policies": inner}
+    name = next((name for name, named in POLICIES.items() if type(policy) is named.policy), None)
+    if name is None:
+        return None
+    fields = {key: value for key, value in msgspec.structs.asdict(policy).items() if key not in _FUNCTIONS}
+    return {"kind": name, **fields}
+
+
+def _has_functions(policy: Any) -> bool:
+    from ...context.policies import Chain
+
+    if isinstance(policy, Chain):
+        return any(_has_functions(one) for one in policy.policies)
+    if policy is None:
+        return False
+    return policy_fields(policy) is None or any(getattr(policy, name, None) is not None for name in _FUNCTIONS)
+
+
+def _tool_name(tool: Any) -> str:
+    inner = tool.get("function", tool) if isinstance(tool, Mapping) else {}
+    return str(inner.get("name") or "") if isinstance(inner, Mapping) else ""
+
+
+async def stored_settings(core: Core, thread: str) -> RequestSettings | None:
+    """The settings of the last request of a thread, if a program had one assembled."""
+    log = await core.get(RequestLog, thread)
+    if log is None or log.settings is None:
+        return None
+    return msgspec.convert(log.settings, RequestSettings)

@@ -1,0 +1,124 @@
+// @ts-check
+/** @import { Shown } from '../types.js' */
+// What the requests of a thread cost, how much the provider's prompt cache served, and what broke its prefix.
+import { html, useEffect, useState } from '../lib.js';
+import * as f from '../format.js';
+import { get, useView } from '../api.js';
+import { breakWords, costSums, dollars, uncached } from '../compute.js';
+import { Empty, Failure, Icon, Loading, Table, When } from '../parts.js';
+import { useRefresh } from './overview.js';
+
+const CODE = `made = memory.context(text, thread="talk")
+answer = client.messages.create(**made.anthropic(), model=model)
+memory.threads.report("talk", answer, pieces=made.pieces, model=model)`;
+
+function Figures({ sums }) {
+  return html`<dl class="figs">
+      <div><dt>Requests</dt><dd>${f.num(sums.requests)}</dd></div>
+      <div><dt>Input tokens</dt><dd>${f.num(sums.input)}</dd></div>
+      <div><dt>From the cache</dt><dd>${f.share(sums.share)}</dd></div>
+      <div><dt>Output tokens</dt><dd>${f.num(sums.output)}</dd></div>
+      <div><dt>Cost</dt><dd>${dollars(sums.cost)}</dd></div>
+      <div><dt>Lost to cache breaks</dt><dd>${dollars(sums.lostCost)}</dd></div>
+    </dl>`;
+}
+const isPriced = (of) => of.cost !== null && of.cost !== undefined;
+const Broken = ({ of }) =>
+  html`<span class="warn"><${Icon} name="warn" /> ${breakWords(of)}</span>
+    <p class="small ink2">
+      ${f.plural(of.tokens, 'token')} processed again${isPriced(of) ? `, ${dollars(of.cost)}` : ''}
+    </p>`;
+
+export function Costs({ Top, main, params }) {
+  const [state, set] = useState(/** @type {Shown} */ ({ items: null, error: null }));
+  const got = useView('thread', { id: params.thread || '' }, { skip: !params.thread });
+  const load = () => {
+    if (params.thread)
+      get('thread/requests', { id: params.thread }).then(
+        (d) => set({ items: d.items, error: null }),
+        (error) => set({ items: null, error }),
+      );
+  };
+  useEffect(load, [params.thread]);
+  useRefresh(load);
+  const thread = got.data,
+    user = thread && f.userOf(thread.ns);
+  const reports = [...(state.items || [])].reverse();
+  const sums = costSums(reports);
+  return html`<${Top}
+        crumbs=${[
+          ...(user ? [{ text: user, href: f.link('user', { user }) }] : []),
+          ...(thread ? [{ text: thread.title || f.shortId(thread.id), href: f.threadLink(thread.id) }] : []),
+          'Cost',
+        ]}
+      >
+        ${
+          params.thread &&
+          html`<a class="btn" href=${f.link('context', { thread: params.thread })}>See the next request</a>`
+        }
+      </${Top}>
+      <main id="main" ref=${main} tabindex="-1">
+        <h1>
+          ${
+            reports.length
+              ? `The prompt cache served ${f.share(sums.share)} of ${f.plural(sums.requests, 'request')}.`
+              : 'Cost'
+          }
+        </h1>
+        <p class="lead">
+          ${
+            sums.breaks
+              ? `${f.plural(sums.breaks, 'request')} began differently from the one before: ` +
+                `${f.num(sums.lostTokens)} tokens were processed again.`
+              : 'What the provider reported of this thread’s requests, newest first.'
+          }
+        </p>
+        ${state.error && html`<${Failure} error=${state.error} again=${load} />`}
+        ${params.thread && !state.items && !state.error && html`<${Loading} />`}
+        ${
+          (!params.thread || (state.items && !reports.length)) &&
+          html`<div style=${{ marginTop: '20px' }}>
+            <${Empty} title="No costs are known yet" code=${CODE}>
+              Report what the provider answered after each request; sessions and the proxy do it by themselves.
+            </${Empty}>
+          </div>`
+        }
+        ${
+          reports.length > 0 &&
+          html`<${Figures} sums=${sums} />
+            <section style=${{ marginTop: '24px' }}>
+              <${Table}
+                label="Requests"
+                cols="110px minmax(90px,1fr) 80px 80px 80px 80px 80px minmax(160px,2fr)"
+                heads=${[
+                  'When',
+                  'Model',
+                  { text: 'Cached', right: true },
+                  { text: 'Written', right: true },
+                  { text: 'Uncached', right: true },
+                  { text: 'Output', right: true },
+                  { text: 'Cost', right: true },
+                  'What broke the prefix',
+                ]}
+                rows=${reports.map((report, n) => ({ ...report, n: reports.length - n }))}
+                keyOf=${(r) => String(r.n)}
+                tint=${(r) => !!r.broken}
+                cells=${(r) => [
+                  html`<${When} at=${r.at} />`,
+                  r.model || '–',
+                  f.num(r.cached_tokens),
+                  f.num(r.written_tokens),
+                  f.num(uncached(r)),
+                  f.num(r.output_tokens),
+                  dollars(r.cost),
+                  r.broken ? html`<${Broken} of=${r.broken} />` : r.n === 1 ? 'the first request' : 'nothing',
+                ]}
+              />
+            </section>
+            <p class="small ink2">
+              Prices are those of the installed table, or of the file that MEMORIST_PRICES names where the server
+              runs. A request of a model without a price has no cost.
+            </p>`
+        }
+      </main>`;
+}

@@ -1,0 +1,187 @@
+// @ts-check
+// What waits for a person's approval: one row each, with the words it comes from; a approves, x rejects, e edits.
+import { html, useEffect, useRef, useState } from '../lib.js';
+import * as f from '../format.js';
+import { act, may, usePages } from '../api.js';
+import { candidateVerb, ownerName } from '../compute.js';
+import { put } from '../router.js';
+import { Confidence, Empty, Failure, Loading, More, When, failed, toast } from '../parts.js';
+import { useRefresh } from './overview.js';
+
+const CODE = `from memorist import Extraction, Memory
+
+memory = Memory("agent.db", extract=Extraction(admit={"allergy": "review"}))`;
+
+const hasValue = (one) => one.value !== null && one.value !== undefined;
+function Edit({ one, onClose, reload }) {
+  const [text, type] = useState(one.text);
+  const [value, set] = useState(hasValue(one) ? f.text(one.value) : '');
+  const keyed = one.kind === 'fact' && one.operation !== 'end';
+  const save = async (e) => {
+    e.preventDefault();
+    const body = {
+      ...(text === one.text ? {} : { text }),
+      ...(keyed && value !== f.text(one.value) ? { value } : {}),
+    };
+    try {
+      if (Object.keys(body).length) await act('PATCH', 'review/candidate', { id: one.id, ns: one.ns }, body);
+      toast('Changed; it still waits for approval');
+      onClose();
+      reload();
+    } catch (error) {
+      failed(error, reload);
+    }
+  };
+  return html`<form onSubmit=${save} style=${{ maxWidth: '560px', marginTop: '8px' }}>
+      <label class="f" for=${`r-text-${one.id}`}>Sentence</label>
+      <textarea id=${`r-text-${one.id}`} class="t" autofocus onInput=${(e) => type(e.target.value)} value=${text} />
+      ${
+        keyed &&
+        html`<label class="f" for=${`r-value-${one.id}`} style=${{ marginTop: '8px' }}>Value</label>
+          <input id=${`r-value-${one.id}`} class="t" value=${value} onInput=${(e) => set(e.target.value)} />`
+      }
+      <div class="row" style=${{ marginTop: '8px' }}>
+        <button class="btn primary">Save</button>
+        <button type="button" class="btn" onClick=${onClose}>Cancel</button>
+      </div>
+    </form>`;
+}
+
+function Row({ one, here, editing, edit, reload, choose }) {
+  const row = useRef(null);
+  useEffect(() => {
+    if (here && row.current && !row.current.contains(document.activeElement)) row.current.focus();
+  }, [here]);
+  const approve = async () => {
+    try {
+      const memory = await act('POST', 'review/approve', { id: one.id, ns: one.ns }, {});
+      const undo = () => act('POST', 'memory/undo', { id: memory.id, ns: one.ns }, {}).then(reload);
+      toast('Approved: it is remembered from now on', { undo: memory && memory.id ? undo : undefined });
+      reload();
+    } catch (error) {
+      failed(error, reload);
+    }
+  };
+  const reject = async () => {
+    try {
+      await act('POST', 'review/reject', { id: one.id, ns: one.ns }, {});
+      toast('Rejected: it is not proposed again from the same message');
+      reload();
+    } catch (error) {
+      failed(error, reload);
+    }
+  };
+  const source = one.sources[one.sources.length - 1];
+  return html`<li ref=${row} data-row=${one.id} tabindex="-1" class=${here ? 'here' : ''} onFocusIn=${choose}>
+      <span class="r">
+        <a href=${f.link('user', { user: f.userOf(one.ns) })}>${ownerName(one.ns)}</a> · <${When} at=${one.at} />
+      </span>
+      <p>
+        <span class="pill">${candidateVerb(one)}</span>${' '}
+        <b class="strong">${one.text}</b>
+      </p>
+      ${
+        one.key &&
+        html`<p class="small ink2">
+            <code>${one.key}</code>
+            ${hasValue(one) && html` = <code>${f.text(one.value)}</code>`}
+          </p>`
+      }
+      ${one.quote && html`<p class="ink2">“${one.quote}”</p>`}
+      <p class="small ink2">
+        ${one.reason ? `${one.reason} · ` : ''}${one.kind} · trust: ${one.trust} · confidence${' '}
+        <${Confidence} of=${one.confidence} />
+        ${
+          source && source.includes('#')
+            ? html` · <a data-key=${here ? 'w' : null} href=${f.messageLink(source)}>the message</a>`
+            : ''
+        }
+      </p>
+      ${
+        editing
+          ? html`<${Edit} one=${one} onClose=${() => edit(null)} reload=${reload} />`
+          : may('writer') &&
+            html`<div class="row" style=${{ marginTop: '8px' }}>
+              <button class="btn primary" data-key=${here ? 'a' : null} onClick=${approve}>
+                Approve ${here && html`<kbd>a</kbd>`}
+              </button>
+              <button class="btn" data-key=${here ? 'x' : null} onClick=${reject}>
+                Reject ${here && html`<kbd>x</kbd>`}
+              </button>
+              <button class="btn bare" data-key=${here ? 'e' : null} onClick=${() => edit(one.id)}>
+                Edit ${here && html`<kbd>e</kbd>`}
+              </button>
+            </div>`
+      }
+    </li>`;
+}
+
+export function Review({ Top, main, params }) {
+  const pages = usePages('list', {
+    kind: 'candidates',
+    ...(params.user ? { ns: `user:${params.user}` } : {}),
+  });
+  const [editing, edit] = useState(null);
+  const [chosen, choose] = useState(null);
+  useRefresh(pages.reload);
+  const rows = pages.items;
+  // After an act the next row is at hand, so that a queue can be worked through without the mouse.
+  const index = Math.max(
+    0,
+    rows.findIndex((one) => one.id === chosen),
+  );
+  const last = useRef(0);
+  useEffect(() => {
+    if (rows.length && !rows.some((one) => one.id === chosen))
+      choose(rows[Math.min(last.current, rows.length - 1)].id);
+    else last.current = index;
+  }, [rows, index]);
+  return html`<${Top} crumbs=${['Review']} />
+      <main id="main" ref=${main} tabindex="-1">
+        <h1>
+          ${rows.length ? `${f.plural(rows.length, 'memory waits', 'memories wait')} for you.` : 'Review'}
+        </h1>
+        <p class="lead">Nothing here is recalled or sent to a model until someone approves it.</p>
+        <div class="filters">
+          <input
+            aria-label="User"
+            placeholder="User: all"
+            value=${params.user || ''}
+            onChange=${(e) => put({ user: e.target.value.trim() })}
+          />
+          ${
+            rows.length > 0 &&
+            html`<span class="small ink2">
+              <kbd>j</kbd> <kbd>k</kbd> next, previous · <kbd>a</kbd> approve · <kbd>x</kbd> reject ·${' '}
+              <kbd>e</kbd> edit · <kbd>w</kbd> its message
+            </span>`
+          }
+        </div>
+        ${pages.error && html`<${Failure} error=${pages.error} again=${pages.reload} />`}
+        ${pages.loading && !rows.length && html`<${Loading} />`}
+        ${
+          !pages.loading &&
+          !rows.length &&
+          !pages.error &&
+          html`<${Empty} title="Nothing waits" code=${CODE}>
+            Memories wait here when the ${html`<code>admit=</code>`} of your program returns “review” for them,
+            for example for personal data or low confidence.
+          </${Empty}>`
+        }
+        <ul class="list review">
+          ${rows.map(
+            (one, n) =>
+              html`<${Row}
+                key=${one.id}
+                one=${one}
+                here=${n === index}
+                editing=${editing === one.id}
+                edit=${edit}
+                reload=${pages.reload}
+                choose=${() => choose(one.id)}
+              />`,
+          )}
+        </ul>
+        <${More} pages=${pages} what="candidates" />
+      </main>`;
+}

@@ -1,0 +1,149 @@
+"""Review, tidying up, costs and settings: what a person does to keep a memory right, in light and dark."""
+
+from __future__ import annotations
+
+import pytest
+
+from memorist import Memory
+from tests.inspector.conftest import Open
+from tests.inspector.site import Site
+
+WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard")])
+
+
+def test_the_review_queue_is_worked_through_by_keyboard(opened: Open, own_site: Site) -> None:
+    window = opened(own_site, color_scheme="dark")
+    page, press = window.page, window.page.keyboard.press
+    window.go("#/overview")
+    press("g")
+    press("r")
+    window.settle()
+    rows = page.locator(".review > li")
+    assert page.locator("h1").inner_text() == "2 memories wait for you."
+    assert rows.first.get_attribute("class") == "here"
+    allergy_is_first = "allergic" in rows.first.inner_text()
+    press("e")
+    page.get_by_label("Sentence").fill("Inês said so herself.")
+    press("Control+Enter")
+    page.get_by_text("it still waits for approval").wait_for()
+    page.get_by_text("Inês said so herself.").wait_for()
+    for key, said in (("a", "Approved"), ("x", "Rejected")):
+        press("Escape") if page.evaluate("document.activeElement.matches('input, textarea')") else None
+        press(key)
+        page.locator(".toast", has_text=said).wait_for()
+        window.settle()
+    page.get_by_text("Nothing waits").wait_for()
+    remembered = {fact["key"]: fact["value"] for fact in window.ask("list", kind="facts", ns="user:ines")["items"]}
+    expected = ("latex", "Almada") if allergy_is_first else (None, "Braga")
+    assert (remembered.get("allergy.latex"), remembered["location"]) == expected
+    window.silent()
+
+
+def test_an_approval_is_undone(opened: Open, own_site: Site) -> None:
+    window = opened(own_site)
+    page = window.page
+    window.go("#/review?user=ines")
+    page.get_by_role("button", name="Approve").first.click()
+    page.locator(".toast", has_text="Approved").wait_for()
+    keys = [fact["key"] for fact in window.ask("list", kind="facts", ns="user:ines")["items"]]
+    window.undo()
+    page.get_by_text("Undone").wait_for()
+    after = [fact["key"] for fact in window.ask("list", kind="facts", ns="user:ines")["items"]]
+    assert len(after) == len(keys) - 1
+    window.silent()
+
+
+@WAYS
+def test_a_plan_is_applied_and_undone_as_one_step(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
+    page = window.page
+    window.go("#/tidy?user=joao")
+    before = window.ask("list", kind="learnings", ns="user:joao")["items"]
+    page.locator("h1", has_text="1 change: 1 to merge.").wait_for()
+    assert "the same sentence" in page.locator("main").inner_text()
+    window.use(page.get_by_role("button", name="Apply 1 change"))
+    page.locator(".toast", has_text="1 change in one step").wait_for()
+    page.locator("h1", has_text="There is nothing to tidy up.").wait_for()
+    assert len(active(window.ask("list", kind="learnings", ns="user:joao")["items"])) == len(active(before)) - 1
+    window.use(page.get_by_role("button", name="Undo the changes of"))
+    page.get_by_text("every memory is as it was before").wait_for()
+    page.locator("h1", has_text="1 change: 1 to merge.").wait_for()
+    after = window.ask("list", kind="learnings", ns="user:joao")["items"]
+    assert sorted(one["content"] for one in active(after)) == sorted(one["content"] for one in active(before))
+    window.silent()
+
+
+def active(learnings: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [one for one in learnings if one["status"] == "active"]
+
+
+def test_the_cost_of_requests_names_what_broke_the_prefix(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site)
+    page = window.page
+    window.go(f"#/thread?id={window.thread()}")
+    page.get_by_role("link", name="Cost").click()
+    window.settle()
+    rows = page.get_by_role("table", name="Requests").locator("[data-row]")
+    assert rows.count() == 2
+    assert "the profile was changed" in rows.first.inner_text() and "$" in rows.first.inner_text()
+    assert "the first request" in rows.last.inner_text()
+    window.silent()
+
+
+def test_a_request_is_built_as_the_program_builds_it(opened: Open, own_site: Site) -> None:
+    with Memory(str(own_site.path), worker=False) as memory:
+        thread = memory.threads.list("user:ada", by="updated_at", reverse=True, limit=1)[0]
+        sent = memory.scope(user="ada").context("When is the launch?", thread=thread.id, budget=3100, layout="standard")
+    window = opened(own_site)
+    page = window.page
+    window.go(f"#/context?thread={thread.id}&input=When+is+the+launch%3F")
+    said = page.locator(".settings").inner_text()
+    assert "Built with the settings that your program used on" in said and "except" not in said
+    shown = window.ask("context", thread=thread.id, input="When is the launch?")
+    assert (shown["budget"], shown["layout"]) == (3100, "standard")
+    assert [item["text"] for item in shown["memory"] if item["sent"]] == [item.text for item in sent.memory_items]
+    page.get_by_label("Policy").select_option("fifo:20")
+    page.get_by_text("except policy, which you set here").wait_for()
+    page.get_by_role("button", name="Use the program’s settings").click()
+    page.wait_for_function("() => !document.querySelector('.settings').textContent.includes('except')")
+    window.go("#/context?user=joao&input=Hello")
+    assert "defaults of memory.context" in page.locator(".settings").inner_text()
+    window.silent()
+
+
+def test_trails_say_whose_record_changed_and_who_changed_it(opened: Open, own_site: Site) -> None:
+    with Memory(str(own_site.path), worker=False, actor="assistant") as memory:
+        memory.scope(user="mei").facts.set("user:mei", "desk", "B12")
+    window = opened(own_site)
+    for address in ("#/audit", "#/timeline"):
+        window.go(address)
+        row = window.page.locator("[data-row]", has_text="desk").first.inner_text()
+        assert "assistant for mei" in row and "desk of mei" in row, row
+    window.silent()
+
+
+def test_the_dialog_closes_with_its_subject(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site)
+    page = window.page
+    window.go("#/user?user=mei")
+    window.go("#/user?user=ada")
+    page.get_by_role("button", name="Forget this user").click()
+    page.get_by_role("dialog").wait_for()
+    page.go_back()
+    window.settle()
+    assert page.get_by_role("dialog").count() == 0
+    window.silent()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_an_empty_memory_says_what_to_do_first(opened: Open, tmp_path: object, width: int) -> None:
+    site = Site(tmp_path / "empty.db", worker=False)  # type: ignore[operator]
+    try:
+        window = opened(site, viewport={"width": width, "height": 844})
+        for page in ("facts", "threads", "events", "learnings", "documents", "tasks", "review", "tidy", "timeline",
+                     "audit", "users", "state", "records", "working", "costs"):  # fmt: skip
+            window.go(f"#/{page}")
+            assert window.page.locator(".empty pre").count() == 1, page
+        window.silent()
+    finally:
+        site.stop()
