@@ -6,7 +6,7 @@ import pytest
 
 from memorist import Memory
 from tests.inspector.conftest import Open
-from tests.inspector.site import Site
+from tests.inspector.site import Site, Window
 
 WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard")])
 
@@ -33,7 +33,7 @@ def test_the_review_queue_is_worked_through_by_keyboard(opened: Open, own_site: 
         page.locator(".toast", has_text=said).wait_for()
         window.settle()
     page.get_by_text("Nothing waits").wait_for()
-    remembered = {fact["key"]: fact["value"] for fact in window.ask("list", kind="facts", ns="user:ines")["items"]}
+    remembered = remembered_of(window, "user:ines")
     expected = ("latex", "Almada") if allergy_is_first else (None, "Braga")
     assert (remembered.get("allergy.latex"), remembered["location"]) == expected
     window.silent()
@@ -43,14 +43,18 @@ def test_an_approval_is_undone(opened: Open, own_site: Site) -> None:
     window = opened(own_site)
     page = window.page
     window.go("#/review?user=ines")
+    before = remembered_of(window, "user:ines")
     page.get_by_role("button", name="Approve").first.click()
     page.locator(".toast", has_text="Approved").wait_for()
-    keys = [fact["key"] for fact in window.ask("list", kind="facts", ns="user:ines")["items"]]
+    assert remembered_of(window, "user:ines") != before
     window.undo()
     page.get_by_text("Undone").wait_for()
-    after = [fact["key"] for fact in window.ask("list", kind="facts", ns="user:ines")["items"]]
-    assert len(after) == len(keys) - 1
+    assert remembered_of(window, "user:ines") == before
     window.silent()
+
+
+def remembered_of(window: Window, ns: str) -> dict[str, object]:
+    return {fact["key"]: fact["value"] for fact in window.ask("list", kind="facts", ns=ns)["items"]}
 
 
 @WAYS

@@ -136,7 +136,7 @@ class Assembling:
         context = await self._finished(assembly)
         if core.moment is None and core.batch is None:
             options = {"policy": policy, "layout": layout, "recall": recall, "profile": profile, "stash": stash}
-            await self._keep_settings(thread, context, budget, options)
+            await self._keep_settings(thread, context, limits, options)
         return context
 
     async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:

@@ -139,8 +139,8 @@ def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBud
         total = int(total)
     tokens = model_window(total) if isinstance(total, str) else total or DEFAULT_BUDGET
     reserve = (used.budget.get("output_reserve") or 0) if asked.reserve is None else asked.reserve
-    ceilings = {name: used.budget.get(name) for name in ("memory", "history", "profile")}
-    own = {name: getattr(asked, name) for name in ceilings if getattr(asked, name) is not None}
+    ceilings = {name: used.budget.get(name) for name in ("system", "tools", "input", "memory", "history", "profile")}
+    own = {name: getattr(asked, name) for name in ("memory", "history", "profile") if getattr(asked, name) is not None}
     if asked.budget is not None and reserve >= tokens:
         reserve = 0
     return TokenBudget(tokens, output_reserve=min(reserve + absent, tokens - 1), **{**ceilings, **own})

@@ -89,7 +89,7 @@ export function Costs({ Top, main, params }) {
             <section style=${{ marginTop: '24px' }}>
               <${Table}
                 label="Requests"
-                cols="110px minmax(90px,1fr) 80px 80px 80px 80px 80px minmax(160px,2fr)"
+                cols="56px minmax(68px,1fr) 56px 56px 66px 52px 60px minmax(88px,2fr)"
                 heads=${[
                   'When',
                   'Model',

@@ -87,7 +87,7 @@ export const Facts = (p) =>
       html`<${Table}
         label="Facts"
         more=${pages.next !== null}
-        cols="minmax(90px,1fr) minmax(120px,1fr) minmax(140px,2fr) 100px 90px 80px"
+        cols="minmax(70px,1fr) minmax(60px,1fr) minmax(80px,2fr) 84px 72px 64px"
         heads=${['Key', 'Of', 'Value', 'Confidence', 'Set by', { text: 'Changed', right: true }]}
         rows=${pages.items}
         keyOf=${(x) => x.id}
@@ -150,7 +150,7 @@ export const Events = (p) =>
       html`<${Table}
         label="Events"
         more=${pages.next !== null}
-        cols="minmax(160px,3fr) minmax(90px,1fr) 120px 90px minmax(100px,1fr) 90px"
+        cols="minmax(110px,3fr) minmax(60px,1fr) 84px 84px minmax(70px,1fr) 64px"
         heads=${['What', 'Of', 'When', 'Status', 'With, where', 'Source']}
         rows=${pages.items}
         keyOf=${(x) => x.id}
