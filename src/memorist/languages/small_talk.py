@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from .files import codes, read
 from .stop import stop_words
@@ -12,6 +12,7 @@ MAX_CHARACTERS = 80
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
+@lru_cache(4096)  # recall asks about each message that it considers, at every turn again
 def is_small_talk(text: str) -> bool:
     """Whether a text is nothing but phrases of small talk of one language, such as "Hi, how are you?" or "Ok, got it.".
 
