@@ -60,6 +60,11 @@ mcp-check: $(VENV)/.test
 	$(BIN)/python -m tests.mcp_server.conform
 	$(BIN)/python -m tests.mcp_server.compare_graph 1000
 
+# The coding agents themselves, from the npm registry: each reads the configuration that `memorist install` writes, and those
+# that start without a login run its hooks. 1.4 GB the first time.
+agents-check: $(VENV)/.test
+	$(BIN)/python -m tests.coding_agents.real_hosts
+
 # The HTTP API against programs that read its document: Redocly's linter, then schemathesis on a real server, every operation.
 api-check: $(VENV)/.test
 	$(PIP) install --group api

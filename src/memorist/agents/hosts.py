@@ -216,6 +216,7 @@ def _opencode(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
     folder = base / ".opencode" if where == "project" else base / ".config" / "opencode"
     config = base / "opencode.json" if where == "project" else folder / "opencode.json"
     plugin = _PLUGIN.replace("COMMAND", json.dumps(shlex.split(commands.hook("EVENT"))))
+    plugin = plugin.replace("TIMEOUT", str(HOOK_SECONDS * 1000))
     return [_json_file(config, {"mcp": server}), _whole_file(folder / "plugins" / "memorist.js", plugin)]
 
 
@@ -233,17 +234,28 @@ def _copilot(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
 
 _PLUGIN = """\
 // Written by `memorist install opencode`; `memorist uninstall opencode` removes it.
+import { spawn } from "node:child_process"
+
 const command = COMMAND
-const ask = async (event, payload) => {
-  try {
-    const words = command.map((word) => (word === "EVENT" ? event : word))
-    const process = Bun.spawn(words, { stdin: new Blob([JSON.stringify(payload)]), stdout: "pipe", stderr: "ignore" })
-    const text = await new Response(process.stdout).text()
-    return text.trim() ? (JSON.parse(text).context ?? "") : ""
-  } catch {
-    return ""
-  }
-}
+const ask = (event, payload) =>
+  new Promise((resolve) => {
+    // Whatever goes wrong, opencode goes on without memory.
+    const [program, ...words] = command.map((word) => (word === "EVENT" ? event : word))
+    const child = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], timeout: TIMEOUT })
+    let text = ""
+    child.stdout.setEncoding("utf8")
+    child.stdout.on("data", (chunk) => (text += chunk))
+    child.on("error", () => resolve(""))
+    child.on("close", () => {
+      try {
+        resolve(text.trim() ? (JSON.parse(text).context ?? "") : "")
+      } catch {
+        resolve("")
+      }
+    })
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(payload))
+  })
 const textOf = (parts) => (parts ?? []).filter((part) => part.type === "text").map((part) => part.text).join("\\n")
 export const Memorist = async ({ client, directory }) => {
   const briefs = new Map()
@@ -252,8 +264,8 @@ export const Memorist = async ({ client, directory }) => {
       const session = { session_id: input.sessionID, cwd: directory }
       const brief = briefs.has(input.sessionID) ? "" : await ask("SessionStart", session)
       briefs.set(input.sessionID, true)
-      const found = await ask("UserPromptSubmit", { ...session, prompt: textOf(output.parts) })
-      const text = [brief, found].filter(Boolean).join("\\n")
+      const notes = await ask("UserPromptSubmit", { ...session, prompt: textOf(output.parts) })
+      const text = [brief, notes].filter(Boolean).join("\\n")
       const first = output.parts.find((part) => part.type === "text")
       if (text && first) first.text = text + "\\n\\n" + first.text
     },
@@ -261,6 +273,12 @@ export const Memorist = async ({ client, directory }) => {
       await ask("PreCompact", { session_id: input.sessionID, cwd: directory })
       const state = await ask("SessionStart", { session_id: input.sessionID, cwd: directory, source: "compact" })
       if (state) output.context.push(state)
+    },
+    "tool.execute.after": async (input, output) => {
+      if (input.tool !== "bash") return
+      const result = { exit_code: output.metadata?.exit ?? 0, stdout: output.output }
+      const tool = { tool_name: "bash", tool_input: { command: input.args?.command }, tool_response: result }
+      await ask("PostToolUse", { session_id: input.sessionID, cwd: directory, ...tool })
     },
     event: async ({ event }) => {
       if (event.type !== "session.idle") return

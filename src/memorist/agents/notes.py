@@ -68,6 +68,8 @@ def find_notes(text: str, project: Project, *, by_user: bool) -> list[Note]:
     notes: list[Note] = []
     for sentence in _SENTENCE.split(plain):
         words = sentence.strip().lstrip("-*•# ").strip()
+        if words.startswith('"') and words.endswith('"'):  # opencode quotes a prompt of its command line
+            words = words[1:-1].strip()
         if len(words.split()) < MIN_WORDS or len(words) > MAX_CHARACTERS or words.endswith("?"):
             continue
         for kind, pattern, speaker in _PATTERNS:
