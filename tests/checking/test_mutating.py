@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from memorist import Memory
 from memorist.checking import Case, mutate
 from tests.cli.conftest import Memorist, memorist
 
@@ -51,3 +52,23 @@ def test_a_case_that_fails_anyway_is_named(memorist: Memorist, tmp_path: Path) -
     (tmp_path / "a.memory.yaml").write_text(text.replace("Bonn", "Ulm"), "utf-8")
     assert "every memory is tested, and every case can fail" in memorist("test", "--mutate").out
     assert memorist("test", "--mutate", "--json").json()["untested"] == []
+
+
+def test_what_a_store_holds_is_changed_too(tmp_path: Path) -> None:
+    with Memory(tmp_path / "agent.db", worker=False) as memory:
+        memory.facts.set("user:ada", "project.name", "Apollo")
+        memory.threads.create("user:ada", id="talk")
+        memory.threads.append("talk", "I live in Lisbon.", "My sister is called Mia.")
+    case = Case(
+        name="store", store="agent.db", file=str(tmp_path / "x.memory.yaml"), user="ada",
+        ask="Where do I live, and what is my project called?",
+        expect={"newest": {"location": "Lisbon"}, "contains": "Apollo"},
+    )  # fmt: skip
+    report = mutate([(case, {})])
+    noticed = {(mutant.memory, mutant.change) for mutant in report.mutants if mutant.noticed}
+    assert {("project.name = Apollo", "left out"), ("project.name = Apollo", "contradicted")} <= noticed
+    assert {("I live in Lisbon.", "left out"), ("I live in Lisbon.", "contradicted")} <= noticed
+    assert [text for _, text in report.untested] == ["My sister is called Mia."]
+    assert {mutant.change for mutant in report.mutants} == {"left out", "aged", "duplicated", "contradicted"}
+    with Memory(tmp_path / "agent.db", worker=False) as memory:
+        assert memory.facts.get("user:ada", "project.name").value == "Apollo"  # type: ignore[union-attr]

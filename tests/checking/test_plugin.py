@@ -100,6 +100,8 @@ def run_pytest(python: Path, folder: Path, *options: str) -> subprocess.Complete
 def test_cases_and_fixtures_work_in_a_fresh_project(python: Path, tmp_path: Path) -> None:
     (tmp_path / "city.memory.yaml").write_text(CASES, "utf-8")
     (tmp_path / "test_memory.py").write_text(TESTS, "utf-8")
+    # A conftest may name the plugin too, as one does whose project is run from its sources.
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["memorist.checking.plugin"]\n', "utf-8")
     first = run_pytest(python, tmp_path)
     assert first.returncode == 1, first.stdout + first.stderr
     assert "2 failed, 3 passed" in first.stdout and "no request is recorded yet" in first.stdout

@@ -82,9 +82,10 @@ def test_a_store_is_copied_and_left_as_it_is(tmp_path: Path) -> None:
         memory.facts.set("user:ada", "location", "Lisbon")
     case = Case(
         name="store", store="agent.db", file=str(tmp_path / "x.memory.yaml"), user="ada", ask="Where do I live?",
-        conversation=["I moved to Porto."], expect={"newest": {"location": "Porto"}}, at="2100-01-01T00:00Z",
+        conversation=["I moved to Porto."], expect={"newest": {"location": "Porto"}},
     )  # fmt: skip
-    assert run_case(case).status in ("passed", "failed")
+    result = run_case(case)
+    assert result.status == "passed", result
     with Memory(path, worker=False) as memory:
         assert memory.threads.list("user:ada") == []
     plain = msgspec.structs.replace(case, conversation=(), expect={"contains": "Lisbon"})
@@ -121,13 +122,13 @@ def test_recorded_answers_are_replayed_and_missing_ones_are_an_error(tmp_path: P
         async def complete(self, messages: Any, *, max_tokens: int) -> Any:
             from memorist.ports import Completion
 
-            operation = {"op": "add", "kind": "fact", "text": "Ada keeps bees.", "key": "hobby", "value": "bees",
-                         "message": "m1", "quote": "the hives by the barn are mine", "subject": "user"}  # fmt: skip
+            operation = {"op": "add", "kind": "fact", "text": "The user keeps bees.", "key": "pets", "value": "bees",
+                         "m": 1, "quote": "the hives by the barn are mine", "inferred": True}  # fmt: skip
             return Completion(json.dumps({"operations": [operation]}))
 
     case = Case(
         name="bees", file=str(tmp_path / "bees.memory.yaml"), answers="bees.json", user="ada", ask="What do I keep?",
-        conversation=["You know, the hives by the barn are mine."], expect={"contains": "hives"},
+        conversation=["You know, the hives by the barn are mine."], expect={"contains": "bees"},
     )  # fmt: skip
     absent = run_case(case)
     assert absent.status == "error" and "--record" in str(absent.error)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 import msgspec
 
 from .cases import BETWEEN_MESSAGES, Case, Piece
+from .contradicting import AGE, OTHER_VALUE, contradict
 from .request import shorten
 from .running import Options, run_case
+from .store_changes import store_changes
 
-AGE = timedelta(days=3650)
-OTHER_VALUE = "Ulaanbaatar"
-"""What a contradicting statement says in place of a value."""
 Material = list[Piece]
 
 
@@ -54,14 +52,9 @@ def mutate(cases: Sequence[tuple[Case, Mapping[str, Any]]]) -> MutationReport:
         if run_case(case, pieces=pieces).status != "passed":
             broken.append((case.file, case.name))
             continue
-        for piece, change, material in _mutations(pieces):
-            noticed = run_case(case, pieces=material).status != "passed"
-            mutants.append(Mutant(case.name, case.file, str(piece), change, noticed))
-        for piece in (piece for piece in pieces if piece.user != case.user):
-            options = Options(read=(f"user:{piece.user}",))
-            noticed = run_case(case, pieces=pieces, options=options).status != "passed"
-            change = "leaked"
-            mutants.append(Mutant(case.name, case.file, str(piece), change, noticed))
+        for text, change, material, options in _changes(case, pieces):
+            noticed = run_case(case, pieces=material, options=options).status != "passed"
+            mutants.append(Mutant(case.name, case.file, text, change, noticed))
     return MutationReport(tuple(mutants), _untested(mutants), _toothless(mutants), tuple(broken))
 
 
@@ -78,6 +71,17 @@ def report_lines(report: MutationReport) -> Iterator[str]:
         yield from (f"{title}: {file}: {shorten(text)}" for file, text in rows)
     if not (report.broken or report.untested or report.toothless):
         yield "every memory is tested, and every case can fail"
+
+
+def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material, Options]]:
+    """Each change of a case: what is changed, how, and what to run."""
+    for piece, change, material in _mutations(pieces):
+        yield str(piece), change, material, Options()
+    for piece in (piece for piece in pieces if piece.user != case.user):
+        yield str(piece), "leaked", pieces, Options(read=(f"user:{piece.user}",))
+    if case.store is not None:
+        for text, change, apply in store_changes(case):
+            yield text, change, pieces, Options(change=apply)
 
 
 def _mutations(pieces: Material) -> Iterator[tuple[Piece, str, Material]]:
@@ -117,21 +121,11 @@ def _contradict(pieces: Material, index: int) -> Material:
     piece = pieces[index]
     if piece.kind == "fact":
         return [*pieces, _later(pieces, msgspec.structs.replace(piece, value=OTHER_VALUE))]
-    values = sorted(_values_of(piece), key=len, reverse=True)
-    text = piece.text.replace(values[0], OTHER_VALUE) if values else f"That is wrong: {piece.text}"
-    return [*pieces, _later(pieces, msgspec.structs.replace(piece, text=text))]
+    return [*pieces, _later(pieces, msgspec.structs.replace(piece, text=contradict(piece.text, piece.at)))]
 
 
 def _later(pieces: Material, piece: Piece) -> Piece:
     return msgspec.structs.replace(piece, at=max(other.at for other in pieces) + BETWEEN_MESSAGES)
-
-
-def _values_of(piece: Piece) -> set[str]:
-    """The values that rules take from a text and that stand in it: what a contradiction changes."""
-    from ..extract.extractor import extract
-
-    values = {str(item.value) for item in extract(piece.text, at=piece.at) if item.kind == "fact"}
-    return {value for value in values if value and value in piece.text}
 
 
 def _untested(mutants: Sequence[Mutant]) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal
@@ -53,6 +53,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which the store of each case is kept."""
     read: tuple[str, ...] = ()
     """Namespaces of others that the asking user may read."""
+    change: Callable[[Memory, FakeClock], object] | None = None
+    """Called with the memory before the question is asked."""
     live: Any = None
     """A model whose answers are recorded."""
 
@@ -104,15 +106,20 @@ def check_request(
 @contextmanager
 def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[Asked]:
     """Store the pieces of a case, and ask its question."""
-    last = max((piece.at for piece in pieces), default=FIRST_MOMENT)
     clock = FakeClock(min((piece.at for piece in pieces), default=FIRST_MOMENT))
     recorded = None if case.answers is None else RecordedModel(_beside(case, case.answers), options.live)
     with _opened(case, bool(pieces), clock, recorded, options) as whole:
         for name in case.fixture_names():
             if ":" in name:
                 _function(case, name)(whole)
+        newest = newest_moment(whole, case.user)
+        if newest is not None:
+            pieces = _said_after(newest, pieces)
         write_pieces(whole, pieces, clock)
+        last = max([*(piece.at for piece in pieces), newest or FIRST_MOMENT])
         clock.set(last + BETWEEN_MESSAGES if case.at is None else read_moment(case.at))
+        if options.change is not None:
+            options.change(whole, clock)
         if not _is_server(case.store):
             whole.jobs.drain(seconds=DERIVE_SECONDS)
         thread = next((piece.thread for piece in reversed(pieces) if piece.user == case.user and piece.thread), None)
@@ -126,6 +133,22 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
             if options.live is not None:
                 recorded.save()
         yield asked
+
+
+def newest_moment(whole: Memory, user: str) -> datetime | None:
+    """When the memory of a user changed last; None if it is empty."""
+    namespace = f"user:{user}"
+    moments = [thread.updated_at for thread in whole.threads.list(namespace)]
+    moments += [item.updated_at for item in whole.memories.list(ns=namespace, limit=None)]
+    return max(moments, default=None)
+
+
+def _said_after(moment: datetime, pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """The pieces, moved to later times where the store holds something newer than the first of them."""
+    delay = moment + BETWEEN_MESSAGES - min((piece.at for piece in pieces), default=moment)
+    if delay <= timedelta(0):
+        return pieces
+    return [msgspec.structs.replace(piece, at=piece.at + delay) for piece in pieces]
 
 
 def write_pieces(whole: Memory, pieces: Sequence[Piece], clock: FakeClock) -> None:

@@ -1,0 +1,69 @@
+"""Changes of what a store holds: each fact and message of the user left out, aged, doubled or contradicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from ..blocking.memory import Memory
+from ..testing import FakeClock
+from .cases import Case
+from .contradicting import AGE, OTHER_VALUE, contradict
+from .running import Options, ask_case
+
+Change = Callable[[Memory, FakeClock], object]
+COPY_THREAD = "mutated-copy"
+"""The thread of messages that a change adds."""
+
+
+def store_changes(case: Case) -> Iterator[tuple[str, str, Change]]:
+    """The changes of a case over a store: what is changed, how, and the function that does it."""
+    bare = msgspec.structs.replace(case, snapshot=False)
+    with ask_case(bare, (), Options()) as asked:
+        namespace = f"user:{case.user}"
+        facts = asked.whole.facts.list(namespace)
+        threads = asked.whole.threads.list(namespace)
+        messages = [message for thread in threads for message in asked.whole.threads.messages(thread.id)]
+    # Facts that were taken from a message go and change with it.
+    for fact in (fact for fact in facts if not fact.sources):
+        yield from ((f"{fact.key} = {fact.value}", name, change) for name, change in _fact_changes(fact))
+    for message in (message for message in messages if message.role == "user"):
+        yield from ((message.text, name, change) for name, change in _message_changes(namespace, message))
+
+
+def _fact_changes(fact: Any) -> Iterator[tuple[str, Change]]:
+    namespace, key, value = fact.ns, fact.key, fact.value
+
+    def age(memory: Memory, clock: FakeClock) -> None:
+        moment = clock()
+        memory.forget(fact=(namespace, key))
+        clock.set(moment - AGE)
+        memory.facts.set(namespace, key, value)
+        clock.set(moment)
+
+    yield "left out", lambda memory, clock: memory.forget(fact=(namespace, key))
+    yield "aged", age
+    yield "duplicated", lambda memory, clock: memory.facts.set(namespace, f"{key}.copy", value)
+    yield "contradicted", lambda memory, clock: memory.facts.set(namespace, key, OTHER_VALUE)
+
+
+def _message_changes(namespace: str, message: Any) -> Iterator[tuple[str, Change]]:
+    def say(text: str, ago: Any = None) -> Change:
+        def append(memory: Memory, clock: FakeClock) -> None:
+            at = clock() if ago is None else message.created_at - ago
+            row = {"role": "user", "content": text, "created_at": at}
+            memory.threads.append(COPY_THREAD, row, create=namespace)
+            memory.jobs.drain()
+
+        return append
+
+    def age(memory: Memory, clock: FakeClock) -> None:
+        memory.forget(message=message.id)
+        say(message.text, AGE)(memory, clock)
+
+    yield "left out", lambda memory, clock: memory.forget(message=message.id)
+    yield "aged", age
+    yield "duplicated", say(message.text)
+    yield "contradicted", say(contradict(message.text, message.created_at))
