@@ -328,9 +328,9 @@ class Results:
 
     def _index_of(self, wanted: object) -> int:
         if self._places is None:
-            self._places = {id(change): place for place, change in enumerate(self._changes)}
+            self._places = {id(change): position for position, change in enumerate(self._changes)}
             self._places |= {
-                id(change.record): place for place, change in enumerate(self._changes) if isinstance(change, Put)
+                id(change.record): position for position, change in enumerate(self._changes) if isinstance(change, Put)
             }
         return self._places[id(wanted)]
 
@@ -598,8 +598,8 @@ class Core:
             if row is not None:
                 there.add(id)
             expected.append(Expect(Thread, (self.org, id), 0 if row is None else row.version))
-        kept = [change for change in changes if _created(change) not in there]
-        return [*expected, *kept]
+        remaining = [change for change in changes if _created(change) not in there]
+        return [*expected, *remaining]
 
     async def retry(self, attempt: Callable[[], Coroutine[Any, Any, T]], *, rows: Collection[RowId] | None = None) -> T:
         """Optimistic retry: run a read-then-write again, with back-off, while its Expect fails with Conflict.
@@ -654,8 +654,8 @@ class Core:
 
 def _created(change: Change) -> str | None:
     """The id of the thread that a change creates if absent; None for other changes."""
-    made = change.record if isinstance(change, Put) and change.absent else None
-    return made.id if isinstance(made, Thread) else None
+    record = change.record if isinstance(change, Put) and change.absent else None
+    return record.id if isinstance(record, Thread) else None
 
 
 def _check_keys(changes: Sequence[Change]) -> None:

@@ -166,10 +166,10 @@ class Health:
             core.scope.check_files("a deep check")
         await core.shared.open()
         store = core.store
-        found: dict[str, Any] = {}
+        report: dict[str, Any] = {}
         if isinstance(store, Diagnoses) and not core.scope.tenant:
-            found = dict(await store.diagnose(deep=deep))
-        problems = list(found.pop("problems", ()))
+            report = dict(await store.diagnose(deep=deep))
+        problems = list(report.pop("problems", ()))
         queues = await _sound(Jobs(core).backlog(), [], problems)
         for queue in queues:
             if queue.dead:
@@ -183,16 +183,16 @@ class Health:
         if not any(queue.queue == "index" and queue.waiting for queue in queues):
             core.shared.problems.pop(INDEX, None)  # another process has written what this one could not
         if not core.scope.tenant:  # what failed for one org, and why, is no business of another
-            problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
+            problems += [f"{part}: {problem}" for part, problem in core.shared.problems.items()]
         if replaced := await _sound(replaced_corrections(core), [], problems):
-            keys = ", ".join(dict.fromkeys(one.fact.key for one in replaced[:3]))
+            keys = ", ".join(dict.fromkeys(replacement.fact.key for replacement in replaced[:3]))
             problems.append(
                 f"{len(replaced)} facts replaced a correction this week (such as {keys}); look at them with "
                 "`memorist facts history`, and correct or restore them"
             )
         embedder = await _sound(self._embedder(problems), None, problems)
         retention: list[RetentionState] = await _sound(retention_states(core), [], problems)
-        return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, retention, problems)
+        return Diagnosis(str(report.pop("store", store.name)), report, embedder, queues, retention, problems)
 
     async def _analysis(self, problems: list[str]) -> None:
         """Add a problem if the terms of a namespace were made by another version of the analysis or stemmer."""

@@ -361,13 +361,13 @@ class Learnings:
             raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
         rows = await self._core.listed(Learning, self._ns(user))
         rows = [row for row in rows if row.status == "active"]
-        kept = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
-        kept.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
+        matching = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
+        matching.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
         if reverse:
-            kept.reverse()
+            matching.reverse()
         if after is not None:
-            kept = kept[next((i for i, row in enumerate(kept, 1) if row.id == after), len(kept)) :]
-        return kept[: checked_limit(limit)]
+            matching = matching[next((i for i, row in enumerate(matching, 1) if row.id == after), len(matching)) :]
+        return matching[: checked_limit(limit)]
 
 
 def _check_content(content: str) -> str:

@@ -45,14 +45,14 @@ async def _namespaces(
     if core.scope.user is None:
         return await _taken(_in_order(core, begins, after, reverse), most)
     # A user's handle may read only a few, so these are looked up one by one instead of scanning all users'.
-    found: set[str] = set()
+    namespaces: set[str] = set()
     for space in core.scope.spaces():
         if space.startswith(begins) and await _holds(core, space):
-            found.add(space)
+            namespaces.add(space)
     for start in core.scope.beginnings():
         if begins.startswith(start) or start.startswith(begins):
-            found |= set(await _taken(_in_order(core, max(begins, start, key=len), None, False), None))
-    listed = sorted(found, reverse=reverse)
+            namespaces |= set(await _taken(_in_order(core, max(begins, start, key=len), None, False), None))
+    listed = sorted(namespaces, reverse=reverse)
     if after is not None:
         listed = [ns for ns in listed if (ns < after if reverse else ns > after)]
     return listed[:most]

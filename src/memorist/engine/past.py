@@ -192,8 +192,8 @@ async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
                 held = await past.get(Fact, ns, key)
                 states[fact] = [*await past.scan(FactVersion, ns, key), *([] if held is None else [held])]
             if not _superseded(states[fact], entry.id):
-                kept = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
-                entry = msgspec.structs.replace(entry, metadata=kept)
+                metadata = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
+                entry = msgspec.structs.replace(entry, metadata=metadata)
         out.append(entry)
     return out
 

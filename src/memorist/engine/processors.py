@@ -366,15 +366,15 @@ class Deduplicator(Processor):
             return 0, 0
         fresh = sweep is None or sweep.position < stats.stamp
         facts = await core.scan(Fact, ns) if fresh else []
-        known: dict[tuple[str, bytes], Fact] = {}
+        facts_by_content: dict[tuple[str, bytes], Fact] = {}
         merged = 0
         for fact in facts:
-            said = (_folded(fact.key), _folded_value(fact.value))
-            same = known.setdefault(said, fact)
+            content = (_folded(fact.key), _folded_value(fact.value))
+            same = facts_by_content.setdefault(content, fact)
             if same is not fact:
                 worse = min(same, fact, key=lambda one: (one.confidence, one.updated_at))
                 await Facts(core).delete(ns, worse.key)
-                known[said] = fact if worse is same else same
+                facts_by_content[content] = fact if worse is same else same
                 merged += 1
         await _looked(core, _sweep(core, "dedup", ns, stats.stamp), stats)
         return len(facts), merged
@@ -442,11 +442,11 @@ class Processing:
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
     """Run processors in order: names, classes or objects, our own or any with `process(memory)`."""
     core.scope.whole_org("maintenance")
-    made = [_as_processor(processor) for processor in processors or ("gc", "facts", "vectors")]
-    folding = [one for one in made if isinstance(one, Summarizer)]
-    for one in folding:
-        one.last = one is folding[-1]
-    return [await _ran(core, one, progress) for one in made]
+    chosen = [_as_processor(processor) for processor in processors or ("gc", "facts", "vectors")]
+    folding = [processor_ for processor_ in chosen if isinstance(processor_, Summarizer)]
+    for processor_ in folding:
+        processor_.last = processor_ is folding[-1]
+    return [await _ran(core, processor_, progress) for processor_ in chosen]
 
 
 async def _ran(core: Core, one: Any, progress: Progress | None) -> Report:

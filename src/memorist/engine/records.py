@@ -217,8 +217,8 @@ class Records:
         )
         if keys_only:
             return [_record(row, None) for row in rows]
-        found = [await self._opened(row) for row in rows]
-        return [record for record in found if record is not None]
+        records = [await self._opened(row) for row in rows]
+        return [record for record in records if record is not None]
 
     async def delete(
         self,

@@ -82,12 +82,14 @@ class Plans:
 
         items = await Memories(self._core).list(ns=ns)
         active = [item for item in items if item.status == "active"]
-        known = {item.id: _as_known(item) for item in active}
-        proposals = find_duplicates(list(known.values()))
+        items_by_id = {item.id: _as_known(item) for item in active}
+        proposals = find_duplicates(list(items_by_id.values()))
         refused: list[str] = []
         if model is not None:
             taken = {id for proposal in proposals for id in proposal.ids}
-            more, refused = await _ask(model, [item for item in known.values() if item.id not in taken], known)
+            more, refused = await _ask(
+                model, [item for item in items_by_id.values() if item.id not in taken], items_by_id
+            )
             proposals += more
         by_id = {item.id: item for item in active}
         return Plan(

@@ -83,11 +83,11 @@ class AsyncWatch:
         return self
 
     async def __anext__(self) -> Notice:
-        found = await self.next()
-        if not found:
+        notice = await self.next()
+        if not notice:
             raise StopAsyncIteration
-        self._waiting = found[1:]
-        return found[0]
+        self._waiting = notice[1:]
+        return notice[0]
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -165,8 +165,8 @@ def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
 def _ns_of(record: Record) -> str | None:
     if isinstance(record, WorkingDocument):
         return f"user:{record.user}"
-    found = getattr(record, "ns", None)
-    return found if isinstance(found, str) else None
+    namespace = getattr(record, "ns", None)
+    return namespace if isinstance(namespace, str) else None
 
 
 def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
@@ -189,6 +189,6 @@ def _beside(change: Change) -> str | None:
         return change.record.ns
     if isinstance(change, Delete | DeleteRange) and change.kind in (Entry, Job):
         key = change.key if isinstance(change, Delete) else change.prefix
-        place = 1 if change.kind is Entry else 2
-        return str(key[place]) if len(key) > place else None
+        position = 1 if change.kind is Entry else 2
+        return str(key[position]) if len(key) > position else None
     return None

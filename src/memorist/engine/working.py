@@ -170,11 +170,11 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
             'opened'
         """
-        made = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
-        self._template.check({"recent_actions": [made]})
+        step = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
+        self._template.check({"recent_actions": [step]})
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
-            actions = [*old.get("recent_actions", ()), made][-MAX_ACTIONS:]
+            actions = [*old.get("recent_actions", ()), step][-MAX_ACTIONS:]
             return {**old, "recent_actions": actions}
 
         return self._template.read(await self._write(user, session, change))
@@ -278,11 +278,11 @@ def checked_fields(fields: Mapping[str, object], template: type[Working]) -> dic
     if unknown:
         raise InvalidValue(f"working memory has no field {unknown[0]!r}; it has {', '.join(names)}", field=unknown[0])
     try:
-        made = msgspec.convert(fields, template)
+        document = msgspec.convert(fields, template)
     except (msgspec.ValidationError, UnicodeEncodeError) as cause:
         field = str(cause).rpartition("`$.")[2].rstrip("`") or None
         raise InvalidValue(f"working memory: {cause}", field=field) from cause
-    whole = _plain(made)
+    whole = _plain(document)
     return {name: whole[name] for name in fields}
 
 
@@ -299,10 +299,10 @@ def _newest(history: list[Any]) -> list[Any]:
     """The newest messages, without leading tool results whose call was cut off."""
     from ..context.units import carries_results
 
-    kept = history[-MAX_TURNS:]
-    while len(kept) < len(history) and kept and carries_results(Message(**_plain_turn(kept[0]))):
-        kept = kept[1:]
-    return kept
+    newest = history[-MAX_TURNS:]
+    while len(newest) < len(history) and newest and carries_results(Message(**_plain_turn(newest[0]))):
+        newest = newest[1:]
+    return newest
 
 
 def _plain_turn(turn: Mapping[str, object]) -> dict[str, Any]:
@@ -312,7 +312,7 @@ def _plain_turn(turn: Mapping[str, object]) -> dict[str, Any]:
 def _plain(fields: object) -> dict[str, Any]:
     """Fields as dicts, lists, texts and numbers."""
     try:
-        made: dict[str, Any] = msgspec.to_builtins(fields)
+        document: dict[str, Any] = msgspec.to_builtins(fields)
     except (TypeError, ValueError, RecursionError) as cause:
         raise InvalidValue(f"working memory cannot be kept as JSON: {type(cause).__name__}") from cause
-    return made
+    return document

@@ -311,7 +311,9 @@ class Scrubbed(msgspec.Struct, frozen=True):
 
     def under(self, name: str) -> Scrubbed:
         """The report with the store's name in front of each place."""
-        return Scrubbed([f"{name}: {place}" for place in self.done], [f"{name}: {place}" for place in self.left])
+        return Scrubbed(
+            [f"{name}: {location}" for location in self.done], [f"{name}: {location}" for location in self.left]
+        )
 
 
 @runtime_checkable

@@ -76,7 +76,7 @@ def codec(kind: type[Record]) -> Codec:
     fields = _fields(kind)
     # The source is made of field names alone, none of it from users.
     names = tuple(column.name for column in columns)
-    place = {name: i for i, name in enumerate(names)}
+    positions = {name: i for i, name in enumerate(names)}
     scope.update({f"default_{name}": field.default for name, field in fields.items()})
     # Typed decoders return tuples, also inside of tuples, where plain JSON has lists.
     scope.update({f"load_{name}": msgspec.json.Decoder(hint).decode for name, hint in _tuples(kind)})
@@ -86,12 +86,12 @@ def codec(kind: type[Record]) -> Codec:
         names,
         encoder(kind),
         eval(f"lambda row: {_decode_source(columns, fields)}", scope),
-        place,
-        itemgetter(*(place[name] for name in kind.table.key)),
+        positions,
+        itemgetter(*(positions[name] for name in kind.table.key)),
         tuple(_missing(column, fields[column.name]) for column in columns),
         shape,
         CRC32 << 56 | shape << 32,
-        "version" in place and "version" not in kind.table.key,
+        "version" in positions and "version" not in kind.table.key,
     )
 
 
@@ -160,12 +160,12 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
     whole, brief, empty = [], [], []
     created = next((i for i, column in enumerate(columns) if column.name == "created_at" and not column.nullable), None)
     for i, column in enumerate(columns):
-        made = _decoder(i, column, fields[column.name])
+        source = _decoder(i, column, fields[column.name])
         if i == created:
-            made = f"(created := {made})"
+            source = f"(created := {source})"
         elif created is not None and column.name == "updated_at":  # most rows were never changed
-            made = f"(created if row[{i}] == row[{created}] else {made})"
-        part = f"{column.name}={made}"
+            source = f"(created if row[{i}] == row[{created}] else {source})"
+        part = f"{column.name}={source}"
         whole.append(part)
         if _is_empty_default(fields[column.name]) or (column.nullable and fields[column.name].default is None):
             empty.append(f"row[{i}] is None")
@@ -205,8 +205,8 @@ def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
 
 def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, Any]:
     """The cells of columns that this version of a record does not have."""
-    place = codec(kind).place
-    return {name: cell for name, cell in cells.items() if name not in place}
+    positions = codec(kind).place
+    return {name: cell for name, cell in cells.items() if name not in positions}
 
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError)
@@ -261,8 +261,8 @@ def _column(name: str, hint: object) -> Column:
 
 
 def _is_empty_default(field: msgspec.structs.FieldInfo) -> bool:
-    made = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-    return made in ({}, ())
+    default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+    return default in ({}, ())
 
 
 def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
@@ -273,26 +273,26 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
             return empty
         # Short text, as most messages are, needs no check, and no call of ours.
         short = f"type({name}) is str and len({name}) <= {SHORT_TEXT} and {name}.isascii()"
-        made = f"(dump({name}).decode() if {short} else value({name}, {column.name!r}))"
-        return f"(None if {name} is None else {made})" if field.default is None else made
+        source = f"(dump({name}).decode() if {short} else value({name}, {column.name!r}))"
+        return f"(None if {name} is None else {source})" if field.default is None else source
     if column.kind == "time":
         return f"(None if {name} is None else micros({name}))" if column.nullable else f"micros({name})"
     if column.kind == "bool":
         return f"int({name})"
     if column.kind == "real":
-        made = f"real({name}, {column.name!r})"
-        return f"(None if {name} is None else {made})" if column.nullable else made
+        source = f"real({name}, {column.name!r})"
+        return f"(None if {name} is None else {source})" if column.nullable else source
     return name
 
 
 def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
     """The source that reads one cell; an empty one in a column that was added later takes the field's default."""
     cell = f"row[{place}]"
-    made = _filled_decoder(cell, column, field)
+    source = _filled_decoder(cell, column, field)
     late = field.default is not msgspec.NODEFAULT and (column.kind == "json" or not column.nullable)
     if not late or _is_empty_default(field):
-        return made
-    return f"({made} if {cell} is not None else default_{column.name})"
+        return source
+    return f"({source} if {cell} is not None else default_{column.name})"
 
 
 def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo) -> str:

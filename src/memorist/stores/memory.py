@@ -213,11 +213,11 @@ class MemoryStore:
         tokens = 0
         for seq, message in enumerate(change.messages, first):
             # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
-            said = msgspec.structs.replace(
+            merged = msgspec.structs.replace(
                 message, org=change.org, thread=change.thread, seq=seq, expires_at=thread.expires_at
             )
             tokens += message.tokens or 0
-            self._write(messages, said.row_key, _cells(said, None), undo)
+            self._write(messages, merged.row_key, _cells(merged, None), undo)
         count = len(change.messages)
         if change.key is not None:
             receipt = Receipt(
@@ -305,8 +305,8 @@ def _record(kind: type[R], row: Cells) -> R:
 def _cells(record: Record, old: Cells | None) -> Cells:
     """A record as a row. Cells of `old` in columns that this version of the record does not know are carried over."""
     kind = type(record)
-    made = cells_of(kind, codec(kind).encode(record))
-    return {**unknown_cells(kind, old), **made} if old else made
+    cells = cells_of(kind, codec(kind).encode(record))
+    return {**unknown_cells(kind, old), **cells} if old else cells
 
 
 def _due(job: Job, now: int) -> bool:
@@ -327,8 +327,8 @@ class _Rows:
         """Make every index of a kind that is not here yet, and fill it from the existing rows."""
         for name, columns in kind.table.indexes.items():
             if name not in self._orders:
-                place, missing = codec(kind).place, codec(kind).missing
-                order = self._orders[name] = _Order(columns, {column: missing[place[column]] for column in columns})
+                positions, missing = codec(kind).place, codec(kind).missing
+                order = self._orders[name] = _Order(columns, {column: missing[positions[column]] for column in columns})
                 for key, row in self.by_key.items():
                     order.add(order.key_of(row), key)
 
@@ -390,10 +390,10 @@ class _Order:
             del self._names[bisect_left(self._names, part)]
 
     def between(self, scan: Scan[Any]) -> Iterator[Key]:
-        one = all(bound is None or len(bound) == 1 for bound in (scan.after, scan.before))
-        within = len(scan.prefix) == len(self._columns) - 1 and one
-        found = self._within(scan) if within else self._across(scan)
-        return (self._row_key[ordered] for ordered in found)
+        is_single_column = all(bound is None or len(bound) == 1 for bound in (scan.after, scan.before))
+        within = len(scan.prefix) == len(self._columns) - 1 and is_single_column
+        rows = self._within(scan) if within else self._across(scan)
+        return (self._row_key[ordered] for ordered in rows)
 
     def _within(self, scan: Scan[Any]) -> Iterator[Key]:
         part, starts, reverse = scan.prefix, scan.starts, scan.reverse

@@ -25,13 +25,13 @@ class Migration(NamedTuple):
 
 def migrations_in(folder: Path) -> list[Migration]:
     """Every migration of a folder, in order."""
-    found = []
+    migrations_ = []
     for item in folder.iterdir():
         if item.name.endswith(".sql") and item.name[0].isdigit():
             number, _, name = item.name.removesuffix(".sql").partition("_")
             sql = item.read_text(encoding="utf-8")
-            found.append(Migration(int(number), name, int(sql.splitlines()[0].removeprefix("-- needs:")), sql))
-    return sorted(found)
+            migrations_.append(Migration(int(number), name, int(sql.splitlines()[0].removeprefix("-- needs:")), sql))
+    return sorted(migrations_)
 
 
 def refuse_newer(schema: int, needs: int, known: int) -> None:

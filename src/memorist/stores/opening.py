@@ -36,8 +36,8 @@ def open_store(url: object, hot: object, runtime: Runtime, durability: str, read
         read_url = read_url or os.environ.get("MEMORIST_READ_URL") or None
     if url is None or url in IN_RAM:
         # The frames between here and the user's line: this, the opening, the facade's constructor.
-        said = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
-        warnings.warn(said, NothingLasts, stacklevel=4)
+        warning = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
+        warnings.warn(warning, NothingLasts, stacklevel=4)
     store = _one(url, runtime, durability, read_url)
     if hot is None:
         return store
@@ -133,8 +133,8 @@ def _load(module: str, name: str) -> Callable[..., Store]:
     import importlib
 
     try:
-        found: Callable[..., Store] = getattr(importlib.import_module(f"memorist.stores.{module}"), name)
-        return found
+        store_class: Callable[..., Store] = getattr(importlib.import_module(f"memorist.stores.{module}"), name)
+        return store_class
     except ModuleNotFoundError as cause:
         if cause.name and cause.name.startswith("memorist"):
             raise

@@ -149,8 +149,8 @@ class Deriver:
         """Make the next message of a thread a dead letter and move the watermark past it; whether there was one."""
         core, id = self._core, job.item.partition(":")[2]
         mark = await core.get(Derivation, id)
-        found = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
-        if job.queue != "derive" or not found:
+        unread = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
+        if job.queue != "derive" or not unread:
             return False
         fresh = msgspec.structs.replace(
             job, status="ready", owner=None, leased_until=None, attempts=0, error=None, run_at=core.at(),
@@ -158,8 +158,8 @@ class Deriver:
         )  # fmt: skip
         await core.apply(
             Expect(Job, job.row_key, job.version),
-            *await self._unread(job, found, reason),
-            *self._progressed(id, mark, found[0].seq, [*_seqs(mark), found[0].seq]),
+            *await self._unread(job, unread, reason),
+            *self._progressed(id, mark, unread[0].seq, [*_seqs(mark), unread[0].seq]),
             Put(fresh),
         )
         return True
@@ -635,14 +635,14 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> lis
     mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
     taken = mine & touched
     touched |= mine
-    kept: list[Change] = []
+    changes_left: list[Change] = []
     for change in changes:
         row = (change.kind, change.key) if isinstance(change, Expect) else None
         if isinstance(change, Put):
             row = (type(change.record), change.record.row_key)
         if row not in taken:
-            kept.append(change)
-    return kept
+            changes_left.append(change)
+    return changes_left
 
 
 def _said_since(held: Fact, message: Message, said: datetime) -> bool:

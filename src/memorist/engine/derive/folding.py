@@ -81,9 +81,9 @@ class Folding:
         page = await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES)
         read.messages.extend(await self._summarizable(page))
         # In cached contexts, recalled items are sent with their turn; count them too, so that folds do not come late.
-        found, _ = group(read.messages, core.shared.counter, attached=True, stash=stash)
+        units, _ = group(read.messages, core.shared.counter, attached=True, stash=stash)
         planned = plan_fold(
-            found,
+            units,
             room_tokens,
             previous=read.previous.text if read.previous else None,
             counter=core.shared.counter,
@@ -150,8 +150,8 @@ class Folding:
     def _old(self, read: Read, before: datetime) -> tuple[list[Unit], int]:
         from ...context.units import group
 
-        found, _ = group(read.messages, self._core.shared.counter, attached=True)
-        return found, old_units(found, before)
+        units, _ = group(read.messages, self._core.shared.counter, attached=True)
+        return units, old_units(units, before)
 
     def _planned(self, units: Sequence[Unit], previous: Summary | None) -> object:
         from ...context.fold import fold_of
@@ -267,7 +267,7 @@ class Folding:
             return False
         first = seqs[0] if seqs else summary.last
         held = await core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
-        return {*seqs} <= {one.seq for one in held}
+        return {*seqs} <= {message.seq for message in held}
 
 
 def old_units(units: Sequence[Unit], before: datetime) -> int:
@@ -279,7 +279,9 @@ def old_units(units: Sequence[Unit], before: datetime) -> int:
         cut -= 1
     if cut < len(units):
         # Move the cut back to the start of a turn, so that no answer is left without its question.
-        cut = next((place for place in range(cut, max(cut - TURN, -1), -1) if units[place].role == "user"), cut)
+        cut = next(
+            (position for position in range(cut, max(cut - TURN, -1), -1) if units[position].role == "user"), cut
+        )
     # A tool result may come much later than its call, and one message may hold a result and a new turn.
     reach = [0]
     for unit in units[:cut]:

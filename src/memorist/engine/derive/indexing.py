@@ -152,9 +152,9 @@ class Indexer:
         kind, _, item = job.item.partition(":")
         if kind == "thread":
             return await self._thread(job, item, plan)
-        found = FINDABLE.get(kind)
-        if found is not None and found.found is not None and found.found.made is not None:
-            await self._row(job, found, item, plan)
+        findable = FINDABLE.get(kind)
+        if findable is not None and findable.found is not None and findable.found.made is not None:
+            await self._row(job, findable, item, plan)
         elif kind == "document":
             await self._document(job, item, plan)
         elif kind == "summary":
@@ -175,9 +175,9 @@ class Indexer:
         done = progress.position if progress else 0
         room = BATCH - len(plan.drafts)
         # Start one message earlier, because a message is indexed together with the one before it.
-        found = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
-        before = found[0] if found and found[0].seq <= done else None
-        fresh = [message for message in found if message.seq > done][:room]
+        messages = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
+        before = messages[0] if messages and messages[0].seq <= done else None
+        fresh = [message for message in messages if message.seq > done][:room]
         for message in fresh:
             if draft := _message_draft(thread, message, before):
                 plan.drafts.append(draft)
@@ -220,13 +220,13 @@ class Indexer:
 
     async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
         """Plan the entry of a record that is indexed by itself, such as a fact."""
-        found = kind.found
-        assert found is not None
+        findable = kind.found
+        assert findable is not None
         record = await self._core.get(kind.record, job.ns, id)
         draft = None if record is None else draft_of(kind, record)
         if record is None or draft is None:
             name = f"{job.ns}/{id}" if kind.record is Fact else id
-            plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
+            plan.changes.append(Delete(Entry, (job.org, job.ns, findable.entry, "", name)))
             if kind.record is Fact and record is None:
                 await self._mark_ended(job.ns, id, plan)
             return
@@ -259,23 +259,23 @@ class Indexer:
 
     async def _mark(self, fact: Fact, old: Sequence[FactVersion], true: set[str], plan: IndexWork) -> None:
         """Mark the messages behind versions of a fact, all but the `true` ones: indexed ones and those of the plan."""
-        said = dict.fromkeys(id for version in old for id in version.sources)
-        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in said]
-        found = await self._core.get_many(Entry, [key for key in keys if key[2]])
-        plan.touched += [marked for entry in found if entry and (marked := _marked(entry, fact.id, true)) is not None]
-        for place, draft in enumerate(plan.drafts):
-            if draft.entry.kind == "message" and draft.entry.id in said:
+        source_ids = dict.fromkeys(id for version in old for id in version.sources)
+        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
+        entries = await self._core.get_many(Entry, [key for key in keys if key[2]])
+        plan.touched += [marked for entry in entries if entry and (marked := _marked(entry, fact.id, true)) is not None]
+        for position, draft in enumerate(plan.drafts):
+            if draft.entry.kind == "message" and draft.entry.id in source_ids:
                 entry = _marked(draft.entry, fact.id, true) or draft.entry
-                plan.drafts[place] = Draft(entry, draft.text)
+                plan.drafts[position] = Draft(entry, draft.text)
 
     async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
         core = self._core
         document = await core.get(Document, job.ns, id)
         chunks = await core.scan(Chunk, job.ns, id) if document is not None else []
-        known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "document", id)}
+        stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "document", id)}
         for chunk in chunks:
             assert document is not None
-            old = known.pop(chunk.id, None)
+            old = stored_entries.pop(chunk.id, None)
             if old is not None and old.seq == chunk.position:
                 continue
             made = entry_of(
@@ -283,21 +283,21 @@ class Indexer:
                 source=document.source, created_at=document.updated_at, metadata=document.metadata,
             )  # fmt: skip
             plan.drafts.append(Draft(made, chunk_text(document, chunk)))
-        plan.changes += [Delete(Entry, entry.row_key) for entry in known.values()]
+        plan.changes += [Delete(Entry, entry.row_key) for entry in stored_entries.values()]
 
     async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
         core = self._core
         # Only the newest summary is indexed, because it includes the ones before it.
-        found = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
-        known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
-        for id, summary in found.items():
-            if id not in known:
+        summaries = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
+        stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
+        for id, summary in summaries.items():
+            if id not in stored_entries:
                 made = entry_of(
                     summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
                     created_at=summary.created_at, source=f"{thread}#{summary.last}",
                 )  # fmt: skip
                 plan.drafts.append(Draft(made, summary.text))
-        plan.changes += [Delete(Entry, entry.row_key) for id, entry in known.items() if id not in found]
+        plan.changes += [Delete(Entry, entry.row_key) for id, entry in stored_entries.items() if id not in summaries]
 
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
         """Write a batch; returns how many entries it has, or None if others interfered."""
@@ -421,13 +421,13 @@ def analyse_drafts(
 
 def draft_of(kind: Kind, record: Record) -> Draft | None:
     """The entry of a record that is indexed by itself, with its text; None if it is not indexed."""
-    found = kind.found
-    assert found is not None
-    assert found.made is not None
-    text = (found.sought or found.text)(record) if found.live(record) else ""
+    findable = kind.found
+    assert findable is not None
+    assert findable.made is not None
+    text = (findable.sought or findable.text)(record) if findable.live(record) else ""
     if not text.strip():
         return None
-    entry = found.made(record)
+    entry = findable.made(record)
     if isinstance(record, Fact) and record.indexed is None:
         told, asked = spoken(record)
         entry = msgspec.structs.replace(entry, context_terms=asked)
@@ -481,13 +481,13 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
     text = open_text(message)
     if not text.strip() or message.role in ("system", "developer"):
         return None
-    made = entry_of(
+    entry = entry_of(
         message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
         trust=message.trust_level, metadata=_own(message.metadata), created_at=message.created_at or thread.created_at,
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.
-    return Draft(msgspec.structs.replace(made, context_terms=open_text(before) if before else ""), text)
+    return Draft(msgspec.structs.replace(entry, context_terms=open_text(before) if before else ""), text)
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
@@ -500,10 +500,10 @@ async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
     drafts: list[Draft] = []
     gate = await policy_of(core)
     for kind in {entry.kind for entry in entries}:
-        found = FINDABLE[kind].found
-        assert found is not None
+        findable = FINDABLE[kind].found
+        assert findable is not None
         own = [entry for entry in entries if entry.kind == kind]
-        keys = [found.key(entry.ns, entry.parent, entry.seq, entry.id) for entry in own]
+        keys = [findable.key(entry.ns, entry.parent, entry.seq, entry.id) for entry in own]
         records = await core.get_many(FINDABLE[kind].record, keys)
         around = await _around(core, kind, own)
         for entry, record in zip(own, records, strict=True):
@@ -525,13 +525,13 @@ async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, 
 
 
 def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, Record | None]) -> Draft | None:
-    found = kind.found
-    assert found is not None
-    if found.made is not None:
+    findable = kind.found
+    assert findable is not None
+    if findable.made is not None:
         fresh = draft_of(kind, record)
         context = "" if fresh is None else fresh.entry.context_terms
         return None if fresh is None else Draft(msgspec.structs.replace(entry, context_terms=context), fresh.text)
-    text, context = found.text(record), ""
+    text, context = findable.text(record), ""
     if isinstance(record, Message):
         before = around.get((entry.parent, entry.seq - 1))
         context = before.text if isinstance(before, Message) else ""

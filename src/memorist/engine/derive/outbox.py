@@ -349,8 +349,8 @@ class Jobs:
         return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
 
     async def _jobs(self, queues: Sequence[str]) -> list[Job]:
-        found = [job for queue in queues for job in await self._core.scan(Job, queue)]
-        return [job for job in found if self._core.scope.may_write(job.ns)]
+        jobs = [job for queue in queues for job in await self._core.scan(Job, queue)]
+        return [job for job in jobs if self._core.scope.may_write(job.ns)]
 
 
 class Waiting:
@@ -368,7 +368,7 @@ class Waiting:
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
         while True:
             settled = await self._settled(many)
-            open_ = [one for one in settled if one.derived == "pending" or not one.indexed]
+            open_ = [receipt for receipt in settled if receipt.derived == "pending" or not receipt.indexed]
             if not open_ or (deadline is not None and monotonic() >= deadline):
                 return settled
             if await outbox.step():

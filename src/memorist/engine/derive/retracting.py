@@ -51,21 +51,23 @@ def is_about(fact: Fact, request: str, stated: Sequence[Any]) -> bool:
     from ...languages import topic_of
 
     topic = topic_of(fact.key)
-    said = terms(request)
+    request_terms = terms(request)
     tail = fact.key.partition(".")[2].replace("_", " ").replace(".", " ")
     value = terms(tail if isinstance(fact.value, bool) else str(fact.value))
     about = terms(" ".join((fact.key.replace("_", " ").replace(".", " "), *(topic.ask if topic else ()))))
-    if said and said <= about:  # "forget my birthday"
+    if request_terms and request_terms <= about:  # "forget my birthday"
         return True
     single = topic is not None and topic.single
-    return not single and bool(value) and value <= said and len(said - value - about) <= MAX_OTHER_WORDS
+    return (
+        not single and bool(value) and value <= request_terms and len(request_terms - value - about) <= MAX_OTHER_WORDS
+    )
 
 
 def is_about_learning(learning: Learning, request: str) -> bool:
     """Whether a request names this learning: most words of either are in the other."""
-    said, content = terms(request), terms(learning.content)
-    both = said & content
-    return bool(both) and len(both) >= 0.75 * min(len(said), len(content))
+    request_terms, content = terms(request), terms(learning.content)
+    both = request_terms & content
+    return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
 
 
 async def message_before(core: Core, message: Message) -> Message | None:
@@ -79,11 +81,11 @@ async def messages_about(core: Core, ns: str, request: str, asked: Message) -> l
     from ...recall.hits import Hits, Wanted
     from ..recalling import Recalling
 
-    said = terms(request)
+    request_terms = terms(request)
     pool = await Recalling(core).pool(
         request, namespaces=[ns], asked=EntryFilter(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
     )
-    if not said or pool is None:
+    if not request_terms or pool is None:
         return []
     hits = await Hits(core).of([pool], Wanted(SEARCHED_MESSAGES, 0, None, None, True))
     out: list[str] = []
@@ -93,11 +95,11 @@ async def messages_about(core: Core, ns: str, request: str, asked: Message) -> l
         behind = asked.seq - int(seq) if thread == asked.thread else None
         if behind is not None and behind <= 0:
             continue
-        shared = len(said & terms(hit.text))
+        shared = len(request_terms & terms(hit.text))
         if behind is not None and behind <= RECENT_MESSAGES:
             if shared or (hit.cosine or 0.0) >= MIN_RECENT_COSINE:
                 near.append(hit.id)
-        elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(said):
+        elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(request_terms):
             out.append(hit.id)
     return [*near, *out][:MAX_MARKED]
 

@@ -279,8 +279,10 @@ class Writer:
         rows += await self._core.scan(Learning, ns, limit=MAX_CONSIDERED)
         items = [remembered(row, at) for row in rows]
         items = [item for item in items if item.status == "active" and item.key != INSTRUCTIONS_KEY]
-        said = frozenset(token for text in texts for token in tokens(text))
-        ranked = sorted(items, key=lambda item: (-_relation(item, said, tokens), -item.updated_at.timestamp(), item.id))
+        spoken_tokens = frozenset(token for text in texts for token in tokens(text))
+        ranked = sorted(
+            items, key=lambda item: (-_relation(item, spoken_tokens, tokens), -item.updated_at.timestamp(), item.id)
+        )
         return ranked[:MAX_KNOWN]
 
 

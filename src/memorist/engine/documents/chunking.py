@@ -149,10 +149,10 @@ def _sentence_ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]
     that is longer than `_WINDOW_MARGIN` may be seen as two at the end of a window."""
     for window in range(start, stop, _WINDOW):
         end = window + _WINDOW
-        for found in _SENTENCE_END.finditer(text, window, min(end + _WINDOW_MARGIN, stop)):
-            if found.start() >= end:
+        for sentence_end in _SENTENCE_END.finditer(text, window, min(end + _WINDOW_MARGIN, stop)):
+            if sentence_end.start() >= end:
                 break
-            yield found.end(), found[0]
+            yield sentence_end.end(), sentence_end[0]
 
 
 def _short_enough(

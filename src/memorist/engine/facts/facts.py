@@ -337,11 +337,11 @@ class Facts:
             if old is None:
                 return None
             now = core.now()
-            kept = msgspec.structs.replace(old, expires_at=core.expiry(ttl, now))
+            touched = msgspec.structs.replace(old, expires_at=core.expiry(ttl, now))
             # Load writes the row without a new version or history. The index job copies the new expiry to the entry.
             job = index_job(old.org, space, f"fact:{name}", to_datetime(now))
-            await core.apply(Expect(Fact, old.row_key, old.version), Load(kept), Put(job))
-            return kept
+            await core.apply(Expect(Fact, old.row_key, old.version), Load(touched), Put(job))
+            return touched
 
         done: Fact | None = await core.retry(attempt)
         return done

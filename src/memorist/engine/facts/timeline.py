@@ -61,10 +61,10 @@ def _same(one: Fact, other: Fact) -> bool:
 
 def _insertion_index(rows: Sequence[Fact], at: datetime) -> int:
     """The index at which to insert a version of a time: after the last one that is not later."""
-    place = len(rows)
-    while place and rows[place - 1].updated_at > at:
-        place -= 1
-    return place
+    position = len(rows)
+    while position and rows[position - 1].updated_at > at:
+        position -= 1
+    return position
 
 
 def _as(kind: type[Fact], row: Fact, version: int) -> Fact:

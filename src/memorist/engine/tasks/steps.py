@@ -206,8 +206,8 @@ def _next_items(
     if not completed and not saved.completed:
         return saved.completed, ()
     items = dict.fromkeys(completed)
-    kept = list(items)[: len(saved.completed)] == list(saved.completed)
-    return items, tuple(list(items)[len(saved.completed) :]) if kept else None
+    is_continued = list(items)[: len(saved.completed)] == list(saved.completed)
+    return items, tuple(list(items)[len(saved.completed) :]) if is_continued else None
 
 
 def _due(saved: Saved, size: int, weight: int) -> bool:

@@ -185,12 +185,12 @@ class Appending:
         """
         out: list[MessageReceipt] = []
         new = False
-        for change, one in zip(appends, done, strict=False):
-            if one.replayed:
-                out += await self._replay(id, change, one)
+        for change, result in zip(appends, done, strict=False):
+            if result.replayed:
+                out += await self._replay(id, change, result)
             else:
                 new = True
-                out += self._new_receipts(change, one)
+                out += self._new_receipts(change, result)
         if new:
             self._core.shared.wrote()
         return out
@@ -251,7 +251,7 @@ class Appending:
         messages = [message for change in appends for message in change.messages]
         links = [link for message in messages for link in carried_links(message, at)]
         held = await guard(
-            self._core, [one for message in messages for named in carried(message).values() for one in named]
+            self._core, [source for message in messages for named in carried(message).values() for source in named]
         )
         if held.forgotten:
             appends, links = [_replace(append, messages=tuple(map(bare, append.messages))) for append in appends], []

@@ -33,7 +33,7 @@ def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]
     terms = [frozenset(tokens(message.text)) for message in messages]
     spread = Counter(term for own in terms for term in own)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = []
+    names = []
     for line in lines:
         wanted = frozenset(tokens(line))
         scores = [
@@ -46,5 +46,5 @@ def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]
         best = max(scores, default=0.0)
         ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
         chosen = [index for index in ranked if best and scores[index] >= MIN_SHARE * best][:MAX_SOURCES]
-        found.append(SummaryLine(text=line, messages=tuple(messages[index].id for index in chosen)))
-    return found
+        names.append(SummaryLine(text=line, messages=tuple(messages[index].id for index in chosen)))
+    return names

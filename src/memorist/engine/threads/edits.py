@@ -56,7 +56,7 @@ class ThreadEdits:
     async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
         """Replace all messages by others, which get new numbers."""
         core, org, id = self._core, thread.org, thread.id
-        found, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
+        stored, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
         results = await core.apply(
             Expect(Thread, thread.row_key, thread.version),
             DeleteRange(Message, (org, id)),
@@ -64,9 +64,9 @@ class ThreadEdits:
             DeleteRange(Entry, (org, thread.ns, "message", id)),
             DeleteRange(Entry, (org, thread.ns, "summary", id)),
             Delete(Pins, (org, id)),
-            Put(self._shrunk(thread, found)),
+            Put(self._shrunk(thread, stored)),
             *raised(core, thread_ref(id)),
-            audit(core, "replace", "thread", id, detail={"messages": len(found), "by": count}),
+            audit(core, "replace", "thread", id, detail={"messages": len(stored), "by": count}),
             # Drop earlier receipts of these idempotency keys, which now belong to the new messages.
             *(Delete(Receipt, (org, id, change.key)) for change in appends if change.key is not None),
             *appends,
@@ -200,7 +200,7 @@ def sorted_threads(
         raise UsageError("threads are listed by id, updated_at or created_at")
     ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)
     if after is not None:
-        places = [place for place, thread in enumerate(ranked) if thread.id == after]
+        places = [position for position, thread in enumerate(ranked) if thread.id == after]
         if not places:
             raise NotFound(f"no thread {after!r} in this list to go on after", thread=after)
         ranked = ranked[places[0] + 1 :]
@@ -224,16 +224,16 @@ def _removal(thread: Thread, message: Message) -> list[Change]:
 def _redacted(message: Message) -> Message:
     """A message without its content, but with its tool call ids, so that a tool exchange stays valid."""
     content, extra = message.content, message.extra
-    kept: dict[str, Any] = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
+    fields: dict[str, Any] = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
     if isinstance(extra.get("tool_calls"), list):
-        kept["tool_calls"] = [_bare_call(call) for call in extra["tool_calls"]]
+        fields["tool_calls"] = [_bare_call(call) for call in extra["tool_calls"]]
     if isinstance(content, list) and message.shape == "anthropic":
         content = [_bare_block(block) for block in content]
     elif isinstance(content, list) and message.shape == "responses" and "type" not in extra:
         content = [_bare_item(item) for item in content]
     elif content:
         content = REDACTED
-    return _replace(message, content=content, extra=kept, metadata={}, name=None, raw=None)
+    return _replace(message, content=content, extra=fields, metadata={}, name=None, raw=None)
 
 
 def _bare_call(call: Any) -> dict[str, Any]:
@@ -244,14 +244,14 @@ def _bare_call(call: Any) -> dict[str, Any]:
 
 def _bare_item(item: Any) -> dict[str, Any]:
     """An item of the Responses API without its content, but with the ids that pair it with others."""
-    kept: dict[str, Any] = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
-    kind = str(kept["type"])
+    fields: dict[str, Any] = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
+    kind = str(fields["type"])
     if kind.endswith("_output"):
-        return {**kept, "output": REDACTED}
+        return {**fields, "output": REDACTED}
     blank: dict[str, dict[str, Any]] = {
         "function_call": {"arguments": "{}"}, "custom_tool_call": {"input": ""}, "reasoning": {"summary": []},
     }  # fmt: skip
-    return {**kept, **blank.get(kind, {})}
+    return {**fields, **blank.get(kind, {})}
 
 
 def _bare_block(block: Any) -> dict[str, Any]:

@@ -35,12 +35,12 @@ async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
     """A new thread and the changes that create it, which also delete the remains of an expired thread of that id."""
     org, id = core.org, thread.id
     core.shared.threads.pop((org, id), None)
-    made, numbers = await numbered(core, thread)
-    return made, [
+    changes, numbers = await numbered(core, thread)
+    return changes, [
         Expect(Thread, (org, id), 0),
         *(DeleteRange(part, (org, id)) for part in owned_by("thread")),
         Delete(Thread, (org, id)),
-        Put(made),
+        Put(changes),
         *numbers,
     ]
 

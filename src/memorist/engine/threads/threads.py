@@ -441,8 +441,8 @@ class Threads:
             raise UsageError("share is 'messages' or 'prefix'")
         source = await self._existing_or_fail(id)
         last = source.length if at is None else self._sequence_number(id, at)
-        kept = source.metadata if metadata is None else metadata
-        about = {**kept, "forked_from": f"{id}#{min(last, source.length)}"}
+        new_metadata = source.metadata if metadata is None else metadata
+        about = {**new_metadata, "forked_from": f"{id}#{min(last, source.length)}"}
         made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
         if new_id is not None and await used_before(self._core, new_id):
             raise taken(new_id)
@@ -560,7 +560,7 @@ class Threads:
         thread = await self._to_change(id)
         if before is not None:
             return await self._delete_before(thread, self._sequence_number(id, before))
-        seqs = list(dict.fromkeys(self._sequence_number(id, one) for one in as_list(ids, "ids")))
+        seqs = list(dict.fromkeys(self._sequence_number(id, message) for message in as_list(ids, "ids")))
         gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(

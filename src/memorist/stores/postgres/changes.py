@@ -42,16 +42,16 @@ class Statements(NamedTuple):
 
     def results(self, replies: Sequence[Reply]) -> list[Any]:
         """One result per change."""
-        found = (self.answers[n] for n in range(len(self.answers)))
-        return [read(replies[place]) for place, read in found]
+        readers = (self.answers[n] for n in range(len(self.answers)))
+        return [read(replies[position]) for position, read in readers]
 
 
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
     """Statements for the changes; `enter` makes the step that switches row-level security to an org."""
-    made = _Planner(now, enter)
-    for place in _lock_order(changes):
-        made.add(place, changes[place])
-    return Statements(made.steps, made.owners, made.answers)
+    planner = _Planner(now, enter)
+    for position in _lock_order(changes):
+        planner.add(position, changes[position])
+    return Statements(planner.steps, planner.owners, planner.answers)
 
 
 class _Planner:
@@ -175,20 +175,20 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
     Two batches that write the same rows then take their row locks in the same order, which avoids deadlocks."""
     order: list[int] = []
     run: dict[tuple[str, str], int] = {}
-    for place, change in enumerate(changes):
+    for position, change in enumerate(changes):
         if isinstance(change, Put | Increment):
             row = (change.record.table.name, repr(change.record.row_key))
         elif isinstance(change, Delete):
             row = (change.kind.table.name, repr(change.key))
         else:
             order += [run[row] for row in sorted(run)]
-            order.append(place)
+            order.append(position)
             run = {}
             continue
         if row in run:
             order += [run[row] for row in sorted(run)]
             run = {}
-        run[row] = place
+        run[row] = position
     return order + [run[row] for row in sorted(run)]
 
 
@@ -198,7 +198,7 @@ def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | 
 
 def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
     """The cells of a row at these places as parameters, then the row's checksum where the table has one."""
-    cells = [cell(row[place]) for place in places]
+    cells = [cell(row[position]) for position in places]
     if kind.table.checksum:
         cells.append(b"%d" % codec(kind).sum(summed(kind)(row)))
     return cells
@@ -210,7 +210,7 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
         message = replace(message, org=change.org, thread=change.thread)
     row = codec(Message).encode(message)
     total = codec(Message).sum(summed(Message)(row))
-    return [*[cell(row[place]) for place in APPEND_CELLS], b"%d" % total]
+    return [*[cell(row[position]) for position in APPEND_CELLS], b"%d" % total]
 
 
 def stored_reader(kind: type[Record]) -> Read:

@@ -50,6 +50,6 @@ def refused(failed: Failed, options: Options) -> MemoristError:
         return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
     if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
         facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
-        said = f"Postgres at {place} cannot serve now ({state}: {failed.message})"
-        return StoreUnavailable(said, place=place, **facts)
+        text = f"Postgres at {place} cannot serve now ({state}: {failed.message})"
+        return StoreUnavailable(text, place=place, **facts)
     return StoreError(f"Postgres failed ({state})")

@@ -96,8 +96,8 @@ class _Translation:
     def _numbered(self, sql: str) -> tuple[str, list[Cell]]:
         """The SQL with its parameters renumbered; parameters of parts that were not used are left out."""
         used = sorted({int(number) for number in _PARAMETER.findall(sql)})
-        place = {number: self._first + n for n, number in enumerate(used)}
-        return _PARAMETER.sub(lambda found: f"${place[int(found[1])]}", sql), [self._cells[n] for n in used]
+        positions = {number: self._first + n for n, number in enumerate(used)}
+        return _PARAMETER.sub(lambda found: f"${positions[int(found[1])]}", sql), [self._cells[n] for n in used]
 
     def part(self, filter: Filter) -> _Part:
         """A part of the filter; its SQL is never NULL."""
@@ -131,8 +131,8 @@ class _Translation:
     def _value(self, path: Sequence[str]) -> str:
         """The value at a path, as `matches` looks it up: NULL where it is missing."""
         name, *rest = path
-        found = self._field(name)
-        walked = "NULL::jsonb" if found is None else self._walk(found, rest)
+        field = self._field(name)
+        walked = "NULL::jsonb" if field is None else self._walk(field, rest)
         inner = self._in(self._inner, [name])
         if inner is not None:
             # A name in the metadata hides the field of that name, even if the rest of the path is not in it.

@@ -55,7 +55,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     tables = replies[1].rows
     searcher = replies[2].rows
     indexed = bool(searcher and searcher[0][0])
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "store": "postgres",
         "server": session.options.place,
         "version": settings["server_version"],
@@ -76,9 +76,9 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     }
     if deep:
         damaged = await _damaged(session, await orgs())
-        found["damaged"] = damaged
-        found["problems"] += [f"{count} damaged rows in {name}; restore a backup" for name, count in damaged.items()]
-    return found
+        report["damaged"] = damaged
+        report["problems"] += [f"{count} damaged rows in {name}; restore a backup" for name, count in damaged.items()]
+    return report
 
 
 async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
@@ -147,8 +147,8 @@ async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
             bad += not await _sound(reader, kind, row)
         if len(rows) < _PAGE:
             return bad
-        place = codec(kind).place
-        cells = [cell(org), *(cell(rows[-1][place[name]]) for name in key[1:])]
+        positions = codec(kind).place
+        cells = [cell(org), *(cell(rows[-1][positions[name]]) for name in key[1:])]
 
 
 async def _sound(reader: Reader, kind: type[Record], row: Row) -> bool:

@@ -154,7 +154,7 @@ class Exchange:
         return Lost(str(error).strip() or type(error).__name__, self._sent, slow)
 
     def _queue(self) -> None:
-        pgconn, names, place = self._state.pgconn, self._state.names, 0
+        pgconn, names, position = self._state.pgconn, self._state.names, 0
         for sql, cells, binary, ours in self._steps:
             name = names.get(sql) if self._prepare else None
             room = MAX_PREPARED if ours else MAX_PREPARED // 2
@@ -164,22 +164,22 @@ class Exchange:
                 if name is None:
                     name = names[sql] = statement_name(sql)
                     pgconn.send_prepare(name, sql)
-                    self._preparing[place] = sql
-                    place += 1
+                    self._preparing[position] = sql
+                    position += 1
                 pgconn.send_query_prepared(name, cells, binary, _BINARY)
-            place += 1
+            position += 1
         pgconn.pipeline_sync()
 
     def _replies(self) -> list[Reply]:
         replies: list[Reply] = []
         failed: int | None = None
         transformer = self._state.transformer
-        for place, result in enumerate(self._results):
+        for position, result in enumerate(self._results):
             if result.status not in _OK:
                 # A statement that was to be prepared after the failing one was skipped by the server.
-                self._state.names.pop(self._preparing.get(place, b""), None)
-                failed = place if failed is None else failed
-            elif failed is None and place not in self._preparing:
+                self._state.names.pop(self._preparing.get(position, b""), None)
+                failed = position if failed is None else failed
+            elif failed is None and position not in self._preparing:
                 rows: list[tuple[Any, ...]] = []
                 if result.ntuples:
                     transformer.set_pgresult(result)

@@ -276,8 +276,8 @@ class Pools:
                     await client.end(await self.connect(client))  # raises, unless the server is back
                     client.errors_seen = errors
                 if time.monotonic() > until:
-                    said = f"all {self._options.pool_size} connections to {self._options.place} were busy"
-                    raise StoreTimeout(f"{said} for {self._options.statement_timeout:g} s; raise pool_size") from busy
+                    text = f"all {self._options.pool_size} connections to {self._options.place} were busy"
+                    raise StoreTimeout(f"{text} for {self._options.statement_timeout:g} s; raise pool_size") from busy
 
     async def connect(self, client: Client) -> Any:
         """A connection outside the pool; raises StoreUnavailable with the driver's reason, which names no password."""

@@ -63,13 +63,13 @@ class Reader:
 
     async def _of_another_version(self, kind: type[Record], row: Row) -> Row:
         """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
-        key, place, found = codec(kind).key(row), codec(kind).place, Sum.of(row[-1])
-        if found.made != CRC32 or found.shape == codec(kind).shape:
+        key, positions, checksum = codec(kind).key(row), codec(kind).place, Sum.of(row[-1])
+        if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
-        names = await self._names(kind, found.shape, key)
+        names = await self._names(kind, checksum.shape, key)
         cells = dict(zip(codec(kind).names, row, strict=False))
         total = row[-1]
-        if not place.keys() >= set(names):
+        if not positions.keys() >= set(names):
             again = await self._with_unknown(kind, key, names)
             if again is None:  # deleted since it was read
                 return row
@@ -82,14 +82,14 @@ class Reader:
         return row
 
     async def _names(self, kind: type[Record], shape: int, key: Key) -> tuple[str, ...]:
-        known = self._summed.get((kind.table.name, shape))
-        if known is None:
+        columns = self._summed.get((kind.table.name, shape))
+        if columns is None:
             rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(kind.table.name)]))).rows
-            known = columns_summed(shape, [name for (name,) in rows])
-            if known is None:
+            columns = columns_summed(shape, [name for (name,) in rows])
+            if columns is None:
                 raise damaged(kind, key)
-            self._summed[(kind.table.name, shape)] = known
-        return known
+            self._summed[(kind.table.name, shape)] = columns
+        return columns
 
     async def _with_unknown(
         self, kind: type[Record], key: Key, names: Sequence[str]

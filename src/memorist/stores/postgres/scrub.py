@@ -32,12 +32,12 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     """Rewrite every table of ours, then remove the log that still has the dead rows, where this user may."""
-    found = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
-    if not all(owned for _, owned in found):
+    tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
+    if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
-    for name, _ in found:
+    for name, _ in tables:
         await _rewrite(session, name)
-    report = Scrubbed([f"table {name}" for name, _ in found])
+    report = Scrubbed([f"table {name}" for name, _ in tables])
     try:
         report += await _drop_log(session, runtime)
     except Failed as failed:
@@ -56,14 +56,14 @@ async def _rewrite(session: Session, name: str) -> None:
 
 async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
     """Turn off recycling of log segments, then use up those already recycled; the setting is restored afterwards."""
-    kept = (await _row(session, "SELECT current_setting('wal_recycle')"))[0]
-    if kept == "on":
+    setting = (await _row(session, "SELECT current_setting('wal_recycle')"))[0]
+    if setting == "on":
         await _statement(session, "ALTER SYSTEM SET wal_recycle = off")
         await _statement(session, "SELECT pg_reload_conf()")
     try:
         return await _until_one_segment(session, runtime)
     finally:
-        if kept == "on":
+        if setting == "on":
             await _statement(session, "ALTER SYSTEM RESET wal_recycle")
             await _statement(session, "SELECT pg_reload_conf()")
 

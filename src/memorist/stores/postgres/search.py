@@ -67,8 +67,8 @@ class Search:
 
         async def ask(condition: Condition, count: int) -> list[Entry]:
             cells = [cell(ns), array_cell(terms), _kinds(only), cell(now), cell(total), cell(count), cell(org)]
-            found: list[Entry] = records_of(Entry, await self._rows(org, _text_sql(condition), cells, condition))
-            return found
+            entries: list[Entry] = records_of(Entry, await self._rows(org, _text_sql(condition), cells, condition))
+            return entries
 
         return await _passing(only, limit, ask, lambda entry: entry)
 
@@ -105,9 +105,9 @@ class Search:
             records = records_of(Entry, [row[1:] for row in rows])
             return [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
 
-        found = await _passing(only, limit, ask, lambda pair: pair[0])
+        pairs = await _passing(only, limit, ask, lambda pair: pair[0])
         # An HNSW index returns them only nearly in order.
-        return sorted(found, key=lambda pair: (-pair[1], pair[0].row_key))
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0].row_key))
 
     async def _rows(
         self, org: str, sql: bytes, cells: Sequence[Cell], condition: Condition, *before: Step
@@ -140,15 +140,19 @@ async def _passing(
     condition, count = _condition(only), limit
     while True:
         try:
-            found = await ask(condition, count)
+            candidates = await ask(condition, count)
         except MemoristError as refused:
             if not condition.source or not cannot_compare(refused):
                 raise
             # A damaged entry: let the server filter by the rest alone.
             condition = _condition(EntryFilter(only.kinds, only.after, only.before))
             continue
-        passed = [one for one in found if only.allows(entry_of(one))] if only.beyond_kinds else found
-        if len(passed) >= limit or len(found) < count:
+        passed = (
+            [candidate for candidate in candidates if only.allows(entry_of(candidate))]
+            if only.beyond_kinds
+            else candidates
+        )
+        if len(passed) >= limit or len(candidates) < count:
             return passed[:limit]
         count *= 4
 
@@ -165,8 +169,10 @@ def _condition(only: EntryFilter) -> Condition:
             cells.append(b"%d" % bound)
     if only.where is None:
         return Condition("", " AND ".join(parts), cells, True)
-    made = translate(only.where, Entry, _FIRST + len(cells), FILTERED)
-    return Condition(made.source, " AND ".join([*parts, made.sql]), [*cells, *made.cells], made.exact)
+    translation = translate(only.where, Entry, _FIRST + len(cells), FILTERED)
+    return Condition(
+        translation.source, " AND ".join([*parts, translation.sql]), [*cells, *translation.cells], translation.exact
+    )
 
 
 def _kinds(only: EntryFilter) -> Cell:

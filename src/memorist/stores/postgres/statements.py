@@ -61,14 +61,14 @@ def writes(kind: type[Record]) -> Writes:
     """The writing statements of a kind of record, made on first use."""
     columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
     names = tuple(column.name for column in columns)
-    kept = {"version", "created_at"} & set(names) - set(key)
-    given = {name: f"${i}" for i, name in enumerate(names, 1)}
+    preserved = {"version", "created_at"} & set(names) - set(key)
+    parameters = {name: f"${i}" for i, name in enumerate(names, 1)}
     first = {name: f"${i}" for i, name in enumerate((names[place] for place in put_cells(kind)), 1)}
     now = f"${len(first) + bool(kind.table.checksum) + 1}"
     if codec(kind).versioned:
         first["version"] = _first_version(kind, first)
     changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
-    again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in kept}}
+    again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in preserved}}
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
     expired = f"t.expires_at <= {now}" if "expires_at" in place else None
     put = f"{_insert(kind, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, again)}"
@@ -79,13 +79,13 @@ def writes(kind: type[Record]) -> Writes:
         f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
         f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
     )
-    load = f"{_insert(kind, given)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, changed)}"
+    load = f"{_insert(kind, parameters)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, changed)}"
     return Writes(
         put=f"{put} RETURNING {back}".encode(),
         ensure=f"{ensure} RETURNING {back}".encode(),
         ensure_takes_now=expired is not None,
         fresh=fresh.encode(),
-        load=(load if changed else f"{_insert(kind, given)} ON CONFLICT DO NOTHING").encode(),
+        load=(load if changed else f"{_insert(kind, parameters)} ON CONFLICT DO NOTHING").encode(),
         delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
         delete_expired=f"DELETE FROM {table(kind)} WHERE {match} AND {gone}".encode(),
         expect=_expect(kind, match).encode(),
@@ -99,7 +99,7 @@ def _q(name: str) -> str:
 
 
 def _binary(kind: type[Record], places: Iterable[int]) -> tuple[int, ...] | None:
-    formats = tuple(int(codec(kind).columns[place].kind == "bytes") for place in places)
+    formats = tuple(int(codec(kind).columns[position].kind == "bytes") for position in places)
     return formats if any(formats) else None
 
 
@@ -195,12 +195,12 @@ def scan_sql(kind: type[Record], shape: Shape) -> bytes:
 def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
     """A scan of rows (alias `t`) that pass a condition on them and on what is joined to each row (`source`)."""
     order = kind.table.order(shape.along)
-    parts, place = _bounds(order, shape)
-    alive = _alive(kind, place)
-    place += bool(alive)
+    parts, position = _bounds(order, shape)
+    alive = _alive(kind, position)
+    position += bool(alive)
     way = " DESC" if shape.reverse else ""
     by = ", ".join(f"{_q(name)}{way}" for name in order[shape.prefix :] or order[-1:])
-    limit = f" LIMIT ${place}" if shape.limited else ""
+    limit = f" LIMIT ${position}" if shape.limited else ""
     where = " AND ".join([*parts, condition])
     return f"SELECT {selected(kind)} FROM {table(kind)} AS t{source} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
 
@@ -213,17 +213,17 @@ def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
 
 
 def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
-    parts, place = [f"{_q(name)} = ${i}" for i, name in enumerate(order[: shape.prefix], 1)], shape.prefix + 1
+    parts, position = [f"{_q(name)} = ${i}" for i, name in enumerate(order[: shape.prefix], 1)], shape.prefix + 1
     rest = order[shape.prefix :]
     for width, sign in ((shape.after, ">"), (shape.before, "<")):
         if width:
-            marks = ", ".join(f"${i}" for i in range(place, place + width))
+            marks = ", ".join(f"${i}" for i in range(position, position + width))
             parts.append(f"({quoted(rest[:width])}) {sign} ({marks})")
-            place += width
+            position += width
     for sign in (">=", "<")[: shape.starts]:
-        parts.append(f"{_q(rest[0])} {sign} ${place}")
-        place += 1
-    return parts, place
+        parts.append(f"{_q(rest[0])} {sign} ${position}")
+        position += 1
+    return parts, position
 
 
 LOADING = b"SELECT set_config('memorist.loading', $1, true)"
@@ -257,9 +257,11 @@ def append_next_sql() -> bytes:
 
 def _append(source: str, seq: str, expires: str) -> str:
     names = tuple(column.name for column in codec(Message).columns)
-    given = {names[place]: f"${i}::{_type(Message, names[place])}" for i, place in enumerate(APPEND_CELLS, 1)}
-    given |= {"seq": seq, "expires_at": expires}
-    cells = ", ".join(given[name] for name in names)
+    parameters = {
+        names[position]: f"${i}::{_type(Message, names[position])}" for i, position in enumerate(APPEND_CELLS, 1)
+    }
+    parameters |= {"seq": seq, "expires_at": expires}
+    cells = ", ".join(parameters[name] for name in names)
     checksum = f"${len(APPEND_CELLS) + 1}::bigint"
     return f"INSERT INTO memorist.messages ({quoted((*names, 'checksum'))}) SELECT {cells}, {checksum} FROM {source}"
 

@@ -118,19 +118,19 @@ class PostgresStore:
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
-        found: list[R | None] = [None] * len(keys)
+        records: list[R | None] = [None] * len(keys)
         orgs: dict[str, list[int]] = {}
-        for place, key in enumerate(keys):
-            orgs.setdefault(str(key[0]), []).append(place)
+        for position, key in enumerate(keys):
+            orgs.setdefault(str(key[0]), []).append(position)
         for org, places in orgs.items():
             columns = range(1, len(kind.table.key))
-            cells = [cell(org), *(array_cell([keys[place][i] for place in places]) for i in columns)]
+            cells = [cell(org), *(array_cell([keys[position][i] for position in places]) for i in columns)]
             if "expires_at" in codec(kind).place:
                 cells.append(b"%d" % now)
             rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows
             for (n, *_), record in zip(rows, await self._reader.records(kind, [row[1:] for row in rows]), strict=True):
-                found[places[n - 1]] = record
-        return found
+                records[places[n - 1]] = record
+        return records
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
@@ -139,8 +139,8 @@ class PostgresStore:
         if scan.columns[0] == "org" and scan.prefix:
             return await self._scan_org(str(scan.prefix[0]), scan, now)
         # A scan across orgs runs one statement per org and merges: row-level security shows one org at a time.
-        found = [await self._scan_org(org, scan, now) for org in await self.orgs()]
-        merged = heapq.merge(*found, key=_order_key(scan.columns), reverse=scan.reverse)
+        results = [await self._scan_org(org, scan, now) for org in await self.orgs()]
+        merged = heapq.merge(*results, key=_order_key(scan.columns), reverse=scan.reverse)
         return list(merged)[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
@@ -148,20 +148,20 @@ class PostgresStore:
         transaction back; the other changes are then sent again without it."""
         left, done = list(changes), dict[int, Any]()
         while left:
-            made = plan(left, now, self._session.writing)
-            places = [place for place in range(len(changes)) if place not in done]
+            planned = plan(left, now, self._session.writing)
+            places = [position for position in range(len(changes)) if position not in done]
             try:
-                replies = await self._session.run(made.steps, repeatable=repeatable(left))
+                replies = await self._session.run(planned.steps, repeatable=repeatable(left))
             except Failed as failed:
-                owner = made.owners[failed.place]
+                owner = planned.owners[failed.place]
                 before = refusal(failed, left, owner)
                 assert owner is not None
                 done[places[owner]] = before
                 del left[owner]
             else:
-                done.update(zip(places, made.results(replies), strict=True))
+                done.update(zip(places, planned.results(replies), strict=True))
                 break
-        return [done[place] for place in range(len(changes))]
+        return [done[position] for position in range(len(changes))]
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows for good."""
@@ -231,15 +231,15 @@ class PostgresStore:
         if scan.where is None:
             rows = (await self._session.read(org, _scan_step(scan, now))).rows
             return await self._reader.records(scan.kind, rows)
-        found: list[R] = []
+        matching: list[R] = []
         page, more = scan, True
         while more:
             rows, more = await self._filtered(org, page, now)
             records = await self._reader.records(scan.kind, rows)
-            found += [record for record in records if matches(scan.where, document_of(record))]
-            more = more and (scan.limit is None or len(found) < scan.limit)
+            matching += [record for record in records if matches(scan.where, document_of(record))]
+            more = more and (scan.limit is None or len(matching) < scan.limit)
             page = _beyond(page, records[-1]) if more else page
-        return found[: scan.limit]
+        return matching[: scan.limit]
 
     async def _filtered(self, org: str, scan: Scan[R], now: int) -> tuple[list[Row], bool]:
         """Rows that the filter's SQL condition accepts, and whether there may be more."""
@@ -285,8 +285,8 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
 
 def _beyond(scan: Scan[R], record: R) -> Scan[R]:
     """The same scan, from after this record on."""
-    row, place = codec(scan.kind).encode(record), codec(scan.kind).place
-    last = tuple(row[place[name]] for name in scan.columns[len(scan.prefix) :])
+    row, positions = codec(scan.kind).encode(record), codec(scan.kind).place
+    last = tuple(row[positions[name]] for name in scan.columns[len(scan.prefix) :])
     return replace(scan, before=last) if scan.reverse else replace(scan, after=last)
 
 

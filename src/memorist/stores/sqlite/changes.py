@@ -58,8 +58,8 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     count, tokens = len(rows), 0
     for message in change.messages:
         tokens += message.tokens or 0
-    given = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
-    grown = cursor.execute(_GROW, given).fetchone()
+    values = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
+    grown = cursor.execute(_GROW, values).fetchone()
     if grown is None:
         raise no_thread(change)
     length, expires = grown
@@ -90,7 +90,7 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
 
 def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     kind = type(change.record)
-    table, sql, place = kind.table, statements(kind), codec(kind).place
+    table, sql, positions = kind.table, statements(kind), codec(kind).place
     key = codec(kind).key(row)
     if not sql.old:
         cursor.execute(sql.upsert, summed(kind, row))
@@ -103,7 +103,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
         last: Any = cursor.execute(sql.last_version, key).fetchone()
         before = last[0] or 0
     version = before + 1 if versioned else 0
-    created = old[-1] if old and "created_at" in place else None
+    created = old[-1] if old and "created_at" in positions else None
     if old and table.history:
         cursor.execute(sql.to_history, key)
     row = _with_version(kind, row, version, created)
@@ -114,12 +114,12 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
 
 
 def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
-    place = codec(kind).place
+    positions = codec(kind).place
     cells = list(row)
     if codec(kind).versioned:
-        cells[place["version"]] = version
+        cells[positions["version"]] = version
     if created is not None:
-        cells[place["created_at"]] = created
+        cells[positions["created_at"]] = created
     return summed(kind, tuple(cells))
 
 
@@ -130,9 +130,11 @@ def summed(kind: type[Record], row: Row) -> Row:
 
 def stored(kind: type[Record], row: Row) -> Stored:
     """The result of a Put that wrote this row."""
-    place = codec(kind).place
-    created = row[place["created_at"]] if "created_at" in place else None
-    return Stored(row[place["version"]] if "version" in place else 0, None if created is None else to_datetime(created))
+    positions = codec(kind).place
+    created = row[positions["created_at"]] if "created_at" in positions else None
+    return Stored(
+        row[positions["version"]] if "version" in positions else 0, None if created is None else to_datetime(created)
+    )
 
 
 def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> int:

@@ -65,17 +65,17 @@ def _before_fork() -> None:
     forever, and the child could never write; a mutex that another thread holds would never be released.
     """
     # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
-    locked = [(one, one._lock.acquire(timeout=_FORK_SECONDS)) for one in list(_living)]
+    locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
     _connecting.acquire(timeout=_FORK_SECONDS)
-    _held.extend((one, one._hold_readers(), got) for one, got in locked)
+    _held.extend((connections, connections._hold_readers(), got) for connections, got in locked)
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        one, cursors, got = _held.pop()
-        one._idle.extend(cursors)
+        connections, cursors, got = _held.pop()
+        connections._idle.extend(cursors)
         if got:
-            one._lock.release()
+            connections._lock.release()
     if _connecting.locked():
         _connecting.release()
 
@@ -84,9 +84,9 @@ def _after_fork_in_child() -> None:
     global _forks, _connecting
     _forks += 1
     _connecting = threading.Lock()
-    for one, cursors, _ in _held:
-        one._idle.extend(cursors)
-        one._lock_as_child()
+    for connections, cursors, _ in _held:
+        connections._idle.extend(cursors)
+        connections._lock_as_child()
     _held.clear()
 
 

@@ -23,8 +23,8 @@ def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError
     if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
         return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
     if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
-        said = f"the file cannot be opened or written ({type(cause).__name__}) while {doing}"
-        return StoreUnavailable(said, **({"refuses_writes": True} if isinstance(cause, apsw.ReadOnlyError) else {}))
+        text = f"the file cannot be opened or written ({type(cause).__name__}) while {doing}"
+        return StoreUnavailable(text, **({"refuses_writes": True} if isinstance(cause, apsw.ReadOnlyError) else {}))
     return StoreError(f"SQLite failed while {doing}: {type(cause).__name__}")
 
 

@@ -51,6 +51,10 @@ def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
         # JSON text without a backslash needs no decoding, only its quotes removed.
         text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)
         at = when(created / 1e6, UTC)
-        given = None if raw is None else _load(raw)
-        add(Message(org=org, thread=thread, seq=seq, role=role, content=text, tokens=tokens, created_at=at, raw=given))
+        original = None if raw is None else _load(raw)
+        add(
+            Message(
+                org=org, thread=thread, seq=seq, role=role, content=text, tokens=tokens, created_at=at, raw=original
+            )
+        )
     return out

@@ -40,14 +40,14 @@ class Reader:
         return [decode(row) for row in rows]
 
     def _checking(self, kind: type[Record]) -> Callable[[Row], Any]:
-        made, base = codec(kind).decode, codec(kind).sum_base
+        decode, base = codec(kind).decode, codec(kind).sum_base
 
         def checked(row: Row) -> Any:
             bare = row[:-1]
             if base | crc32(pack(bare)) != row[-1]:
                 bare = self._of_another_version(kind, bare, row[-1])
             try:
-                return made(bare)
+                return decode(bare)
             except UNDECODABLE:
                 return decoded(kind, bare)  # raises the error that names the table
 
@@ -55,15 +55,15 @@ class Reader:
 
     def _of_another_version(self, kind: type[Record], row: Row, stored: int) -> Row:
         """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
-        key, place = codec(kind).key(row), codec(kind).place
+        key, positions = codec(kind).key(row), codec(kind).place
         if not isinstance(stored, int):
             raise damaged(kind, key)
-        found = Sum.of(stored)
-        if found.made != CRC32 or found.shape == codec(kind).shape:
+        checksum = Sum.of(stored)
+        if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
-        names = self._names(kind, found.shape, key)
-        if place.keys() >= set(names):
-            cells: Row = tuple(row[place[name]] for name in names)
+        names = self._names(kind, checksum.shape, key)
+        if positions.keys() >= set(names):
+            cells: Row = tuple(row[positions[name]] for name in names)
         else:
             cells, stored, row = self._with_unknown(kind, key, names) or ((), stored, row)
             if not cells:  # deleted since it was read
@@ -73,14 +73,14 @@ class Reader:
         return row
 
     def _names(self, kind: type[Record], shape: int, key: Key) -> tuple[str, ...]:
-        known = self._summed.get((kind.table.name, shape))
-        if known is None:
+        columns = self._summed.get((kind.table.name, shape))
+        if columns is None:
             physical = self._connections.read(lambda cursor: physical_columns(cursor, kind.table.name))
-            known = columns_summed(shape, [name for name in physical if name != "crc"])
-            if known is None:
+            columns = columns_summed(shape, [name for name in physical if name != "crc"])
+            if columns is None:
                 raise damaged(kind, key)
-            self._summed[(kind.table.name, shape)] = known
-        return known
+            self._summed[(kind.table.name, shape)] = columns
+        return columns
 
     def _with_unknown(self, kind: type[Record], key: Key, names: tuple[str, ...]) -> tuple[Row, int, Row] | None:
         """The cells that a checksum covers, the checksum, and the row with our columns; None if the row is gone."""

@@ -21,12 +21,14 @@ def migrate(connection: apsw.Connection) -> list[str]:
 
     A file with more migrations than this version knows is not changed, and is used if they only added to it.
     """
-    known = migrations()
-    version, newest = schema_version(connection), known[-1].number
+    all_migrations = migrations()
+    version, newest = schema_version(connection), all_migrations[-1].number
     if version > newest:
         needs: Any = connection.execute("SELECT max(needs) FROM migrations").get
         refuse_newer(version, int(needs or 0), newest)
-    return [one.name for one in known if one.number > version and _apply(connection, one)]
+    return [
+        migration.name for migration in all_migrations if migration.number > version and _apply(connection, migration)
+    ]
 
 
 def _apply(connection: apsw.Connection, one: Migration) -> bool:

@@ -78,8 +78,8 @@ def search_text(
 
 
 def _live(rows: Iterable[Row], now: int) -> Iterator[Entry]:
-    made, expires = codec(Entry), codec(Entry).place["expires_at"]
-    return (made.decode(row) for row in rows if live(row[expires], now))
+    entry_codec, expires = codec(Entry), codec(Entry).place["expires_at"]
+    return (entry_codec.decode(row) for row in rows if live(row[expires], now))
 
 
 def term_counts(cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:

@@ -31,18 +31,18 @@ def statements(kind: type[Record]) -> Statements:
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in table.key)
     insert = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
-    place = codec(kind).place
-    kept = [name for name in ("version", "created_at") if name in place and name not in table.key]
+    positions = codec(kind).place
+    preserved = [name for name in ("version", "created_at") if name in positions and name not in table.key]
     return Statements(
         get=f"SELECT {columns} FROM {table.name} WHERE {match}",
         insert=insert,
         upsert=f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}"
         if changed
         else f"{insert} ON CONFLICT DO NOTHING",
-        state=f"SELECT {'version' if 'version' in place else '0'}, "
-        f"{'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
-        there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
-        old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
+        state=f"SELECT {'version' if 'version' in positions else '0'}, "
+        f"{'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
+        there=f"SELECT {'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
+        old=f"SELECT {', '.join(preserved)} FROM {table.name} WHERE {match}" if preserved else "",
         # SELECT * copies columns that a newer version added too; both tables have the same columns.
         to_history=f"INSERT OR REPLACE INTO {table.history} SELECT * FROM {table.name} WHERE {match}",
         last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",

@@ -185,8 +185,8 @@ class SqliteStore:
 
     async def _read_briefly(self, read: Callable[..., T], *args: object) -> T:
         """Run a short read on the caller's thread, or on the worker thread if another process holds the file."""
-        found = await self._runtime.brief(self._connections.read_at_once, read, *args)
-        return await self._runtime.call(read, *args) if isinstance(found, Locked) else found
+        answer = await self._runtime.brief(self._connections.read_at_once, read, *args)
+        return await self._runtime.call(read, *args) if isinstance(answer, Locked) else answer
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
         sql, expires, key_of, decode = self._getters.get(kind) or self._getter(kind)
@@ -201,9 +201,9 @@ class SqliteStore:
 
     def _getter(self, kind: type[Record]) -> Getter:
         parts = codec(kind)
-        made = Getter(statements(kind).get, parts.place.get("expires_at"), parts.key, self._reader.decoder(kind))
-        self._getters[kind] = made
-        return made
+        getter = Getter(statements(kind).get, parts.place.get("expires_at"), parts.key, self._reader.decoder(kind))
+        self._getters[kind] = getter
+        return getter
 
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
         if len(keys) <= FEW:
@@ -303,11 +303,11 @@ class SqliteStore:
         scope, extra = ("AND org = ?", [org]) if org is not None else ("", [])
 
         def due(cursor: apsw.Cursor) -> list[Job]:
-            found: list[Row] = []
+            rows: list[Row] = []
             for status, when in (("ready", "run_at"), ("running", "leased_until")):
                 sql = _DUE.format(columns=columns, when=when, org=scope)
-                found += cursor.execute(sql, [queue, status, now, *extra, limit]).fetchall()
-            jobs: list[Job] = [codec(Job).decode(row) for row in found]
+                rows += cursor.execute(sql, [queue, status, now, *extra, limit]).fetchall()
+            jobs: list[Job] = [codec(Job).decode(row) for row in rows]
             return sorted(jobs, key=lambda job: (job.run_at, job.row_key))[:limit]
 
         def work(cursor: apsw.Cursor) -> list[Job]:
@@ -319,13 +319,13 @@ class SqliteStore:
     def _orgs(self) -> list[str]:
         def work(cursor: apsw.Cursor) -> list[str]:
             # Skip from org to org through the key's index: the cost grows with the orgs, not the rows.
-            found: set[str] = set()
+            orgs: set[str] = set()
             for name in (kind.table.name for kind in kinds() if kind is not StoreIdentity):
                 row = cursor.execute(f"SELECT min(org) FROM {name}").fetchone()
                 while row is not None and row[0] is not None:
-                    found.add(row[0])
+                    orgs.add(row[0])
                     row = cursor.execute(f"SELECT min(org) FROM {name} WHERE org > ?", (row[0],)).fetchone()
-            return sorted(found)
+            return sorted(orgs)
 
         return self._connections.read(work)
 
