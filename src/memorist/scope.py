@@ -142,7 +142,7 @@ class Scope(msgspec.Struct, frozen=True):
         for grant in wanted:
             # A user's own namespace may look like a pattern (`user:a*`) and is not one: a pattern needs a wider grant.
             whole = grant.endswith("*") and self.user is not None
-            if not (any(_covers(one, grant) for one in held) if whole else may(grant)):
+            if not (any(_covers(held_grant, grant) for held_grant in held) if whole else may(grant)):
                 raise Forbidden(f"a handle cannot grant more than it has: {grant!r} is not among its own grants")
         return wanted
 
@@ -168,13 +168,13 @@ class Scope(msgspec.Struct, frozen=True):
         """Whether this scope may read rows of this namespace."""
         if self.user is None and not self.foreign:
             return True
-        return ns == "global" or self.may_write(ns) or any(_covers(one, ns) for one in self.read)
+        return ns == "global" or self.may_write(ns) or any(_covers(grant, ns) for grant in self.read)
 
     def may_write(self, ns: str) -> bool:
         """Whether this scope may change rows of this namespace."""
         if self.foreign:
             return False
-        return self.user is None or ns == f"user:{self.user}" or any(_covers(one, ns) for one in self.write)
+        return self.user is None or ns == f"user:{self.user}" or any(_covers(grant, ns) for grant in self.write)
 
     def spaces(self) -> tuple[str, ...]:
         """The namespaces that a user's handle may read, without those granted by a pattern."""
@@ -245,7 +245,7 @@ def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
     """Grants as text; a single text instead of a list is refused as a likely mistake."""
     if isinstance(given, str | Namespace):
         raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
-    return tuple(dict.fromkeys(str(one) for one in as_list(() if given is None else given, "read= or write=")))
+    return tuple(dict.fromkeys(str(grant) for grant in as_list(() if given is None else given, "read= or write=")))
 
 
 def _check_grant(grant: str) -> None:

@@ -86,8 +86,12 @@ class Browser(App[None]):
         self.sub_title = place.thread or place.ns
         if place.kind == "thread":
             table.add_columns("#", "role", "text", "said")
-            for one in self._memory.threads.recent(place.thread, NEWEST):
-                _add(table, (one.seq, one.name or one.role, one.text, one.created_at), f"{one.seq}")
+            for message in self._memory.threads.recent(place.thread, NEWEST):
+                _add(
+                    table,
+                    (message.seq, message.name or message.role, message.text, message.created_at),
+                    f"{message.seq}",
+                )
         else:
             table.add_columns("key", "value", "confidence", "updated")
             for fact in self._memory.facts.list(place.ns):
@@ -100,12 +104,12 @@ class Browser(App[None]):
             return
         key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
         try:
-            found = self._memory.why(f"{self._at.ns}/{key}")
+            why = self._memory.why(f"{self._at.ns}/{key}")
         except MemoristError as problem:
             self._say(str(problem))
             return
-        said = [f"{message.id}: “{message.text}”" for message in found.messages]
-        self._say(f"{key} ← " + ("\n".join(said) if said else f"written directly, by {found.actor}"))
+        lines = [f"{message.id}: “{message.text}”" for message in why.messages]
+        self._say(f"{key} ← " + ("\n".join(lines) if lines else f"written directly, by {why.actor}"))
 
     def _say(self, text: str) -> None:
         self.query_one("#why", Static).update(Text(cell(text)))

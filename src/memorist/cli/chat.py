@@ -60,8 +60,11 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
                     talk.turn(run, line)
                 except ModelError as problem:
                     _aside(f"{problem}; nothing of this turn is kept, say it again")
-        kept = run.thread if talk.turns or thread is not None else None
-        session.done({"thread": kept, "turns": talk.turns}, f"kept as {kept}" if kept else "nothing said, nothing kept")
+        saved_thread = run.thread if talk.turns or thread is not None else None
+        session.done(
+            {"thread": saved_thread, "turns": talk.turns},
+            f"kept as {saved_thread}" if saved_thread else "nothing said, nothing kept",
+        )
 
 
 class Talk:
@@ -155,13 +158,13 @@ class Talk:
         keys = [key] if key else [fact.key for fact in self._learned]
         if not keys:
             _aside("the last message taught nothing; /why KEY asks about a fact, /facts lists them")
-        for one in keys:
-            found = self._memory.why(f"{self._ns}/{one}")
-            quotes = [f"“{message.text}”" for message in found.messages]
-            if found.correction is not None:
-                corrected = f"corrected from {human(found.correction.before)} by {found.correction.actor}"
-                quotes.append(corrected + (f": {found.correction.reason}" if found.correction.reason else ""))
-            _aside(f"{one}: {' and '.join(quotes) if quotes else 'written directly, by ' + str(found.actor)}")
+        for fact_key in keys:
+            why = self._memory.why(f"{self._ns}/{fact_key}")
+            quotes = [f"“{message.text}”" for message in why.messages]
+            if why.correction is not None:
+                corrected = f"corrected from {human(why.correction.before)} by {why.correction.actor}"
+                quotes.append(corrected + (f": {why.correction.reason}" if why.correction.reason else ""))
+            _aside(f"{fact_key}: {' and '.join(quotes) if quotes else 'written directly, by ' + str(why.actor)}")
 
     def _forget(self, key: str) -> None:
         if not key:

@@ -12,6 +12,6 @@ def completion(shell: str) -> None:
     """Print the completion script: eval "$(memorist completion bash)"."""
     from .main import cli
 
-    made = get_completion_class(shell)
-    if made is not None:
-        click.echo(made(cli, {}, "memorist", "_MEMORIST_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    if completion_class is not None:
+        click.echo(completion_class(cli, {}, "memorist", "_MEMORIST_COMPLETE").source())

@@ -143,14 +143,14 @@ def _first_talk(memory: Memory, clock: StoryClock) -> None:
 
 def _passers_by(memory: Memory, clock: StoryClock, dice: random.Random, people: int) -> None:
     """Colleagues who talked now and then."""
-    for number, (user, name, place, work, wish) in enumerate(PEOPLE[:people]):
+    for number, (user, name, city, work, wish) in enumerate(PEOPLE[:people]):
         clock.at(60 - number * 2, 8 + number % 9, dice.randrange(60))
         thread = _thread(memory, user, f"{dice.choice(WARDS)}, week {40 + number % 6}")
-        said = [(f"Hello, I'm {name}. I live in {place} and I work as a {work}.", f"Hello {name.split()[0]}.")]
+        turns = [(f"Hello, I'm {name}. I live in {city} and I work as a {work}.", f"Hello {name.split()[0]}.")]
         if wish:
-            said.append((wish, "Noted."))
-        said += [_order(dice, 1 + number % 5) for _ in range(2 + number % 4)]
-        _talk(memory, clock, thread, said)
+            turns.append((wish, "Noted."))
+        turns += [_order(dice, 1 + number % 5) for _ in range(2 + number % 4)]
+        _talk(memory, clock, thread, turns)
     _settle(memory, clock)
 
 
@@ -265,11 +265,11 @@ def _proposals(prompt: str) -> Any:
 def _trip(memory: Memory, clock: StoryClock) -> None:
     clock.at(2, 17, 8)
     thread = _newest(memory)
-    said = (
+    turns = (
         ("I'm in Porto until Friday for the training. Can we move the call?", "Moved to Thursday 15:00."),
         ("Yes, please tell Ruben.", "Done, Ruben knows."),
     )
-    for asked, answered in said:
+    for asked, answered in turns:
         _sent(memory, thread, asked)
         _settle(memory, clock)
         memory.threads.append(thread, {"role": "assistant", "content": answered})
@@ -304,13 +304,13 @@ def _newest(memory: Memory) -> str:
 
 def _unread(memory: Memory, clock: StoryClock) -> None:
     """Three messages whose extraction fails: tried five times, then dead letters."""
-    said = (
+    turns = (
         ("joao", "Night shift handover", "From now on I take the night shift on Tuesdays."),
         ("mei", "Supplier questions", "My supplier rating for Nordmed is 4.6 of 5."),
         ("ines", "Leave requests", "Put me on the holiday list for the first week of May."),
     )
     clock.at(1, 20, 5)
-    for user, title, text in said:
+    for user, title, text in turns:
         _talk(memory, clock, _thread(memory, user, title), [(text, "I will see to it.")])
     for _ in range(6):
         memory.jobs.drain()
@@ -325,7 +325,7 @@ def _today(memory: Memory, clock: StoryClock) -> None:
     ada = memory.scope(user="ada")
     used = ada.learnings.list()
     for _ in range(6):
-        ada.learnings.used([one.id for one in used if one.type == "preference"])
+        ada.learnings.used([learning.id for learning in used if learning.type == "preference"])
     ada.working.set(
         {
             "current_page": {"route": "Orders, week 46"},

@@ -95,10 +95,10 @@ def human(value: object, *, now: datetime | None = None, nested: bool = False) -
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     if isinstance(value, dict):
-        inside = ", ".join(f"{cell(str(key))}: {human(one, now=now, nested=True)}" for key, one in value.items())
+        inside = ", ".join(f"{cell(str(key))}: {human(item, now=now, nested=True)}" for key, item in value.items())
         return f"({inside})" if nested else inside
     if isinstance(value, list | tuple):
-        inside = ", ".join(human(one, now=now, nested=True) for one in value)
+        inside = ", ".join(human(item, now=now, nested=True) for item in value)
         return f"[{inside}]" if nested and len(value) != 1 else inside
     text = cell(str(value))
     return f"…{text[-SHORT:]}" if _GENERATED.fullmatch(text) else text
@@ -109,9 +109,9 @@ def spelled(value: object, *, now: datetime) -> str:
     if isinstance(value, datetime):
         return f"{value.astimezone():%d %b %Y %H:%M:%S} ({ago(value, now)})"
     if isinstance(value, dict):
-        return "\n".join(f"{cell(str(key))}: {human(one, now=now, nested=True)}" for key, one in value.items())
-    if isinstance(value, list | tuple) and any(isinstance(one, dict) for one in value):
-        return "\n".join(human(one, now=now) for one in value)
+        return "\n".join(f"{cell(str(key))}: {human(item, now=now, nested=True)}" for key, item in value.items())
+    if isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        return "\n".join(human(item, now=now) for item in value)
     return cell(value) if isinstance(value, str) else human(value, now=now)
 
 
@@ -130,8 +130,8 @@ def ago(moment: datetime, now: datetime) -> str:
 
 def url_without_password(url: str) -> str:
     """A URL without user, password and query, to be shown."""
-    scheme, found, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if found else url
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if separator else url
 
 
 def cell(value: object) -> str:
@@ -229,7 +229,7 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
 
     def more(*given: object) -> None:
         nonlocal done
-        done += next((one for one in given if isinstance(one, int)), 1)
+        done += next((argument for argument in given if isinstance(argument, int)), 1)
         click.echo(f"\r\x1b[K{label}: {done:,}", err=True, nl=False)
 
     try:

@@ -19,8 +19,8 @@ def extract(session: Session, text: str, explained: bool) -> int:
     from ..extract.explain import explain
 
     steps = explain(text, datetime.now(UTC))
-    found = [step for step in steps if step.found]
-    rows = [msgspec.to_builtins(step) for step in (steps if explained else found)]
+    matching = [step for step in steps if step.found]
+    rows = [msgspec.to_builtins(step) for step in (steps if explained else matching)]
     columns = ("found", "rule", "sentence", "lang", "why") if explained else ("found", "rule", "lang")
     session.show(rows, columns, empty="nothing found")
-    return 0 if found else 1
+    return 0 if matching else 1

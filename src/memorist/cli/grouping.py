@@ -18,7 +18,7 @@ class Suggesting(click.Group):
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             meant = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
-            hint = f"; did you mean {' or '.join(repr(one) for one in meant)}?" if meant else ""
+            hint = f"; did you mean {' or '.join(repr(command) for command in meant)}?" if meant else ""
             raise click.UsageError(f"No such command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -39,12 +39,12 @@ def common_options_first(args: Iterable[str]) -> list[str]:
 
     Arguments after `--` are unchanged.
     """
-    given = list(args)
-    end = given.index("--") if "--" in given else len(given)
+    arguments = list(args)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     json: list[str] = []
     user: list[str] = []
     rest: list[str] = []
-    words = iter(given[:end])
+    words = iter(arguments[:end])
     for word in words:
         if word == "--json":
             json = [word]
@@ -55,7 +55,7 @@ def common_options_first(args: Iterable[str]) -> list[str]:
             user = [word]
         else:
             rest.append(word)
-    return [*json, *user, *rest, *given[end:]]
+    return [*json, *user, *rest, *arguments[end:]]
 
 
 class InNamespace(click.Command):

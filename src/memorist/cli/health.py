@@ -28,7 +28,7 @@ def stats(session: Session, price: tuple[float, float] | None) -> None:
     if price is not None:
         spent = found["reading"]
         tokens = (spent["input_tokens_per_1000"], spent["output_tokens_per_1000"])
-        spent["price_per_1000"] = round(sum(one * each for one, each in zip(tokens, price, strict=True)) / 1e6, 4)
+        spent["price_per_1000"] = round(sum(count * each for count, each in zip(tokens, price, strict=True)) / 1e6, 4)
     session.fields(found)
 
 
@@ -73,15 +73,15 @@ def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) ->
     with session.memory() as memory:
         revived = memory.jobs.retry_dead() if retry_dead else 0
         diagnosis = memory.doctor(deep=deep)
-    found = {"store": diagnosis.store, **diagnosis.details, **msgspec.to_builtins(diagnosis)}
-    del found["details"]
+    report = {"store": diagnosis.store, **diagnosis.details, **msgspec.to_builtins(diagnosis)}
+    del report["details"]
     if retry_dead:
-        found["revived"] = revived
-    problems = [*found.pop("problems"), *_hook_problems()]
+        report["revived"] = revived
+    problems = [*report.pop("problems"), *_hook_problems()]
     if session.as_json:
-        session.print_json({**found, "problems": problems})
+        session.print_json({**report, "problems": problems})
     else:
-        session.fields({**found, "queues": "\n".join(map(_queue, found["queues"]))})
+        session.fields({**report, "queues": "\n".join(map(_queue, report["queues"]))})
         echo(f"\n{click.style('all well', fg='green')}" if not problems else click.style("\nproblems:", fg="red"))
         for problem in problems:
             echo(f"- {cell(problem)}")
@@ -97,12 +97,12 @@ def _hook_problems() -> list[str]:
 
 def _queue(queue: JsonObject) -> str:
     """The state of a queue in words, without what is zero."""
-    said = [f"{queue['waiting']} waiting"]
-    said += [f"{queue[name]} {name}" for name in ("failing", "dead") if queue[name]]
+    counts = [f"{queue['waiting']} waiting"]
+    counts += [f"{queue[name]} {name}" for name in ("failing", "dead") if queue[name]]
     if queue["lag_seconds"] >= 1:
-        said.append(f"{queue['lag_seconds']:.0f} s behind")
+        counts.append(f"{queue['lag_seconds']:.0f} s behind")
     reasons = [*queue["reasons"], *queue["errors"]]
-    return f"{queue['queue']}: {', '.join(said)}{' (' + '; '.join(reasons) + ')' if reasons else ''}"
+    return f"{queue['queue']}: {', '.join(counts)}{' (' + '; '.join(reasons) + ')' if reasons else ''}"
 
 
 @click.command()

@@ -45,10 +45,10 @@ def create(
     write: tuple[str, ...], note: str, ttl: float | None,
 ) -> None:  # fmt: skip
     """Create a key and print it; it is not shown again. It may do what --user NAME may; without one, all of the org."""
-    given: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
+    grants: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
     roles = roles or ("reader", "writer")
-    made = _with(session, lambda all_: all_.create(org=session.org, user=session.user, roles=roles, **given))
-    session.done(msgspec.to_builtins(made), made.key)
+    key = _with(session, lambda all_: all_.create(org=session.org, user=session.user, roles=roles, **grants))
+    session.done(msgspec.to_builtins(key), key.key)
 
 
 @keys.command("list")
@@ -56,7 +56,7 @@ def create(
 def list_(session: Session) -> None:
     """List keys: id, user, roles, note and times, never the secret."""
     found = _with(session, lambda all_: all_.list())
-    rows = [{**msgspec.to_builtins(one), "roles": ", ".join(one.roles)} for one in found]
+    rows = [{**msgspec.to_builtins(key), "roles": ", ".join(key.roles)} for key in found]
     session.show([{name: row[name] for name in COLUMNS} for row in rows], COLUMNS, empty="no keys")
 
 
@@ -65,8 +65,8 @@ def list_(session: Session) -> None:
 @session_of
 def rotate(session: Session, id: str) -> None:
     """Replace the secret of a key; the old one ends at once."""
-    made = _with(session, lambda all_: all_.rotate(id))
-    session.done(msgspec.to_builtins(made), made.key)
+    key = _with(session, lambda all_: all_.rotate(id))
+    session.done(msgspec.to_builtins(key), key.key)
 
 
 @keys.command()

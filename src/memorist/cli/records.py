@@ -82,8 +82,10 @@ def put(
         raise click.UsageError("give a VALUE or --file")
     data = _bytes(path) if path is not None else read_json(value or "")
     with session.memory(create=True) as memory:
-        made = memory.records.put(namespace, _key(key), data, meta=read_filter(meta), ttl=ttl, expect=expect)
-    session.done({"key": list(made.key), "version": made.version, "size": made.size}, f"{key} version {made.version}")
+        record = memory.records.put(namespace, _key(key), data, meta=read_filter(meta), ttl=ttl, expect=expect)
+    session.done(
+        {"key": list(record.key), "version": record.version, "size": record.size}, f"{key} version {record.version}"
+    )
 
 
 @records.command(help=f"Remove a record, or with --range all whose key starts so. {_KEY_HELP}", cls=InNamespace)

@@ -177,8 +177,8 @@ def _code(session: Session) -> str:
     """Store and return the code of a one-time link, which the server exchanges for a session cookie."""
     from ..server.browser import local_operator
 
-    made: str = _run_over_keys(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
-    return made
+    link: str = _run_over_keys(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
+    return link
 
 
 def _has_keys(session: Session) -> bool:

@@ -106,8 +106,8 @@ class Session:
         from ..blocking.memory import Memory
 
         path = _file(self.url)
-        made = path is not None and not os.path.exists(path)
-        if made and not create:
+        is_new = path is not None and not os.path.exists(path)
+        if is_new and not create:
             # What is not there may be a mistyped URL, with a password in it.
             name = os.path.basename(str(path)) if "@" not in self.url and ":" not in self.url else "that path"
             raise NotFound(f"there is no memory at {name!r}; name one with --url or MEMORIST_URL")
@@ -124,9 +124,9 @@ class Session:
                 try:
                     yield memory
                 except BaseException:
-                    unused = made and not self._told and _is_empty(memory)
+                    unused = is_new and not self._told and _is_empty(memory)
                     raise
-                unused = made and self._wrote_nothing and _is_empty(memory)
+                unused = is_new and self._wrote_nothing and _is_empty(memory)
         finally:
             if unused and path is not None:
                 _remove(path)
@@ -190,14 +190,14 @@ def thread_id(memory: Memory, given: str) -> str:
 def ending(given: str, ids: Sequence[str]) -> str:
     """The only id that ends with the given characters; the text as given if there is none or several."""
     end = given.removeprefix("…")
-    found = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
-    return found[0] if len(found) == 1 else given
+    matching = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
+    return matching[0] if len(matching) == 1 else given
 
 
 def _settled(memory: Memory) -> int:
     """Run the waiting jobs; returns how many are left."""
     memory.jobs.drain(seconds=SETTLE_SECONDS)
-    return sum(one.waiting - one.failing for one in memory.jobs.backlog())
+    return sum(queue.waiting - queue.failing for queue in memory.jobs.backlog())
 
 
 def _is_empty(memory: Memory) -> bool:
@@ -213,8 +213,8 @@ def _remove(path: str) -> None:
 
 def _file(url: str) -> str | None:
     """The path of a file URL; None for servers."""
-    scheme, found, rest = url.partition("://")
-    if not found:
+    scheme, separator, rest = url.partition("://")
+    if not separator:
         return None if url == ":memory:" else url
     from urllib.parse import unquote
 
@@ -224,10 +224,10 @@ def _file(url: str) -> str | None:
 
 def plain(record: object) -> JsonObject:
     """A record as a dict of plain values, except that times stay datetimes."""
-    made: JsonObject = msgspec.to_builtins(record, builtin_types=(datetime,))
-    if "id" not in made and hasattr(record, "id"):
-        made = {"id": getattr(record, "id"), **made}  # noqa: B009  # not every record declares one
-    return made
+    fields: JsonObject = msgspec.to_builtins(record, builtin_types=(datetime,))
+    if "id" not in fields and hasattr(record, "id"):
+        fields = {"id": getattr(record, "id"), **fields}  # noqa: B009  # not every record declares one
+    return fields
 
 
 def read_json(text: str) -> object:

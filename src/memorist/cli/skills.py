@@ -15,10 +15,10 @@ from .session import Session, session_of
 def skill_folders() -> list[Path]:
     """The folders of the skills in the package, or in the checkout it runs from."""
     package = Path(__file__).resolve().parent.parent
-    for place in (package / "skills", package.parent.parent / "skills"):
-        found = sorted(one.parent for one in place.glob("*/SKILL.md"))
-        if found:
-            return found
+    for root in (package / "skills", package.parent.parent / "skills"):
+        folders = sorted(file.parent for file in root.glob("*/SKILL.md"))
+        if folders:
+            return folders
     raise NotFound("this installation has no skills; install memorist again")
 
 
@@ -56,4 +56,4 @@ def install(session: Session, directory: Path, force: bool) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    return [one for one in folder.rglob("*") if one.is_file()]
+    return [file for file in folder.rglob("*") if file.is_file()]

@@ -95,15 +95,15 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
     The message is stored when this returns; facts are extracted by a worker, or by the next command that reads them.
     """
     if text is not None:
-        given: list[dict[str, object]] = [{"role": role, "content": text}]
+        messages: list[dict[str, object]] = [{"role": role, "content": text}]
     else:
-        given = [_message(line, role) for line in sys.stdin if line.strip()]
-        if not given:
+        messages = [_message(line, role) for line in sys.stdin if line.strip()]
+        if not messages:
             raise click.UsageError("nothing to append: give TEXT, or JSON lines on standard input")
     if name:
-        given = [{**message, "name": name} for message in given]
+        messages = [{**message, "name": name} for message in messages]
     with session.memory() as memory:
-        receipts = memory.threads.append(thread_id(memory, thread), *given, key=key)
+        receipts = memory.threads.append(thread_id(memory, thread), *messages, key=key)
         ids = [receipt.message.id for receipt in receipts]
         session.done({"ids": ids, "replayed": any(r.replayed for r in receipts)}, "\n".join(ids))
 

@@ -85,9 +85,9 @@ def import_(
     asks = not yes and not session.as_json
     with session.memory(create=True) as memory:
         if dry_run or asks:
-            found = _run(memory, path, "reading", {**options, "dry_run": True})
-            status = _tell(session, found)
-            if dry_run or not any(found.found.values()):
+            report = _run(memory, path, "reading", {**options, "dry_run": True})
+            status = _tell(session, report)
+            if dry_run or not any(report.found.values()):
                 session.wrote_nothing()
                 return status
             confirm("Import it?")
@@ -103,7 +103,7 @@ def _load(session: Session, file: str) -> None:
 
 
 def _pairs(given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [one.partition("=") for one in given]
+    pairs = [pair.partition("=") for pair in given]
     if not all(there and sign and here for there, sign, here in pairs):
         raise UsageError("--map-user takes THERE=HERE, such as --map-user alice@example.com=alice")
     return {there: here for there, _, here in pairs}
@@ -137,11 +137,11 @@ def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int
 
 def _sentence(report: ImportReport) -> str:
     counted = report.found if report.dry_run else report.added
-    found = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "nothing"
-    known = sum(report.known.values())
-    parts = [f"{report.kind}: {found} {'would be imported' if report.dry_run else 'imported'}"]
-    if known:
-        parts.append(f"{known:,} were here already")
+    counts = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "nothing"
+    already_there = sum(report.known.values())
+    parts = [f"{report.kind}: {counts} {'would be imported' if report.dry_run else 'imported'}"]
+    if already_there:
+        parts.append(f"{already_there:,} were here already")
     if report.failed:
         parts.append(f"{report.failed:,} cannot be imported")
     if report.dry_run:

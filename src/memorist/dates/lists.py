@@ -67,7 +67,7 @@ def _lists(lang: str) -> _Lists:
 
 def listed_dates(text: str, now: datetime, prefer: Prefer, lang: str) -> list[DateRange]:
     """Every date in a text, in order."""
-    lists, taken, found = _lists(lang), bytearray(len(text)), list[DateRange]()
+    lists, taken, ranges = _lists(lang), bytearray(len(text)), list[DateRange]()
     for pattern in lists.patterns:
         for match in pattern.finditer(text):
             if any(taken[match.start() : match.end()]):
@@ -77,24 +77,24 @@ def listed_dates(text: str, now: datetime, prefer: Prefer, lang: str) -> list[Da
             except (ValueError, OverflowError):  # not a date that exists, such as 31 February
                 continue
             taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
-            found.append(_with_clock(text, reading, match.span()))
-    return sorted(found, key=lambda item: item.span)
+            ranges.append(_with_clock(text, reading, match.span()))
+    return sorted(ranges, key=lambda item: item.span)
 
 
 def _reading(match: re.Match[str], lists: _Lists, now: datetime, prefer: Prefer) -> DateRange:
-    said = match.groupdict()
+    groups = match.groupdict()
     grain: Grain = "day"
     yearless = False
-    if said.get("rel"):
-        start = now + timedelta(days=lists.days[said["rel"].lower()])
-    elif said.get("w"):
-        start = _weekday(said, lists, now, prefer)
+    if groups.get("rel"):
+        start = now + timedelta(days=lists.days[groups["rel"].lower()])
+    elif groups.get("w"):
+        start = _weekday(groups, lists, now, prefer)
     else:
-        month = int(said["n"]) if said.get("n") else lists.months[said["m"].lower()] if said.get("m") else None
-        grain = "day" if said.get("d") else "month" if month else "year"
-        yearless = not said.get("y")
-        year = int(said["y"]) if said.get("y") else now.year
-        start = month_start(now).replace(year=year, month=month or 1, day=int(said.get("d") or 1))
+        month = int(groups["n"]) if groups.get("n") else lists.months[groups["m"].lower()] if groups.get("m") else None
+        grain = "day" if groups.get("d") else "month" if month else "year"
+        yearless = not groups.get("y")
+        year = int(groups["y"]) if groups.get("y") else now.year
+        start = month_start(now).replace(year=year, month=month or 1, day=int(groups.get("d") or 1))
         if yearless:
             start = _near(start, now, prefer, grain)
     first, last = period(start, grain)

@@ -190,12 +190,12 @@ def _slashes(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 def _day_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
     """On the 19th: of this month, or of the one before or after it."""
     day = int(match[1])
-    found = period(month_start(now).replace(day=day), "day")
-    if prefer == "future" and found[1] <= now:
-        found = period(month_start(now, 1).replace(day=day), "day")
-    elif prefer == "past" and found[0] > now:
-        found = period(month_start(now, -1).replace(day=day), "day")
-    return _plain(found, "day")
+    day_range = period(month_start(now).replace(day=day), "day")
+    if prefer == "future" and day_range[1] <= now:
+        day_range = period(month_start(now, 1).replace(day=day), "day")
+    elif prefer == "past" and day_range[0] > now:
+        day_range = period(month_start(now, -1).replace(day=day), "day")
+    return _plain(day_range, "day")
 
 
 def _month_year(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
@@ -206,10 +206,10 @@ def _month_year(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | 
 def _month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
     word = match[1].lower()
     way: Prefer = "past" if word in ("last", "since", "past") else "future" if word in ("next", "coming") else prefer
-    found = _near(now, MONTHS[match[2].lower()], 1, way, "month")
-    if word == "last" and found[0] <= now < found[1]:
+    month_range = _near(now, MONTHS[match[2].lower()], 1, way, "month")
+    if word == "last" and month_range[0] <= now < month_range[1]:
         return _plain(period(month_start(now, -12), "month"), "month")
-    return found
+    return month_range
 
 
 def _season(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
@@ -217,10 +217,10 @@ def _season(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None
     if match[3]:
         return _plain(period(month_start(now).replace(year=int(match[3]), month=month), "season"), "season")
     way: Prefer = "past" if word == "last" else "future" if word in ("next", "this", "coming") else prefer
-    found = _near(now, month, 1, way, "season")
-    if word == "last" and found[1] > now:
-        return _plain(period(month_start(found[0], -12), "season"), "season")
-    return found
+    season_range = _near(now, month, 1, way, "season")
+    if word == "last" and season_range[1] > now:
+        return _plain(period(month_start(season_range[0], -12), "season"), "season")
+    return season_range
 
 
 def _quarter(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
@@ -356,8 +356,8 @@ def _with_clock(text: str, match: re.Match[str], reading: Found) -> DateRange:
         if hour < 24:
             start, end = period(day_start(start) + timedelta(hours=hour, minutes=minute), "minute")
             grain, first, last = "minute", min(first, clock.start()), max(last, clock.end())
-    said = _RELATIONS.get(relation[1].lower(), "in") if relation else _leading(match[0])
-    return DateRange(start, end, grain, text[first:last].strip(), (first, last), said, approximate, yearless)
+    relation_word = _RELATIONS.get(relation[1].lower(), "in") if relation else _leading(match[0])
+    return DateRange(start, end, grain, text[first:last].strip(), (first, last), relation_word, approximate, yearless)
 
 
 def _leading(text: str) -> Relation:
@@ -394,8 +394,8 @@ def _joined(text: str, found: list[DateRange]) -> list[DateRange]:
         elif before and _is_pair(text, before, item):
             end = item.end if item.end > before.start else item.end + timedelta(days=7)
             span = (before.span[0], item.span[1])
-            said = text[slice(*span)]
-            out[-1] = DateRange(before.start, end, "day", said, span, "in", before.approximate, before.yearless)
+            phrase = text[slice(*span)]
+            out[-1] = DateRange(before.start, end, "day", phrase, span, "in", before.approximate, before.yearless)
         else:
             out.append(item)
     return out

@@ -43,8 +43,8 @@ def post(
 def rows(answer: Any, count: int, url: str) -> list[list[float]]:
     """The vectors in an answer, in the order of the texts."""
     try:
-        found: Sequence[Any] = sorted(answer["data"], key=lambda item: int(item["index"]))
-        vectors = [item["embedding"] for item in found]
+        items: Sequence[Any] = sorted(answer["data"], key=lambda item: int(item["index"]))
+        vectors = [item["embedding"] for item in items]
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{url} gave no embeddings in its answer") from error
     if len(vectors) != count:

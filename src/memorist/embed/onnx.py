@@ -58,7 +58,7 @@ class Source(msgspec.Struct, frozen=True):
 
 def source(text: str, known: Sequence[str]) -> Source:
     """Parse what follows `onnx:`; raises UsageError for a wrong location, an unknown option or missing packages."""
-    place, _, rest = text.partition("?")
+    path, _, rest = text.partition("?")
     options = dict(parse_qsl(rest, keep_blank_values=True))
     unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *known})
     if unknown:
@@ -69,9 +69,9 @@ def source(text: str, known: Sequence[str]) -> Source:
             raise UsageError(f"the option {name} of an ONNX model must be a whole number")
     if any(find_spec(name) is None for name in ("onnxruntime", "tokenizers")):
         raise UsageError(f"an ONNX model needs packages that are not installed; run: {INSTALL}")
-    source = Source(place, options)
+    source = Source(path, options)
     folder = source.folder
-    if folder is None and (place.startswith((".", "/", "~")) or not _HUB.fullmatch(place)):
+    if folder is None and (path.startswith((".", "/", "~")) or not _HUB.fullmatch(path)):
         raise UsageError("an ONNX model is a folder that exists or a name on the hub, such as intfloat/e5-small-v2")
     if folder is not None and not (folder / "tokenizer.json").is_file():
         raise UsageError("the folder of an ONNX model must hold tokenizer.json beside model.onnx or onnx/model.onnx")
@@ -121,20 +121,20 @@ class OnnxModel:
             return int(asked)
         max_length = self.settings.get("sentence_bert_config.json", "max_seq_length")
         places = self.settings.get("config.json", "max_position_embeddings")
-        known = [n for n in (max_length, places) if isinstance(n, int) and n > 0]
-        return min([MAX_TOKENS, *known])
+        limits = [n for n in (max_length, places) if isinstance(n, int) and n > 0]
+        return min([MAX_TOKENS, *limits])
 
     def run(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Iterator[tuple[list[int], Any, Arrays]]:
         """Run the model in batches; yields (indices of the texts, outputs by name, attention mask) of each."""
         session, tokenizer = self._loaded = self._loaded or self._load()
-        given: list[Any] = [text[:MAX_CHARS] for text in texts]
+        inputs: list[Any] = [text[:MAX_CHARS] for text in texts]
         if pairs is not None:
-            given = [(text, pair[:MAX_CHARS]) for text, pair in zip(given, pairs, strict=True)]
-        encoded = tokenizer.encode_batch(given)
+            inputs = [(text, pair[:MAX_CHARS]) for text, pair in zip(inputs, pairs, strict=True)]
+        encoded = tokenizer.encode_batch(inputs)
         names = {item.name: item.type for item in session.get_inputs()}
         outputs = [item.name for item in session.get_outputs()]
         # Sort by length, so that texts of a batch need little padding.
-        order = sorted(range(len(given)), key=lambda i: len(encoded[i].ids))
+        order = sorted(range(len(inputs)), key=lambda i: len(encoded[i].ids))
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
             feed = _feed([encoded[i] for i in places], names)
@@ -168,10 +168,10 @@ class OnnxModel:
     def _file(self) -> Path:
         named = self._where.options.get("file")
         order = [named] if named else _order(self._where)
-        found = next((self.folder / name for name in order if (self.folder / name).is_file()), None)
-        if found is None:
+        model_file = next((self.folder / name for name in order if (self.folder / name).is_file()), None)
+        if model_file is None:
             raise ModelError(f"the ONNX model has no file {named or 'model.onnx'} in its folder")
-        return found
+        return model_file
 
 
 _TYPES = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}

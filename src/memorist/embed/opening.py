@@ -51,20 +51,20 @@ class OpenEmbedder:
             return np.zeros((0, self.dimensions), np.float32)
         call = self._ask if query else self._call
         if offload is None or self.is_async:
-            made = call(list(texts))
+            vectors = call(list(texts))
         else:
-            made = await offload(call, list(texts))
-        return self._checked(await made if inspect.isawaitable(made) else made, len(texts))
+            vectors = await offload(call, list(texts))
+        return self._checked(await vectors if inspect.isawaitable(vectors) else vectors, len(texts))
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:
         """`embed` as a plain function, for blocking embedders."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        made = self._call(list(texts))
-        if inspect.isawaitable(made):
-            _drop(made)
+        vectors = self._call(list(texts))
+        if inspect.isawaitable(vectors):
+            _drop(vectors)
             raise UsageError(f"the embedder {self.name!r} is async; use AsyncMemory")
-        return self._checked(made, len(texts))
+        return self._checked(vectors, len(texts))
 
     def _checked(self, made: object, count: int) -> Vectors:
         vectors = np.asarray(made, np.float32)
@@ -142,7 +142,7 @@ def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbe
     if blocking and is_async:
         raise UsageError(f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory")
     ask = getattr(spec, "embed_query", call)
-    call, ask = (_refuse_awaitables(name, one) if blocking else one for one in (call, ask))
+    call, ask = (_refuse_awaitables(name, function) if blocking else function for function in (call, ask))
     return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), call, ask=ask, is_async=is_async)
 
 
@@ -150,13 +150,13 @@ def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequenc
     """The function with a check that it does not return an awaitable, which is seen only when it is called."""
 
     def guarded(texts: Sequence[str]) -> Any:
-        made = call(texts)
-        if inspect.isawaitable(made):
-            _drop(made)
+        vectors = call(texts)
+        if inspect.isawaitable(vectors):
+            _drop(vectors)
             raise UsageError(
                 f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory"
             )
-        return made
+        return vectors
 
     return guarded
 

@@ -34,14 +34,14 @@ class Pieces:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; special tokens such as `<s>` written in it are encoded as such."""
-        found: list[int] = []
+        ids: list[int] = []
         for part in _SPECIAL.split(text) if "<" in text else (text,):
             if part in ("<unk>", "<s>", "</s>"):
-                found.append(self._ids[part])
+                ids.append(self._ids[part])
             elif part:
                 for word in _WORDS.findall(_SPACE + part.replace(" ", _SPACE)):
-                    found += self._cache.get(word) or self._word(word)
-        return found
+                    ids += self._cache.get(word) or self._word(word)
+        return ids
 
     def _word(self, word: str) -> tuple[int, ...]:
         """The ids of a word that is not cached; only short words are cached."""
@@ -93,8 +93,8 @@ class Pieces:
         for part in parts:
             if part is None:
                 continue
-            found = self._ids.get(part)
-            if found is not None:
-                yield found
+            piece_id = self._ids.get(part)
+            if piece_id is not None:
+                yield piece_id
             else:
                 yield from (_FIRST_BYTE + byte for byte in part.encode("utf-8", "replace"))

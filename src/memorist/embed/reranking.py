@@ -98,16 +98,16 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
     shape = ["documents"]
 
     def rerank(query: str, texts: Sequence[str]) -> list[float]:
-        given = [text[:MAX_CHARS] or " " for text in texts]
+        passages = [text[:MAX_CHARS] or " " for text in texts]
         body = {"query": query[:MAX_CHARS], **({"model": model} if model else {})}
         try:
-            answer = post(url, {**body, shape[0]: given}, headers)
+            answer = post(url, {**body, shape[0]: passages}, headers)
         except ModelError as refused:
             if getattr(refused, "status", None) not in _OTHER_SHAPE or shape[0] == "texts":
                 raise
-            answer = post(url, {**body, "texts": given}, headers)
+            answer = post(url, {**body, "texts": passages}, headers)
             shape[0] = "texts"
-        return _in_order(answer, len(given))
+        return _in_order(answer, len(passages))
 
     return rerank
 
@@ -115,12 +115,12 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
 def _in_order(answer: Any, count: int) -> list[float]:
     """The scores in the order of the texts; a text that the service left out gets the lowest."""
     try:
-        found = answer if isinstance(answer, list) else answer.get("results", answer.get("data"))
-        known = {
-            int(one["index"]): float(one["relevance_score"] if "relevance_score" in one else one["score"])
-            for one in found
+        results = answer if isinstance(answer, list) else answer.get("results", answer.get("data"))
+        scores = {
+            int(result["index"]): float(result["relevance_score"] if "relevance_score" in result else result["score"])
+            for result in results
         }
     except (AttributeError, KeyError, TypeError, ValueError) as cause:
         raise ModelError("the rerank service gave no scores in its answer") from cause
-    least = min(known.values(), default=0.0) - 1.0
-    return [known.get(place, least) for place in range(count)]
+    least = min(scores.values(), default=0.0) - 1.0
+    return [scores.get(position, least) for position in range(count)]

@@ -70,8 +70,8 @@ class SentenceEncoder:
 
     def _vectors(self, texts: Sequence[str], prefix: str) -> Floats:
         out: Floats = np.zeros((len(texts), self.dimensions), np.float32)
-        for places, made, mask in self._model.run([prefix + text for text in texts]):
-            pooled = _pooled(made, mask, self._reading[0])
+        for places, outputs, mask in self._model.run([prefix + text for text in texts]):
+            pooled = _pooled(outputs, mask, self._reading[0])
             if not out.shape[1]:
                 self.dimensions = pooled.shape[1]
                 out = np.zeros((len(texts), self.dimensions), np.float32)
@@ -84,8 +84,8 @@ def _name(where: Source, spec: str) -> str:
     folder = where.folder
     if folder is None:
         return f"onnx:{spec}"
-    said = sorted((name, value) for name, value in where.options.items() if name not in ("threads", "max_tokens"))
-    mark = zlib.crc32((folder / "tokenizer.json").read_bytes(), zlib.crc32(repr(said).encode()))
+    options = sorted((name, value) for name, value in where.options.items() if name not in ("threads", "max_tokens"))
+    mark = zlib.crc32((folder / "tokenizer.json").read_bytes(), zlib.crc32(repr(options).encode()))
     sizes = sorted((path.name, path.stat().st_size) for path in folder.rglob("*.onnx*"))
     return f"onnx:{folder.resolve().name}-{zlib.crc32(repr(sizes).encode(), mark):08x}"
 
@@ -97,9 +97,9 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
     named = f"{where.place}/{settings.get('config.json', '_name_or_path') or ''}".lower()
     known = next(((query, passage) for part, query, passage in PREFIXES if part in named), ("", ""))
     prompts = settings.get("config_sentence_transformers.json", "prompts")
-    said: JsonMapping = prompts if isinstance(prompts, dict) else {}
-    query = options.get("query", said.get("query") or known[0])
-    passage = options.get("passage", said.get("passage") or said.get("document") or known[1])
+    prompt_texts: JsonMapping = prompts if isinstance(prompts, dict) else {}
+    query = options.get("query", prompt_texts.get("query") or known[0])
+    passage = options.get("passage", prompt_texts.get("passage") or prompt_texts.get("document") or known[1])
     return pooling, str(query), str(passage)
 
 

@@ -55,15 +55,15 @@ class WordLlamaEmbedder:
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """The vector of each word as it stands in the table: a longer one weighs more in the mean of a text."""
-        found = {word: vector for word in words if (vector := self._words.get(word)) is not None}
-        fresh = list(dict.fromkeys(word for word in words if word not in found))
+        cached = {word: vector for word in words if (vector := self._words.get(word)) is not None}
+        fresh = list(dict.fromkeys(word for word in words if word not in cached))
         if fresh:
-            made = dict(zip(fresh, self._sums(fresh), strict=True))
-            found.update(made)
-            if len(self._words) + len(made) > CACHED_WORDS:
+            computed = dict(zip(fresh, self._sums(fresh), strict=True))
+            cached.update(computed)
+            if len(self._words) + len(computed) > CACHED_WORDS:
                 self._words = {}
-            self._words.update(made)
-        return np.stack([found[word] for word in words])
+            self._words.update(computed)
+        return np.stack([cached[word] for word in words])
 
     def _sums(self, words: Sequence[str]) -> NDArray[np.float32]:
         table = self._table = self._table or _Table()

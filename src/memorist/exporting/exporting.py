@@ -91,11 +91,11 @@ class Exporting:
             with new_file(markdown.folder_of(target, document.ns, "documents") / name) as file:
                 file.write(markdown.written(document).encode())
             self._tick("documents", progress)
-        known: dict[str, list[Fact]] = {}
+        facts_by_ns: dict[str, list[Fact]] = {}
         async for fact in self._rows(Fact, space, lambda fact: fact.ns):
-            known.setdefault(fact.ns, []).append(fact)
+            facts_by_ns.setdefault(fact.ns, []).append(fact)
             self._tick("facts", progress)
-        for ns, facts in known.items():
+        for ns, facts in facts_by_ns.items():
             with new_file(markdown.folder_of(target, ns, "") / "facts.md") as file:
                 file.write(f"# Facts of {ns}\n\n{markdown.fact_lines(facts)}".encode())
 

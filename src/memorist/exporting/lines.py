@@ -23,8 +23,8 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     file.write(_begin(thread) + b',"messages":[')
     async for page in pages(thread):
         for message in page:
-            for one in message.openai():
-                file.write((b"," if count else b"") + _encode(one))
+            for line in message.openai():
+                file.write((b"," if count else b"") + _encode(line))
                 times.append(message.created_at)
                 count += 1
     file.write(b'],"times":' + _encode(times) + b"}\n")

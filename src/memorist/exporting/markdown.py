@@ -33,9 +33,9 @@ def file_name(id: str) -> str:
 
 def folder_of(root: Path, ns: str, kind: str) -> Path:
     """The folder of one kind of records of a namespace, created if needed."""
-    made = root / file_name(ns.replace(":", "-", 1)) / kind
-    made.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return made
+    folder = root / file_name(ns.replace(":", "-", 1)) / kind
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
 
 
 def heading(thread: Thread) -> str:

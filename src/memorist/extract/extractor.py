@@ -78,17 +78,21 @@ def trace(
         if spoken not in languages():
             out.append(Refused(sentence.text, spoken, "no rules for this language"))
             continue
-        known = [*previous, *(item for item in out if isinstance(item, Extracted))]
-        items = _read(sentence, rule_book(spoken), at, own.text, known)
+        earlier = [*previous, *(item for item in out if isinstance(item, Extracted))]
+        items = _read(sentence, rule_book(spoken), at, own.text, earlier)
         out += [replace(item, speaker=message.name) if isinstance(item, Extracted) else item for item in items]
     return _settled(out)
 
 
 def unread(text: str) -> bool:
     """Whether a message has sentences in a language that nothing is known of, and none in one that is."""
-    found = [(language_of(sentence.text), len(sentence.text.split())) for sentence in sentences(text)]
-    known = any(lang in languages() for lang, _ in found)
-    return bool(found) and not known and any(lang is not None or size >= MIN_UNKNOWN_WORDS for lang, size in found)
+    lengths = [(language_of(sentence.text), len(sentence.text.split())) for sentence in sentences(text)]
+    is_readable = any(lang in languages() for lang, _ in lengths)
+    return (
+        bool(lengths)
+        and not is_readable
+        and any(lang is not None or size >= MIN_UNKNOWN_WORDS for lang, size in lengths)
+    )
 
 
 def _read(
@@ -110,8 +114,10 @@ def _read(
     elif book.doubts.search(bare):
         reason = "a condition, a guess, a joke or something past"
     items: list[Extracted] = []
-    for place, clause in enumerate(_clauses(bare, book)):
-        wishes = not place or bool(items) or _is_own(bare, book)  # "you chase it, but always end up …" asks for nothing
+    for position, clause in enumerate(_clauses(bare, book)):
+        wishes = (
+            not position or bool(items) or _is_own(bare, book)
+        )  # "you chase it, but always end up …" asks for nothing
         stated = _stated(clause, book, frame, at, plain=not reason, greeted=greeted)
         items += [item for item in stated if item.kind != "learning" or (wishes and not _is_part(item, items))]
     items += _anywhere(sentence.text, book, frame, at)  # "my sister Maria" is said whatever else is in doubt
@@ -174,23 +180,23 @@ def _anywhere(text: str, book: RuleBook, frame: Extracted, at: datetime) -> Iter
 
 def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
     """The facts, the learning or the request that a match stands for; none where a value is not one."""
-    said = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
-    if "things" in said:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
+    groups = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
+    if "things" in groups:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
         first, last = match.span("things")
         ends = [start for starts in _starts(match.string, book) for start in starts if first < start < last]
-        said["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
-    if "name" in said:
-        said["name"] = said["name"].removesuffix("'s")
+        groups["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
+    if "name" in groups:
+        groups["name"] = groups["name"].removesuffix("'s")
     made = replace(frame, rule=rule.id, retracted=rule.ends)
     if rule.topic == FORGET:
-        yield replace(made, kind="forget", key=FORGET, value=said.get("text", ""))
+        yield replace(made, kind="forget", key=FORGET, value=groups.get("text", ""))
     elif rule.topic == "preference":
         wish = _cut_wish(rule, match, book).strip(_EDGES)
         if len(wish) <= MAX_WISH and not book.vague.search(wish):
             key = f"preference.{slug(wish, words=8)}"
             yield replace(made, kind="learning", type="preference", key=key, value=wish, correction=False)
     else:
-        for key, value in _values(rule, said, book, at):
+        for key, value in _values(rule, groups, book, at):
             yield replace(made, key=key, value=value)
 
 
@@ -304,8 +310,8 @@ def _settled(found: Sequence[Extracted | Refused]) -> list[Extracted | Refused]:
     if requests:
         return list({item.value.casefold(): item for item in requests}.values())
     chosen: dict[Any, Extracted | Refused] = {}
-    for place, item in enumerate(found):
-        name = (item.key, item.retracted) if isinstance(item, Extracted) else place
+    for position, item in enumerate(found):
+        name = (item.key, item.retracted) if isinstance(item, Extracted) else position
         chosen.pop(name, None)
         chosen[name] = item
     return list(chosen.values())

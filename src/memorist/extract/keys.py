@@ -60,5 +60,5 @@ def spoken(key: str, value: object, text: str) -> object:
         return value
     words = thing.split("_")
     pattern = r"[\W_]+".join(re.escape(word) for word in words)
-    said = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.I)
-    return said[0] if said else " ".join(words)
+    match = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.I)
+    return match[0] if match else " ".join(words)

@@ -214,7 +214,7 @@ def _is_json(text: str) -> bool:
 
 def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
     """The text without a signature at its end; None where it is a letter."""
-    lines = [found.start() for found in letters.finditer(text)]
+    lines = [match.start() for match in letters.finditer(text)]
     begin = len(text) - len(text.lstrip())
     if not lines:
         return text
@@ -245,7 +245,7 @@ def _signs() -> _Signs:
     tables = [read(code, "readable") for code in languages()]
 
     def joined(*names: str) -> re.Pattern[str]:
-        found = [source for table in tables for name in names for source in table.get(name, ())]
-        return re.compile("|".join(found) or r"(?!)", re.I | re.M)
+        sources = [source for table in tables for name in names for source in table.get(name, ())]
+        return re.compile("|".join(sources) or r"(?!)", re.I | re.M)
 
     return _Signs(joined("text_work", "games"), joined("reports"), joined("letters"))

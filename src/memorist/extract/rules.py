@@ -118,14 +118,14 @@ class RuleBook:
         ]
         return [
             Rule(
-                f"{self.lang}.{topic}.{number}{'abcdefghijklmnop'[place]}",
+                f"{self.lang}.{topic}.{number}{'abcdefghijklmnop'[position]}",
                 topic,
                 re.compile(self._written_out(source, here), re.I),
                 ends,
                 row.get("anywhere", False),
                 row.get("greeted", False),
             )
-            for place, (source, ends) in enumerate(sources)
+            for position, (source, ends) in enumerate(sources)
         ]
 
     def _written_out(self, source: str, here: str) -> str:

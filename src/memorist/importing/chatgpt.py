@@ -39,8 +39,8 @@ def read(given: Given) -> Iterator[Item]:
     for part in given.parts(FILES):
         with part.open() as file:
             stream = JsonStream(file, part.name)
-            for number, found in enumerate(stream.elements(), 1):
-                yield from _conversation(found, f"conversation {number}", files)
+            for number, conversation in enumerate(stream.elements(), 1):
+                yield from _conversation(conversation, f"conversation {number}", files)
             stream.done()
 
 
@@ -60,16 +60,16 @@ def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator
 
 def _path(mapping: Mapping[str, object], current: object) -> list[Mapping[str, Any]]:
     """The messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
-    found: list[Mapping[str, Any]] = []
+    path: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     at = current if isinstance(current, str) and current in mapping else _newest_leaf(mapping)
     while isinstance(at, str) and at not in seen and isinstance(node := mapping.get(at), Mapping):
         seen.add(at)
         message = node.get("message")
         if isinstance(message, Mapping):
-            found.append({"id": at, **message})
+            path.append({"id": at, **message})
         at = node.get("parent")
-    return found[::-1]
+    return path[::-1]
 
 
 def _newest_leaf(mapping: Mapping[str, object]) -> str | None:
@@ -155,8 +155,8 @@ def _attachments(
     """The text attachments of a message that are contained in the export, as documents."""
     about = node.get("metadata")
     listed = about.get("attachments") if isinstance(about, Mapping) else None
-    for one in listed if isinstance(listed, list) else ():
-        name, id = (one.get("name"), one.get("id")) if isinstance(one, Mapping) else (None, None)
+    for attachment in listed if isinstance(listed, list) else ():
+        name, id = (attachment.get("name"), attachment.get("id")) if isinstance(attachment, Mapping) else (None, None)
         if not isinstance(name, str) or not isinstance(id, str):
             continue
         part = next((files[key] for key in files if key == name or key.startswith(id)), None)

@@ -27,8 +27,8 @@ def read(given: Given) -> Iterator[Item]:
     for part in given.parts(FILES):
         with part.open() as file:
             stream = JsonStream(file, part.name)
-            for number, found in enumerate(stream.elements(), 1):
-                yield from _conversation(found, f"conversation {number}")
+            for number, conversation in enumerate(stream.elements(), 1):
+                yield from _conversation(conversation, f"conversation {number}")
             stream.done()
 
 
@@ -49,16 +49,16 @@ def _conversation(found: Json, place: str) -> Iterator[Item]:
 
 def _path(messages: Sequence[Json], leaf: Json) -> Sequence[Json]:
     """The messages of the current branch: from the root to `leaf`, where the export names one, else all."""
-    known = {
+    by_id = {
         message["uuid"]: message
         for message in messages
         if isinstance(message, Mapping) and isinstance(message.get("uuid"), str)
     }
-    if not isinstance(leaf, str) or leaf not in known:
+    if not isinstance(leaf, str) or leaf not in by_id:
         return messages
     found: list[Json] = []
-    while isinstance(leaf, str) and leaf in known:
-        message = known.pop(leaf)
+    while isinstance(leaf, str) and leaf in by_id:
+        message = by_id.pop(leaf)
         found.append(message)
         leaf = message.get("parent_message_uuid")
     return found[::-1]
@@ -76,7 +76,7 @@ def _message(thread: str, owner: str | None, found: Json, number: int, place: st
         return
     id = str(found.get("uuid") or number)
     attached = [*_attachments(thread, owner, id, found, at, place)]
-    names = [one for one in map(_name, [*listed(found, "attachments"), *listed(found, "files")]) if one]
+    names = [name for name in map(_name, [*listed(found, "attachments"), *listed(found, "files")]) if name]
     if not content and not names:
         return
     metadata: JsonObject = {"id": id, **({"attachments": names} if names else {})}
@@ -111,9 +111,9 @@ def _name(one: Json) -> str | None:
 def _attachments(
     thread: str, owner: str | None, message: str, found: JsonMapping, at: Json, place: str
 ) -> Iterator[DocumentItem]:
-    for number, one in enumerate(listed(found, "attachments"), 1):
-        text = one.get("extracted_content") if isinstance(one, Mapping) else None
+    for number, attachment in enumerate(listed(found, "attachments"), 1):
+        text = attachment.get("extracted_content") if isinstance(attachment, Mapping) else None
         if isinstance(text, str) and text.strip():
             metadata = {"thread": thread, "message": message}
             id = f"{thread}/{message}/{number}"
-            yield DocumentItem(id, text, _name(one), owner, metadata, at, f"{place}, attachment {number}")
+            yield DocumentItem(id, text, _name(attachment), owner, metadata, at, f"{place}, attachment {number}")

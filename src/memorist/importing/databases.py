@@ -124,13 +124,13 @@ def _postgres(url: str) -> Iterator[Database]:
 class _Postgres:
     def __init__(self, connection: Json) -> None:
         self._connection = connection
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables t "
             "USING (table_schema, table_name) WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' "
             "ORDER BY 1, c.ordinal_position"
         ).fetchall()
         self.tables: dict[str, list[str]] = {}
-        for table, column in found:
+        for table, column in tables:
             self.tables.setdefault(table, []).append(column)
         self._cursors = 0
 

@@ -56,12 +56,12 @@ class FactChanges:
         """The versions that an earlier import has not stored yet."""
         past = await self._core.scan(FactVersion, ns, key)
         mine = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
-        told = {fingerprint_json(row.value) for row in mine}
+        fingerprints = {fingerprint_json(row.value) for row in mine}
         newest = max((row.updated_at for row in mine), default=None)
         return tuple(
             version
             for version in versions
-            if (version.at is None and fingerprint_json(version.value) not in told)
+            if (version.at is None and fingerprint_json(version.value) not in fingerprints)
             or (version.at is not None and (newest is None or version.at > newest))
         )
 
@@ -69,14 +69,14 @@ class FactChanges:
         self, ns: str, item: FactItem, versions: Sequence[Version], current: Fact | None
     ) -> list[Change]:
         """The changes that insert the versions into the fact's history by time, with its index job, audit and links."""
-        made = self._facts._new(ns, item.key, None, None, item.confidence, self._source)
+        fact = self._facts._new(ns, item.key, None, None, item.confidence, self._source)
         began = versions[0].at or self._at
-        rows = [self._version(made, version, began, item.expires_at) for version in versions]
-        kept = [row for row in rows if not await self._rejected(row)]
-        if not kept:
+        rows = [self._version(fact, version, began, item.expires_at) for version in versions]
+        accepted = [row for row in rows if not await self._rejected(row)]
+        if not accepted:
             return []
-        changes = await spliced(self._core, current, kept, ns, item.key)
-        return [*changes, *self._facts._changes(kept[-1], "import", sources=[Ref("source", key=self._source)])[1:]]
+        changes = await spliced(self._core, current, accepted, ns, item.key)
+        return [*changes, *self._facts._changes(accepted[-1], "import", sources=[Ref("source", key=self._source)])[1:]]
 
     def _version(self, made: Fact, version: Version, began: datetime, expires_at: datetime | None) -> Fact:
         at = version.at or self._at

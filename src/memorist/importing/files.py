@@ -108,19 +108,19 @@ class Given:
         return [_file(self.path, self.path.name)]
 
     def _members(self, archive: zipfile.ZipFile, pattern: str) -> list[zipfile.ZipInfo]:
-        found = [one for one in archive.infolist() if not one.is_dir() and _matches(one.filename, pattern)]
-        return sorted(found[:MOST_FILES], key=lambda one: one.filename)
+        members = [one for one in archive.infolist() if not one.is_dir() and _matches(one.filename, pattern)]
+        return sorted(members[:MOST_FILES], key=lambda one: one.filename)
 
     def _walk(self, pattern: str) -> list[Path]:
-        found: list[Path] = []
+        paths: list[Path] = []
         for path in self.path.rglob("*"):
             # Symbolic links are not followed: they may point outside of the folder.
             if path.is_symlink() or not _matches(path.name, pattern) or not path.is_file():
                 continue
-            found.append(path)
-            if len(found) > MOST_FILES:
+            paths.append(path)
+            if len(paths) > MOST_FILES:
                 raise UsageError(f"the folder has more than {MOST_FILES} files; import its folders one by one")
-        return sorted(found)
+        return sorted(paths)
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -251,7 +251,7 @@ class JsonStream:
             self._damaged("it ends in the middle")
         while True:
             try:
-                found, stop = self._scan(self._text, self._at)
+                element, stop = self._scan(self._text, self._at)
             except RecursionError:
                 self._damaged("it is nested too deep")
             except ValueError:
@@ -259,11 +259,11 @@ class JsonStream:
                 if self._fill(max(STEP, len(self._text) - self._at)):
                     continue
                 self._damaged("it is not JSON, or it ends in the middle")
-            if stop == len(self._text) and not self._end and not isinstance(found, dict | list | str):
+            if stop == len(self._text) and not self._end and not isinstance(element, dict | list | str):
                 self._fill(STEP)  # a number may continue in the next chunk
                 continue
             self._at = stop
-            return found
+            return element
 
     def done(self) -> None:
         """Raise unless the end of the file is reached."""
@@ -271,11 +271,11 @@ class JsonStream:
             self._damaged("there is more after its end")
 
     def _take(self, wanted: str) -> str:
-        found = self.peek()
-        if not found or found not in wanted:
-            self._damaged("it is not JSON, or it ends in the middle" if found else "it ends in the middle")
+        character = self.peek()
+        if not character or character not in wanted:
+            self._damaged("it is not JSON, or it ends in the middle" if character else "it ends in the middle")
         self._at += 1
-        return found
+        return character
 
     def _fill(self, size: int) -> bool:
         """Read more of the file into the buffer and drop what was consumed; false at the end of the file."""

@@ -69,20 +69,20 @@ class _Reading:
                 if stream.peek() != "[":
                     stream.value()
                     continue
-                for number, found in enumerate(stream.elements(), 1):
-                    yield from self._read_row(name, found, f"{name} {number}")
+                for number, element in enumerate(stream.elements(), 1):
+                    yield from self._read_row(name, element, f"{name} {number}")
             stream.done()
 
     def lined(self, part: Part) -> Iterator[Item]:
         """Read nodes and relationships, one per line."""
         for number, line in lines(part):
-            place = f"line {number}"
+            position = f"line {number}"
             try:
-                found = decoded(line)
+                row = decoded(line)
             except ValueError as problem:
-                yield Problem(place, str(problem))
+                yield Problem(position, str(problem))
                 continue
-            yield from self._read_row(*_unwrapped(found), place)
+            yield from self._read_row(*_unwrapped(row), position)
 
     def _read_row(self, name: str, found: object, place: str) -> Iterator[Item]:
         if not isinstance(found, Mapping):
@@ -141,7 +141,7 @@ class _Reading:
         if id is None or not isinstance(name, str) or not name:
             raise ValueError("it is not an entity with a uuid and a name")
         self._names[id] = name
-        labels = [one for one in listed(found, "labels") if isinstance(one, str) and one != "Entity"]
+        labels = [label for label in listed(found, "labels") if isinstance(label, str) and label != "Entity"]
         summary = found.get("summary")
         value: dict[str, Any] = {"name": name, "entityType": labels[0] if labels else "entity"}
         value["observations"] = [summary] if isinstance(summary, str) and summary else []
@@ -172,7 +172,7 @@ class _Reading:
             raise ValueError("it is not an edge with a fact")
         ends = [self._name(found, f"{end}_node_uuid", f"{end}_node_name") for end in ("source", "target")]
         value: dict[str, Any] = {"from": ends[0], "to": ends[1], "relationType": kind, "fact": text}
-        episodes = [one for one in listed(found, "episodes") if isinstance(one, str)]
+        episodes = [episode for episode in listed(found, "episodes") if isinstance(episode, str)]
         if episodes:
             value["episodes"] = episodes
         began = moment(found.get("valid_at")) or moment(found.get("created_at"))
@@ -182,8 +182,8 @@ class _Reading:
 
     def _name(self, found: Mapping[str, object], id: str, name: str) -> str:
         held = named(found, id)
-        known = self._names.get(held) if held is not None else None
-        return known or named(found, name) or held or "unknown"
+        name_ = self._names.get(held) if held is not None else None
+        return name_ or named(found, name) or held or "unknown"
 
 
 def _order(version: Version) -> tuple[float, bool]:
@@ -209,15 +209,15 @@ def _unwrapped(found: object) -> tuple[str, Any]:
 
 def _spoken(text: str) -> dict[str, Any]:
     """The message of an episode, whose text begins with the speaker: `Ada (user): …`."""
-    found = _SPEAKER.match(text)
-    if found is None:
+    match = _SPEAKER.match(text)
+    if match is None:
         return {"role": "user", "content": text}
-    speaker, rest = found.group(1).strip(), text[found.end() :]
-    said = _ROLE.search(speaker)
-    role = _ROLES.get((said.group(1) if said else speaker).casefold(), "user")
+    speaker, rest = match.group(1).strip(), text[match.end() :]
+    role_match = _ROLE.search(speaker)
+    role = _ROLES.get((role_match.group(1) if role_match else speaker).casefold(), "user")
     name = _ROLE.sub("", speaker)
-    known = not name or name.casefold() in ("user", "human", *_ROLES)
-    return {"role": role, "content": rest, **({} if known else {"name": name})}
+    is_user = not name or name.casefold() in ("user", "human", *_ROLES)
+    return {"role": role, "content": rest, **({} if is_user else {"name": name})}
 
 
 def _message(thread: str, found: object, number: int, place: str) -> Item:

@@ -54,15 +54,15 @@ class Importing:
         reader = await offload(reader_for, kind, given)
         name = check_name(f"{reader.kind}:{given.name}"[:200] if source is None else source, "source")
         where = places(namespace, users, mapping)
-        found = await self._survey(given, reader, name, where, progress)
-        if strict and found.failed:
-            first = found.problems[0]
-            text = f"{found.failed} things cannot be imported, the first at {first.place}: {first.reason}"
+        survey = await self._survey(given, reader, name, where, progress)
+        if strict and survey.failed:
+            first = survey.problems[0]
+            text = f"{survey.failed} things cannot be imported, the first at {first.place}: {first.reason}"
             raise CorruptRecord(f"{text}; nothing was imported", place=first.place)
         if dry_run:
-            return found.report(reader.kind, name, dry_run=True)
-        await self._load(given, reader, name, where, found, progress)
-        return found.report(reader.kind, name, dry_run=False)
+            return survey.report(reader.kind, name, dry_run=True)
+        await self._load(given, reader, name, where, survey, progress)
+        return survey.report(reader.kind, name, dry_run=False)
 
     def _check_scope(self) -> None:
         self._core.scope.whole_org("importing")

@@ -66,10 +66,14 @@ def _unpacked(data: bytes, depth: int) -> object:
             return _unpacked(bytes(inner), depth + 1)
         if code not in TUPLES:
             return Built("", f"extension {code}", None)
-        found = _unpacked(bytes(inner), depth + 1)
-        if not isinstance(found, list) or len(found) < 3 or not all(isinstance(part, str) for part in found[:2]):
+        inner_value = _unpacked(bytes(inner), depth + 1)
+        if (
+            not isinstance(inner_value, list)
+            or len(inner_value) < 3
+            or not all(isinstance(part, str) for part in inner_value[:2])
+        ):
             raise ValueError("an extension in it is damaged")
-        return Built(found[0], found[1], found[2])
+        return Built(inner_value[0], inner_value[1], inner_value[2])
 
     try:
         return msgspec.msgpack.decode(data, ext_hook=extension)
@@ -80,20 +84,24 @@ def _unpacked(data: bytes, depth: int) -> object:
 def _revived(value: object) -> object:
     """The value with `lc` objects, by which earlier versions wrote classes as JSON, as `Built`."""
     if isinstance(value, list):
-        return [_revived(one) for one in value]
+        return [_revived(item) for item in value]
     if not isinstance(value, Mapping):
         return value
     id = value.get("id")
     if value.get("lc") in (1, 2) and isinstance(id, list) and id and all(isinstance(part, str) for part in id):
         return Built(".".join(id[:-1]), id[-1], _revived(value.get("kwargs", value.get("args"))))
-    return {name: _revived(one) for name, one in value.items()}
+    return {name: _revived(item) for name, item in value.items()}
 
 
 def as_messages(value: object) -> list[JsonObject]:
     """The LangChain messages of a channel, as dicts; empty if the channel holds anything else."""
     listed = value if isinstance(value, list) else [value]
-    found = [_fields(one) for one in listed]
-    return [one for one in found if one is not None] if found and all(one is not None for one in found) else []
+    messages = [_fields(message) for message in listed]
+    return (
+        [message for message in messages if message is not None]
+        if messages and all(message is not None for message in messages)
+        else []
+    )
 
 
 def _fields(value: Json) -> JsonObject | None:
@@ -112,15 +120,15 @@ def chat(fields: Mapping[str, object]) -> JsonObject:
     role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
     if role not in ("user", "assistant", "system", "tool", "function", "developer"):
         raise ValueError("its message type is not supported")
-    made: JsonObject = {"role": role, "content": _content(fields.get("content"))}
+    message: JsonObject = {"role": role, "content": _content(fields.get("content"))}
     if isinstance(fields.get("name"), str) and fields["name"]:
-        made["name"] = fields["name"]
+        message["name"] = fields["name"]
     calls = fields.get("tool_calls")
     if role == "assistant" and isinstance(calls, list) and calls:
-        made["tool_calls"] = [_call(call) for call in calls if isinstance(call, Mapping)]
+        message["tool_calls"] = [_call(call) for call in calls if isinstance(call, Mapping)]
     if role == "tool":
-        made["tool_call_id"] = str(fields.get("tool_call_id") or "")
-    return made
+        message["tool_call_id"] = str(fields.get("tool_call_id") or "")
+    return message
 
 
 def _content(content: Json) -> object:
@@ -140,9 +148,9 @@ def plain(value: object) -> Json:
     if isinstance(value, Built):
         return plain(value.arguments)
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
     return f"[{type(value).__name__}]"

@@ -82,10 +82,10 @@ def _threads(database: Database) -> Iterator[Item]:
 
 
 def _checkpoint(kind: object, data: object) -> JsonMapping:
-    found = data if isinstance(data, Mapping) else loaded(kind, data)  # Postgres holds it as JSON
-    if not isinstance(found, Mapping):
+    values = data if isinstance(data, Mapping) else loaded(kind, data)  # Postgres holds it as JSON
+    if not isinstance(values, Mapping):
         raise ValueError("it is not a checkpoint")
-    return found
+    return values
 
 
 def _checkpointed(
@@ -184,20 +184,20 @@ def _json(value: object) -> Json:
 def _owner(about: object) -> str | None:
     """The user of a thread, if its metadata names one."""
     try:
-        found = _json(about)
+        metadata = _json(about)
     except ValueError:
         return None
-    return named(found, "user_id") if isinstance(found, Mapping) else None
+    return named(metadata, "user_id") if isinstance(metadata, Mapping) else None
 
 
 def _store(database: Database) -> Iterator[Item]:
     expires = "expires_at" if has(database, "store", "expires_at") else "NULL"
     query = f"SELECT prefix, key, value, created_at, updated_at, {expires} FROM store ORDER BY prefix, key"
-    for number, (prefix, key, value, made, changed, ends) in enumerate(database.rows(query), 1):
+    for number, (prefix, key, value, created, changed, ends) in enumerate(database.rows(query), 1):
         place = f"item {number} of the store"
         try:
-            found = _json(value)
-            versions = (Version(found, moment(changed) or moment(made)),)
+            document = _json(value)
+            versions = (Version(document, moment(changed) or moment(created)),)
             yield FactItem(
                 str(key), versions, str(prefix), expires_at=moment(ends), place=place, space=f"{STORE}/{prefix}"
             )

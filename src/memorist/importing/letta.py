@@ -33,8 +33,8 @@ def recognises(given: Given) -> bool:
     head = given.head()
     if not head.lstrip().startswith(b"{"):
         return False
-    one = b'"core_memory"' in head and b'"agent_type"' in head
-    return given.path.suffix == ".af" or one or (b'"agents"' in head and b'"in_context_message_ids"' in head)
+    is_agent_file = b'"core_memory"' in head and b'"agent_type"' in head
+    return given.path.suffix == ".af" or is_agent_file or (b'"agents"' in head and b'"in_context_message_ids"' in head)
 
 
 def read(given: Given) -> Iterator[Item]:
@@ -44,27 +44,27 @@ def read(given: Given) -> Iterator[Item]:
             damaged("the file", f"an agent file has at most {PIECE // 1024 // 1024} MB")
         with part.open() as file:
             try:
-                found = decoded(file.read(PIECE + 1))
+                agent = decoded(file.read(PIECE + 1))
             except ValueError as cause:
                 damaged("the file", "it is not JSON", cause)
-        if not isinstance(found, Mapping):
+        if not isinstance(agent, Mapping):
             damaged("the file", "it is not an agent file")
-        yield from _file(found, given.stem)
+        yield from _file(agent, given.stem)
 
 
 def _file(found: JsonMapping, stem: str) -> Iterator[Item]:
     if not isinstance(found.get("agents"), list):
         yield from _agent(found, named(found, "name", "id") or stem, listed(found, "core_memory"), "the agent")
         return
-    blocks = {named(one, "id"): one for one in listed(found, "blocks") if isinstance(one, Mapping)}
+    blocks = {named(block, "id"): block for block in listed(found, "blocks") if isinstance(block, Mapping)}
     for number, agent in enumerate(found["agents"], 1):
-        place = f"agent {number}"
+        position = f"agent {number}"
         if not isinstance(agent, Mapping):
-            yield Problem(place, "it is not an object")
+            yield Problem(position, "it is not an object")
             continue
         held = [blocks[id] for id in listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
         held += listed(agent, "memory_blocks")
-        yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", held, place)
+        yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", held, position)
     yield from _files(found, stem)
 
 
@@ -108,7 +108,10 @@ def _fields(found: JsonMapping, role: str) -> JsonObject:
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         parts = [] if parts is None else _refused()
     fields: JsonObject = {"role": role, "content": "\n".join(_texts(parts))}
-    calls = [*_calls(parts), *(one for one in listed(found, "tool_calls") if isinstance(one, Mapping))]
+    calls = [
+        *_calls(parts),
+        *(tool_call for tool_call in listed(found, "tool_calls") if isinstance(tool_call, Mapping)),
+    ]
     if role == "assistant" and calls:
         fields["tool_calls"] = calls
     if role == "tool":
@@ -137,9 +140,9 @@ def _calls(parts: list[Json]) -> Iterator[JsonObject]:
 
 
 def _files(found: Mapping[str, object], stem: str) -> Iterator[Item]:
-    for number, one in enumerate(listed(found, "files"), 1):
-        text = one.get("content") if isinstance(one, Mapping) else None
+    for number, file in enumerate(listed(found, "files"), 1):
+        text = file.get("content") if isinstance(file, Mapping) else None
         if isinstance(text, str) and text.strip():
-            name = named(one, "file_name", "original_file_name", "name")
-            id, at = named(one, "id") or f"{stem}/{number}", moment_or_none(one.get("created_at"))
+            name = named(file, "file_name", "original_file_name", "name")
+            id, at = named(file, "id") or f"{stem}/{number}", moment_or_none(file.get("created_at"))
             yield DocumentItem(id, text, name, None, {}, at, f"file {number}")

@@ -91,10 +91,10 @@ def _from_file(path: Path) -> JsonMapping:
 
 
 def _texts(read: Mapping[str, object], name: str) -> dict[str, str]:
-    found = read.get(name, {})
-    if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
+    table = read.get(name, {})
+    if not isinstance(table, Mapping) or not all(isinstance(value, str) for value in table.values()):
         raise UsageError(f"`{name}` of a mapping must map names of the source to names here, both text")
-    return dict(found)
+    return dict(table)
 
 
 def _checked(space: str) -> str:

@@ -19,21 +19,21 @@ def recognises(given: Given) -> bool:
         return False
     first = next((line for line in given.head().split(b"\n") if line.strip()), b"")
     try:
-        found = decoded(first)
+        row = decoded(first)
     except ValueError:
         return False
-    return isinstance(found, Mapping) and found.get("type") in ("entity", "relation")
+    return isinstance(row, Mapping) and row.get("type") in ("entity", "relation")
 
 
 def read(given: Given) -> Iterator[Item]:
     """A fact per entity and relation; the file has no times."""
     for part in given.parts():
         for number, line in lines(part):
-            place = f"line {number}"
+            position = f"line {number}"
             try:
                 yield _fact(decoded(line), number)
             except ValueError as problem:
-                yield Problem(place, str(problem))
+                yield Problem(position, str(problem))
 
 
 def _fact(found: Json, line: int) -> FactItem:

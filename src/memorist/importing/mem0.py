@@ -32,11 +32,11 @@ def recognises(given: Given) -> bool:
 def _databases(given: Given) -> list[Path]:
     """The paths of history databases and local stores in the source."""
     if given.is_file:
-        found = [given.path] if given.head().startswith(SQLITE) else []
+        paths = [given.path] if given.head().startswith(SQLITE) else []
     else:
         names = ("history*.db", "storage.sqlite") if given.is_folder else ()
-        found = [path for name in names for path in sorted(given.path.rglob(name))]
-    return [path for path in found if not path.is_symlink() and _kind(path)]
+        paths = [path for name in names for path in sorted(given.path.rglob(name))]
+    return [path for path in paths if not path.is_symlink() and _kind(path)]
 
 
 def _kind(path: Path) -> str:
@@ -67,12 +67,12 @@ def read(given: Given) -> Iterator[Item]:
     with ExitStack() as stack:
         kinds = [(_kind(path), stack.enter_context(sqlite_file(path))) for path in paths]
         histories = [database for kind, database in kinds if kind == "history"]
-        known: set[str] = set()
+        seen: set[str] = set()
         for kind, database in kinds:
             if kind == "points":
-                yield from _points(database, histories, known)
+                yield from _points(database, histories, seen)
         for history in histories:
-            yield from _histories(history, known)
+            yield from _histories(history, seen)
             if has(history, "messages", *MESSAGES):
                 yield from _messages(history)
 
@@ -90,14 +90,14 @@ def _export(stream: JsonStream) -> Iterator[Item]:
 
 
 def _memories(stream: JsonStream) -> Iterator[Item]:
-    for number, found in enumerate(stream.elements(), 1):
-        place = f"memory {number}"
+    for number, memory in enumerate(stream.elements(), 1):
+        position = f"memory {number}"
         try:
-            if not isinstance(found, Mapping):
+            if not isinstance(memory, Mapping):
                 raise ValueError("it is not a memory")
-            yield _fact(found, (), place)
+            yield _fact(memory, (), position)
         except ValueError as problem:
-            yield Problem(place, str(problem))
+            yield Problem(position, str(problem))
 
 
 def _fact(found: Mapping[str, object], past: tuple[Version, ...], place: str) -> FactItem:
@@ -114,14 +114,14 @@ def _fact(found: Mapping[str, object], past: tuple[Version, ...], place: str) ->
 
 def _points(database: Database, histories: list[Database], known: set[str]) -> Iterator[Item]:
     for number, (data,) in enumerate(database.rows("SELECT point FROM points ORDER BY id"), 1):
-        place = f"point {number}"
+        position = f"point {number}"
         try:
-            found = point(data)
-            id = str(found["id"])
-            yield _fact(found, _past(histories, id), place)
+            fields = point(data)
+            id = str(fields["id"])
+            yield _fact(fields, _past(histories, id), position)
             known.add(id)
         except ValueError as problem:
-            yield Problem(place, str(problem))
+            yield Problem(position, str(problem))
 
 
 _COLUMNS = "memory_id, new_memory, event, created_at, updated_at"
@@ -134,8 +134,8 @@ def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
 
 def _version(row: Json) -> Version | None:
     """The version that one event of the history made; None if it changed nothing."""
-    _, text, event, made, changed = row
-    at = moment(changed) or moment(made)
+    _, text, event, created, changed = row
+    at = moment(changed) or moment(created)
     if event == "DELETE":
         return Version(None, at, ended=True)
     return Version(text, at) if isinstance(text, str) and text else None
@@ -167,12 +167,12 @@ def _messages(database: Database) -> Iterator[Item]:
         owner = _scope(scope).get("user_id")
         yield ThreadItem(f"mem0/{scope}", None, owner, {"session_scope": str(scope)}, None, "a session")
         for number, (_, id, role, content, name, at) in enumerate(rows, 1):
-            place = f"message {number} of a session"
+            position = f"message {number} of a session"
             try:
                 fields = {"role": role, "content": content, **({"name": name} if name else {})}
-                yield MessageItem(f"mem0/{scope}", str(id), fields, moment(at), {"id": str(id)}, place)
+                yield MessageItem(f"mem0/{scope}", str(id), fields, moment(at), {"id": str(id)}, position)
             except ValueError as problem:
-                yield Problem(place, str(problem))
+                yield Problem(position, str(problem))
 
 
 def _scope(scope: Json) -> dict[str, str]:

@@ -92,24 +92,24 @@ class Reading:
         if _is_lines(part):
             for number, line in lines(part):
                 try:
-                    found = decoded(line)
+                    element = decoded(line)
                 except ValueError as problem:
                     yield Problem(f"line {number}", str(problem))
                     continue
-                if type(found) is dict and type(found.get("role")) is str:
+                if type(element) is dict and type(element.get("role")) is str:
                     # Fast path for a single message, without a generator per line.
-                    name, new = self._belongs(found, f"line {number}")
+                    name, new = self._belongs(element, f"line {number}")
                     if new is not None:
                         yield new
-                    yield self._message(name, found, f"line {number}")
+                    yield self._message(name, element, f"line {number}")
                 else:
-                    yield from self._read_line(found, f"line {number}", number)
+                    yield from self._read_line(element, f"line {number}", number)
             return
         with part.open() as file:
             stream = JsonStream(file, part.name)
             if stream.peek() == "[":
-                for number, found in enumerate(stream.elements(), 1):
-                    yield from self._read_line(found, f"element {number}", number)
+                for number, element in enumerate(stream.elements(), 1):
+                    yield from self._read_line(element, f"element {number}", number)
             else:
                 yield from self._read_line(stream.value(), "the file", 1)
             stream.done()
@@ -185,10 +185,10 @@ def _is_lines(part: Part) -> bool:
     if part.name.endswith((".jsonl", ".ndjson")):
         return True
     try:
-        found = decoded(first.removeprefix(b"\xef\xbb\xbf"))
+        element = decoded(first.removeprefix(b"\xef\xbb\xbf"))
     except ValueError:
         return False
-    return bool(more) or _is_message(found)
+    return bool(more) or _is_message(element)
 
 
 def _is_message(found: object) -> bool:

@@ -84,22 +84,22 @@ def _vault(fields: JsonObject, body: str) -> JsonObject:
         "links": [link.strip() for link in _LINK.findall(body)],
         "aliases": _several(fields.get("aliases")),
     }
-    return {name: list(dict.fromkeys(found))[:MOST_NAMED] for name, found in named.items() if found}
+    return {name: list(dict.fromkeys(names))[:MOST_NAMED] for name, names in named.items() if names}
 
 
 def _several(value: object) -> list[str]:
     listed = value if isinstance(value, list) else str(value).split(",") if value else []
-    return [one.strip().lstrip("#") for one in map(str, listed) if one.strip()]
+    return [tag.strip().lstrip("#") for tag in map(str, listed) if tag.strip()]
 
 
 def _front(text: str) -> tuple[JsonObject, str]:
     """The front matter of a note, as names with texts or lists of texts, and the rest of the note."""
-    found = _FRONT.match(text)
-    if found is None:
+    front = _FRONT.match(text)
+    if front is None:
         return {}, text
     fields: JsonObject = {}
     name = ""
-    for line in found.group(1).splitlines():
+    for line in front.group(1).splitlines():
         stripped = line.strip()
         if stripped.startswith("- ") and isinstance(fields.get(name), list):
             fields[name].append(_unquoted(stripped[2:]))
@@ -107,9 +107,9 @@ def _front(text: str) -> tuple[JsonObject, str]:
             name, value = field.group(1).strip().casefold(), field.group(2).strip()
             inside = value[1:-1] if value.startswith("[") and value.endswith("]") else None
             fields[name] = (
-                [_unquoted(one) for one in inside.split(",")] if inside is not None else _unquoted(value) or []
+                [_unquoted(item) for item in inside.split(",")] if inside is not None else _unquoted(value) or []
             )
-    return fields, text[found.end() :]
+    return fields, text[front.end() :]
 
 
 def _unquoted(value: str) -> str:

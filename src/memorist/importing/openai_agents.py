@@ -65,9 +65,9 @@ def _text(value: str) -> str:
 
 def _item(thread: str, id: Json, data: Json, at: Json, place: str) -> Item:
     try:
-        found = decoded(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data))
-        if not isinstance(found, Mapping):
+        item = decoded(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data))
+        if not isinstance(item, Mapping):
             raise ValueError("it is not an object")
-        return MessageItem(thread, str(id), dict(found), moment(at), {"id": str(id)}, place)
+        return MessageItem(thread, str(id), dict(item), moment(at), {"id": str(id)}, place)
     except (ValueError, TypeError) as problem:
         return Problem(place, str(problem) if isinstance(problem, ValueError) else "its data is not text")

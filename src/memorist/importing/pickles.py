@@ -51,11 +51,11 @@ def point(data: object) -> JsonObject:
     if not isinstance(data, bytes) or len(data) > MOST:
         raise ValueError("it is not a pickled point, or too large")
     try:
-        found = _Unpickler(io.BytesIO(data)).load()
+        value = _Unpickler(io.BytesIO(data)).load()
     except ValueError:
         raise
     except Exception as cause:  # a damaged pickle can raise almost any exception
         raise ValueError("its pickle is damaged") from cause
-    if not isinstance(found, Point) or not isinstance(found.fields.get("payload"), dict):
+    if not isinstance(value, Point) or not isinstance(value.fields.get("payload"), dict):
         raise ValueError("it is not a point with a payload")
-    return {"id": found.fields.get("id"), **found.fields["payload"]}
+    return {"id": value.fields.get("id"), **value.fields["payload"]}

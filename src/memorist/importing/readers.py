@@ -45,8 +45,8 @@ def reader_for(kind: str, given: Given) -> Reader:
     if kind == "auto":
         reader = next((reader for reader in READERS.values() if reader.recognises(given)), None)
         if reader is None:
-            known = "; ".join(f"{reader.kind}: {reader.says}" for reader in READERS.values())
-            raise UsageError(f"the format of {given.name!r} was not recognised; name its kind. There are: {known}")
+            formats = "; ".join(f"{reader.kind}: {reader.says}" for reader in READERS.values())
+            raise UsageError(f"the format of {given.name!r} was not recognised; name its kind. There are: {formats}")
         return reader
     if kind not in READERS:
         raise UsageError(f"the kind to import must be one of auto, {', '.join(READERS)}; not {kind[:64]!r}")

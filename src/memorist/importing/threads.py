@@ -109,19 +109,19 @@ class KnownThreads:
 
     def _other(self, name: str) -> str:
         """The alternative id of a thread whose original id is taken here by another thread."""
-        made = f"{self._source}/{name}"
-        if len(made.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
-            return made
-        return f"imported-{hashlib.blake2b(made.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
+        thread_id = f"{self._source}/{name}"
+        if len(thread_id.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
+            return thread_id
+        return f"imported-{hashlib.blake2b(thread_id.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
     async def making(self, state: State, at: datetime) -> list[Change]:
         """The changes that create a thread."""
         org, id, item = self._core.org, state.id, state.new
         assert item is not None
-        made = item.created_at or at
+        created_at = item.created_at or at
         thread = Thread(
             org=org, id=id, ns=state.ns, title=item.title, metadata={**item.metadata, "source": self._source},
-            created_at=made, updated_at=made,
+            created_at=created_at, updated_at=created_at,
         )  # fmt: skip
         state.new = None
         _, changes = await fresh(self._core, thread)

@@ -55,9 +55,9 @@ class Writer:
         for problem in plan.problems:
             self._tally.problem(problem.place, problem.reason)
         self._threads.trim()
-        for one in batch:
-            if isinstance(one.item, DocumentItem):
-                await self._document(one.item, one.ns)
+        for entry in batch:
+            if isinstance(entry.item, DocumentItem):
+                await self._document(entry.item, entry.ns)
         self._core.shared.wrote()
 
     async def _committed(self, batch: Sequence[Checked]) -> Plan:
@@ -73,28 +73,28 @@ class Writer:
     async def _plan(self, batch: Sequence[Checked]) -> Plan:
         plan = Plan()
         await self._find_threads(batch)
-        said: dict[str, list[Message]] = {}
-        for one in batch:
-            if isinstance(one.item, MessageItem):
-                self._message(plan, one.item, one.message, said)
-            elif isinstance(one.item, ThreadItem):
-                await self._thread(plan, one.item)
-        for name, messages in said.items():
+        messages_by_thread: dict[str, list[Message]] = {}
+        for entry in batch:
+            if isinstance(entry.item, MessageItem):
+                self._message(plan, entry.item, entry.message, messages_by_thread)
+            elif isinstance(entry.item, ThreadItem):
+                await self._thread(plan, entry.item)
+        for name, messages in messages_by_thread.items():
             self._append(plan, name, messages)
-        facts = [(one.item, one.ns) for one in batch if isinstance(one.item, FactItem)]
+        facts = [(entry.item, entry.ns) for entry in batch if isinstance(entry.item, FactItem)]
         if facts:
             await self._facts.plan(facts, plan.changes, plan.added, plan.known)
         return plan
 
     async def _find_threads(self, batch: Sequence[Checked]) -> None:
         wanted: dict[str, tuple[ThreadItem | None, str]] = {}
-        for one in batch:
-            item = one.item
+        for entry in batch:
+            item = entry.item
             if isinstance(item, ThreadItem):
                 if self._threads.get(item.id) is None and wanted.get(item.id, (None,))[0] is None:
-                    wanted[item.id] = item, one.ns
+                    wanted[item.id] = item, entry.ns
             elif isinstance(item, MessageItem) and item.thread not in wanted and self._threads.get(item.thread) is None:
-                wanted[item.thread] = None, one.ns
+                wanted[item.thread] = None, entry.ns
         if wanted:
             await self._threads.load(wanted)
 

@@ -31,9 +31,9 @@ class Rules:
         if name.startswith("_"):
             raise AttributeError(name)
         self._check(name)
-        found = self._compiled(name, self._table.get(name))
-        setattr(self, name, found)
-        return found
+        compiled = self._compiled(name, self._table.get(name))
+        setattr(self, name, compiled)
+        return compiled
 
     def _check(self, name: str) -> None:
         """Refuse a name that neither this language nor English has: it is a slip of the pen."""
@@ -65,8 +65,8 @@ class Rules:
     def wordings(self, name: str) -> tuple[str, ...]:
         """A list of words or wordings, in its order."""
         self._check(name)
-        found = self._table.get(name, ())
-        return tuple(found.split()) if isinstance(found, str) else tuple(found)
+        patterns = self._table.get(name, ())
+        return tuple(patterns.split()) if isinstance(patterns, str) else tuple(patterns)
 
     def words(self, name: str) -> frozenset[str]:
         """A list of words as a set."""

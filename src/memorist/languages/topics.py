@@ -87,6 +87,6 @@ def _by_stem() -> dict[str, Topic]:
 
 def topic_of(key: str) -> Topic | None:
     """The topic of a key, by its longest known prefix: `allergy.peanuts` belongs to `allergy`."""
-    parts, known = key.split("."), _by_stem()
+    parts, by_stem = key.split("."), _by_stem()
     stems = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return next((known[stem] for stem in stems if stem in known), None)
+    return next((by_stem[stem] for stem in stems if stem in by_stem), None)

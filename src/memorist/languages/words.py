@@ -24,18 +24,18 @@ class Words:
 
     def set(self, name: str) -> frozenset[str]:
         """A list of single words as a set; the file may write it as one text."""
-        found = self._sets.get(name)
-        if found is None:
-            found = self._sets[name] = frozenset(self.list(name))
-        return found
+        words_ = self._sets.get(name)
+        if words_ is None:
+            words_ = self._sets[name] = frozenset(self.list(name))
+        return words_
 
     def list(self, name: str) -> tuple[str, ...]:
         """A list in the order of the file."""
-        known = self._lists.get(name)
-        if known is None:
-            found = self._table.get(name, ())
-            known = self._lists[name] = tuple(found.split()) if isinstance(found, str) else tuple(found)
-        return known
+        cached = self._lists.get(name)
+        if cached is None:
+            listed = self._table.get(name, ())
+            cached = self._lists[name] = tuple(listed.split()) if isinstance(listed, str) else tuple(listed)
+        return cached
 
     def table(self, name: str) -> dict[str, Any]:
         """A table: number words, months, shorthand …"""

@@ -49,9 +49,9 @@ def flaw_of(item: Mapping[str, object]) -> str | None:
     """The reason why a provider would refuse an item; None if it would not."""
     kind = str(item.get("type"))
     if kind in ("function_call", "custom_tool_call"):
-        given = "arguments" if kind == "function_call" else "input"
-        for name in ("call_id", "name", given):
-            if not isinstance(item.get(name), str) or not (item[name] or name == given):
+        field = "arguments" if kind == "function_call" else "input"
+        for name in ("call_id", "name", field):
+            if not isinstance(item.get(name), str) or not (item[name] or name == field):
                 return f"a {kind} has no text under `{name}`"
     if kind.endswith("_output") and not isinstance(item.get("call_id"), str):
         return f"a {kind} does not name its call under `call_id`"
@@ -89,7 +89,7 @@ def as_turn(messages: Sequence[Message]) -> Message:
     pinned = any(message.pinned for message in messages)
     metadata, places = (
         messages[0].metadata,
-        [place for message in messages for place in message.metadata.get(PLACES, ())],
+        [position for message in messages for position in message.metadata.get(PLACES, ())],
     )
     if places:
         metadata = {**metadata, PLACES: places}
@@ -122,7 +122,7 @@ def to_items(message: Message) -> list[dict[str, Any]]:
         from .message import as_message
         from .wire import to_openai
 
-        return [item for one in to_openai(message) for item in to_items(as_message(one))]
+        return [item for chat_message in to_openai(message) for item in to_items(as_message(chat_message))]
     if message.role in ("tool", "function"):
         call = message.extra.get("tool_call_id") or f"call_{message.name or 'function'}"
         return [{"type": "function_call_output", "call_id": call, "output": _output(message.content)}]
@@ -143,19 +143,19 @@ def nested_tool(tool: object) -> Any:
 
 def problems(items: Sequence[Mapping[str, object]]) -> list[str]:
     """The reasons why the Responses API would refuse a list of items."""
-    found: list[str] = []
+    flaws: list[str] = []
     open_calls: set[str] = set()
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         kind, call = str(item.get("type", "message")), str(item.get("call_id", ""))
         if _is_call(item):
             open_calls.add(call)
         elif kind.endswith("_output"):
             if call not in open_calls:
-                found.append(f"item {place}: an output must follow the call it answers")
+                flaws.append(f"item {position}: an output must follow the call it answers")
             open_calls.discard(call)
-        elif kind == "reasoning" and not _goes_on(items[place + 1 :]):
-            found.append(f"item {place}: nothing follows from this reasoning")
-    return [*found, *(["a call has no output"] if open_calls else [])]
+        elif kind == "reasoning" and not _goes_on(items[position + 1 :]):
+            flaws.append(f"item {position}: nothing follows from this reasoning")
+    return [*flaws, *(["a call has no output"] if open_calls else [])]
 
 
 def _goes_on(rest: Sequence[Mapping[str, object]]) -> bool:
@@ -284,7 +284,7 @@ def _flat_tool(tool: object) -> Any:
     if not isinstance(tool, Mapping):
         return tool
     if "input_schema" in tool:
-        known = {name: tool[name] for name in ("name", "description") if tool.get(name)}
-        return {"type": "function", **known, "parameters": tool["input_schema"]}
+        fields = {name: tool[name] for name in ("name", "description") if tool.get(name)}
+        return {"type": "function", **fields, "parameters": tool["input_schema"]}
     inner = tool.get("function")
     return {"type": "function", **inner} if isinstance(inner, Mapping) else tool

@@ -36,21 +36,21 @@ def mended(message: Message) -> tuple[Message, list[str]]:
 
 
 def _extra(extra: Mapping[str, object], flaws: list[str]) -> JsonObject:
-    made = dict(extra)
-    calls = made.get("tool_calls")
+    fields = dict(extra)
+    calls = fields.get("tool_calls")
     if calls is not None:
-        made["tool_calls"] = _calls(calls, flaws)
-    if "tool_call_id" in made:
-        made["tool_call_id"] = _identity(made["tool_call_id"], "tool_call_id", flaws)
-    return made
+        fields["tool_calls"] = _calls(calls, flaws)
+    if "tool_call_id" in fields:
+        fields["tool_call_id"] = _identity(fields["tool_call_id"], "tool_call_id", flaws)
+    return fields
 
 
 def _calls(calls: object, flaws: list[str]) -> list[Json]:
     if not isinstance(calls, list | tuple):
         flaws.append("tool_calls is not a list")
         calls = [calls]
-    made = [_call(call, flaws) for call in calls]
-    return [call for call in made if call is not None]
+    checked_calls = [_call(call, flaws) for call in calls]
+    return [call for call in checked_calls if call is not None]
 
 
 def _call(call: Json, flaws: list[str]) -> JsonObject | None:
@@ -62,14 +62,14 @@ def _call(call: Json, flaws: list[str]) -> JsonObject | None:
     if not isinstance(inner.get("name"), str) or not inner["name"]:
         flaws.append("a tool call does not name its function")
         return None
-    made = dict(call)
-    if made.get("id") is not None:
-        made["id"] = _identity(made["id"], "the id of a tool call", flaws)
+    checked_call = dict(call)
+    if checked_call.get("id") is not None:
+        checked_call["id"] = _identity(checked_call["id"], "the id of a tool call", flaws)
     arguments = inner.get("arguments")
     if arguments is not None and not isinstance(arguments, str | Mapping):
         flaws.append("the arguments of a tool call are neither text nor an object")
-        made[kind] = {**inner, "arguments": compact_json(arguments)}
-    return made
+        checked_call[kind] = {**inner, "arguments": compact_json(arguments)}
+    return checked_call
 
 
 def _identity(given: object, what: str, flaws: list[str]) -> str:
@@ -80,8 +80,8 @@ def _identity(given: object, what: str, flaws: list[str]) -> str:
 
 
 def _parts(content: Sequence[Json], flaws: list[str]) -> list[Json]:
-    made = [_part(part, flaws) for part in content]
-    return [part for part in made if part is not None]
+    parts = [_part(part, flaws) for part in content]
+    return [part for part in parts if part is not None]
 
 
 def _part(part: Json, flaws: list[str]) -> object:
@@ -120,19 +120,19 @@ def _use(part: JsonMapping, flaws: list[str]) -> JsonObject | None:
     if not isinstance(part.get("name"), str) or not part["name"]:
         flaws.append("a tool_use part does not name its tool")
         return None
-    made = {**part, "id": _identity(part.get("id"), "the id of a tool_use part", flaws)}
+    checked_part = {**part, "id": _identity(part.get("id"), "the id of a tool_use part", flaws)}
     if not isinstance(part.get("input", {}), Mapping):
         flaws.append("the input of a tool_use part is not an object")
-        made["input"] = {"arguments": part["input"]}
-    return made
+        checked_part["input"] = {"arguments": part["input"]}
+    return checked_part
 
 
 def _result(part: JsonMapping, flaws: list[str]) -> JsonObject:
-    made = {**part, "tool_use_id": _identity(part.get("tool_use_id"), "the tool_use_id of a result", flaws)}
+    checked_part = {**part, "tool_use_id": _identity(part.get("tool_use_id"), "the tool_use_id of a result", flaws)}
     content = part.get("content")
     if isinstance(content, list | tuple):
-        made["content"] = _parts(content, flaws)
+        checked_part["content"] = _parts(content, flaws)
     elif content is not None and not isinstance(content, str):
         flaws.append("the content of a tool_result is neither text nor parts")
-        made["content"] = compact_json(content)
-    return made
+        checked_part["content"] = compact_json(content)
+    return checked_part

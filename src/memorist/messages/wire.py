@@ -68,17 +68,17 @@ def _with_name(name: str, content: Json) -> object:
 
 def sent_openai(message: Message) -> list[JsonObject]:
     """The chat messages that stand for a message in a request."""
-    made = to_openai(message)
-    for one in made:
-        if one.get("role") != "assistant" or not one.get("tool_calls"):
-            one.pop("tool_calls", None)
+    chat_messages = to_openai(message)
+    for chat_message in chat_messages:
+        if chat_message.get("role") != "assistant" or not chat_message.get("tool_calls"):
+            chat_message.pop("tool_calls", None)
         else:
-            one["tool_calls"] = [_written_call(call) for call in one["tool_calls"]]
-        if isinstance(one.get("content"), _LISTED):
-            one["content"] = [_part_to_openai(part) for part in one["content"]]
-        if one.get("role") == "tool":
-            one["content"] = _tool_content(one.get("content"))
-    return made
+            chat_message["tool_calls"] = [_written_call(call) for call in chat_message["tool_calls"]]
+        if isinstance(chat_message.get("content"), _LISTED):
+            chat_message["content"] = [_part_to_openai(part) for part in chat_message["content"]]
+        if chat_message.get("role") == "tool":
+            chat_message["content"] = _tool_content(chat_message.get("content"))
+    return chat_messages
 
 
 def _written_call(call: Mapping[str, object]) -> JsonObject:
@@ -119,19 +119,19 @@ def _block(block: object) -> JsonObject:
     """A typed block without its cache_control, because a request places its own cache markers."""
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
-    made = {name: value for name, value in block.items() if name != "cache_control"}
-    kind = made.get("type")
+    plain_block = {name: value for name, value in block.items() if name != "cache_control"}
+    kind = plain_block.get("type")
     if kind in ("input_text", "output_text"):
-        return {"type": "text", "text": made.get("text", "")}
+        return {"type": "text", "text": plain_block.get("text", "")}
     if kind in (None, "input_audio", "file"):
-        return _word(made)
-    if kind == "tool_result" and isinstance(made.get("content"), _LISTED):
-        inner = [part for part in map(_block, made["content"]) if not _is_blank(part)]
+        return _word(plain_block)
+    if kind == "tool_result" and isinstance(plain_block.get("content"), _LISTED):
+        inner = [part for part in map(_block, plain_block["content"]) if not _is_blank(part)]
         if inner:
-            made["content"] = inner
+            plain_block["content"] = inner
         else:
-            del made["content"]
-    return made
+            del plain_block["content"]
+    return plain_block
 
 
 def _is_blank(block: Mapping[str, object]) -> bool:
@@ -256,10 +256,10 @@ def _assistant_to_anthropic(message: Message) -> JsonObject:
 
 def _call_to_tool_use(call: JsonMapping) -> JsonObject:
     inner = call.get("function") or call.get("custom") or {}
-    given = parse_arguments(inner.get("arguments") or inner.get("input") or "{}")
-    if not isinstance(given, dict):
-        given = {"arguments": given}
-    return {"type": "tool_use", "id": call.get("id") or "", "name": inner.get("name", ""), "input": given}
+    arguments = parse_arguments(inner.get("arguments") or inner.get("input") or "{}")
+    if not isinstance(arguments, dict):
+        arguments = {"arguments": arguments}
+    return {"type": "tool_use", "id": call.get("id") or "", "name": inner.get("name", ""), "input": arguments}
 
 
 def _parts_to_anthropic(content: Json) -> object:
@@ -287,8 +287,8 @@ def _part_to_anthropic(part: object) -> JsonObject:
 
 
 def _file_to_anthropic(file: JsonMapping) -> JsonObject:
-    made: JsonObject = {"type": "document", "source": _source(file["file_data"])}
-    return {**made, "title": file["filename"]} if file.get("filename") else made
+    document: JsonObject = {"type": "document", "source": _source(file["file_data"])}
+    return {**document, "title": file["filename"]} if file.get("filename") else document
 
 
 def _source(url: str) -> JsonObject:

@@ -34,19 +34,19 @@ async def ask(
     for last in (not repair, True):
         answer = await model.complete(messages, **options)
         heard(answer)
-        found, problems = _converted(answer, kind)
-        if found is not None:
-            problems = (check(found) if check else [])[:10]
+        parsed, problems = _converted(answer, kind)
+        if parsed is not None:
+            problems = (check(parsed) if check else [])[:10]
             if not problems:
-                return found
+                return parsed
         if last:
             break
         shown = answer.text or msgspec.json.encode(answer.data).decode()[:20_000]
-        told = repair.format(problems="; ".join(problems))
-        messages = [*messages, {"role": "assistant", "content": shown}, {"role": "user", "content": told}]
-    said = "; ".join(problems)
-    problem = f"the model {model.name!r} gave no valid answer{', repaired once' if repair else ''}: {said}"
-    raise ModelError(problem, reason=f"invalid: {said}", retryable=False, status=None, model=model.name)
+        repair_prompt = repair.format(problems="; ".join(problems))
+        messages = [*messages, {"role": "assistant", "content": shown}, {"role": "user", "content": repair_prompt}]
+    reasons = "; ".join(problems)
+    problem = f"the model {model.name!r} gave no valid answer{', repaired once' if repair else ''}: {reasons}"
+    raise ModelError(problem, reason=f"invalid: {reasons}", retryable=False, status=None, model=model.name)
 
 
 def _converted(answer: Completion, kind: type[T]) -> tuple[T | None, list[str]]:

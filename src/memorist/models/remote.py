@@ -243,14 +243,14 @@ def decode(name: str, body: bytes, kind: Json) -> Json:
 
 
 def _retry_after(headers: Json) -> float | None:
-    said = headers.get("retry-after-ms")
+    delay = headers.get("retry-after-ms")
     try:
-        if said is not None:
-            return max(0.0, float(said) / 1000)
-        said = headers.get("retry-after")
-        return None if said is None else max(0.0, float(said))
+        if delay is not None:
+            return max(0.0, float(delay) / 1000)
+        delay = headers.get("retry-after")
+        return None if delay is None else max(0.0, float(delay))
     except ValueError:
-        return _retry_date(str(said))
+        return _retry_date(str(delay))
 
 
 def _retry_date(said: str) -> float | None:

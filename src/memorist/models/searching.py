@@ -51,11 +51,11 @@ T = TypeVar("T", _Scores, _Questions)
 async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[float], Completion]:
     """One score per text, and the model's answer with its token usage."""
     shown = {"question": query[:SHOWN], "texts": [text[:SHOWN] for text in texts]}
-    answer, made = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
+    answer, completion = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
     found = answer.scores
-    if len(found) != len(texts) or not all(isinstance(one, int | float) for one in found):
+    if len(found) != len(texts) or not all(isinstance(score, int | float) for score in found):
         raise ModelError(f"the model {model.name!r} gave {len(found)} scores for {len(texts)} texts")
-    return [float(one) for one in found], made
+    return [float(score) for score in found], completion
 
 
 async def wordings(model: Model, query: str, count: int) -> list[str]:
@@ -72,8 +72,10 @@ async def follow_ups(model: Model, query: str, texts: Sequence[str], count: int)
 async def _questions(model: Model, system: str, shown: object, query: str, count: int) -> list[str]:
     count = min(count, MOST)
     answer, _ = await _asked(model, system.format(count=count), shown, _Questions, {"type": "string"}, 256)
-    found = [" ".join(question.split())[:SHOWN] for question in answer.questions if isinstance(question, str)]
-    return [fromkey for fromkey in dict.fromkeys(found) if fromkey and fromkey.casefold() != query.casefold()][:count]
+    questions = [" ".join(question.split())[:SHOWN] for question in answer.questions if isinstance(question, str)]
+    return [fromkey for fromkey in dict.fromkeys(questions) if fromkey and fromkey.casefold() != query.casefold()][
+        :count
+    ]
 
 
 async def _asked(
@@ -85,7 +87,7 @@ async def _asked(
         "type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name],
         "additionalProperties": False,
     }  # fmt: skip
-    said = [{"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
+    messages = [{"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
     heard: list[Completion] = []
-    found = await ask(model, said, kind, heard=heard.append, system=system, max_tokens=max_tokens, schema=schema)
-    return found, heard[0]
+    answer = await ask(model, messages, kind, heard=heard.append, system=system, max_tokens=max_tokens, schema=schema)
+    return answer, heard[0]

@@ -86,8 +86,8 @@ def record_out(record: OpaqueRecord) -> JsonObject:
 
 def record_in(sent: Mapping[str, object]) -> OpaqueRecord:
     """Decode a record; the inverse of `record_out`."""
-    made = msgspec.convert({**sent, "data": None}, OpaqueRecord, strict=False)
-    return msgspec.structs.replace(made, data=data_in(sent.get("data")))
+    record = msgspec.convert({**sent, "data": None}, OpaqueRecord, strict=False)
+    return msgspec.structs.replace(record, data=data_in(sent.get("data")))
 
 
 def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
@@ -106,8 +106,8 @@ def items_out(items: Any) -> list[JsonObject]:
 
 def _item_out(item: Any) -> JsonObject:
     if isinstance(item, RecordPut):
-        given = {name: value for name, value in msgspec.structs.asdict(item).items() if value is not None}
-        return {**given, "data": data_out(item.data)}
+        fields = {name: value for name, value in msgspec.structs.asdict(item).items() if value is not None}
+        return {**fields, "data": data_out(item.data)}
     key, data = item
     return {"key": key, "data": data_out(data)}
 
@@ -138,10 +138,10 @@ def policy_in(data: object) -> Any:
         if rest or not isinstance(inner, list) or not 0 < len(inner) <= 16:
             raise InvalidValue("a chain has policies, at least one, and nothing else")
         return policies.Chain(*map(policy_in, inner))
-    made = _POLICIES.get(kind) if isinstance(kind, str) else None
-    if made is None or not set(rest) <= set(made.__struct_fields__) - _NOT_SENT:
+    policy_type = _POLICIES.get(kind) if isinstance(kind, str) else None
+    if policy_type is None or not set(rest) <= set(policy_type.__struct_fields__) - _NOT_SENT:
         raise InvalidValue(f"a policy has a kind ({', '.join(_POLICIES)} or chain) and the fields of that kind")
     try:
-        return msgspec.convert(rest, made)
+        return msgspec.convert(rest, policy_type)
     except msgspec.ValidationError as wrong:
         raise InvalidValue(f"the policy {kind} has a wrong field: {wrong}") from None

@@ -390,8 +390,8 @@ def method_of(operation: Operation) -> Callable[..., Any]:
     """The coroutine method behind an operation."""
     if not operation.of_server:
         return declared(operation).function
-    found: Callable[..., Any] = getattr(owner_of(operation.noun), operation.call)
-    return found
+    method: Callable[..., Any] = getattr(owner_of(operation.noun), operation.call)
+    return method
 
 
 def declared_words(operation: Operation) -> str:
@@ -419,7 +419,7 @@ def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters of an operation, in order."""
     declared_ = list(inspect.signature(method_of(operation)).parameters.values())[1:]
     hints = typing.get_type_hints(method_of(operation)) if operation.of_server else {}
-    own = tuple(_parameter(operation, one, hints) for one in declared_ if one.name not in _LOCAL)
+    own = tuple(_parameter(operation, parameter, hints) for parameter in declared_ if parameter.name not in _LOCAL)
     return (*own, *_OVER_HTTP.get(operation.name, ()))
 
 

@@ -56,11 +56,11 @@ def name_of(kind: type[MemoristError]) -> str:
 
 def error_tree() -> dict[str, JsonObject]:
     """Every error that a problem may stand for, by name: its type, base and status, bases first."""
-    made = {
+    problem = {
         kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
         for kind, status in _STATUS.items()
     }
-    return dict(sorted(made.items(), key=lambda item: item[1]["base"] != "MemoristError"))
+    return dict(sorted(problem.items(), key=lambda item: item[1]["base"] != "MemoristError"))
 
 
 def status_of(error: MemoristError) -> int:

@@ -198,10 +198,10 @@ class Client:
         """Shut down the sockets of open streams, which wakes the threads or tasks blocked on them."""
         for reply in tuple(self._streams):
             stream = reply.extensions.get("network_stream")
-            found = stream.get_extra_info("socket") if stream is not None else None
-            if found is not None:
+            sock = stream.get_extra_info("socket") if stream is not None else None
+            if sock is not None:
                 with suppress(OSError):  # closed already
-                    found.shutdown(socket.SHUT_RDWR)
+                    sock.shutdown(socket.SHUT_RDWR)
 
     def _lost(self, writes: bool, kind: type[MemoristError], what: str) -> MemoristError:
         """The error for a lost answer: `kind` for a read, UnknownOutcome for a write, which may have been done."""

@@ -41,8 +41,8 @@ async def _working_set(self: Any, doc: Any, *, user: str | None = None, session:
 async def _working_update(self: Any, **fields: Any) -> object:
     """Set some fields and keep the others, checked here like `_working_set`."""
     choose = {name: fields.pop(name) for name in ("user", "session") if isinstance(fields.get(name), str)}
-    given = checked_fields(fields_of(fields), self._template or Working)
-    return await self._core.call("working.update", self._template, fields={**given, **choose})
+    changes = checked_fields(fields_of(fields), self._template or Working)
+    return await self._core.call("working.update", self._template, fields={**changes, **choose})
 
 
 COMPOSED: Mapping[str, Callable[..., Any]] = {

@@ -118,12 +118,12 @@ class RemoteScope(Scope, frozen=True):
         write: Sequence[Ns] | None = None,
     ) -> RemoteScope:
         """The same or a smaller scope; what the key cannot grant is refused by the server."""
-        made = super().narrow(org, user, actor, read, write)
-        for name, asked, wanted in (("read", read, made.read), ("write", write, made.write)):
+        narrowed = super().narrow(org, user, actor, read, write)
+        for name, asked, wanted in (("read", read, narrowed.read), ("write", write, narrowed.write)):
             if asked is not None and wanted and self.user is None and name in self.named:
                 raise Forbidden(f"a handle cannot grant more than it has: its grants to {name} were dropped")
         names = [name for name, asked in (("read", read), ("write", write)) if asked is not None]
-        return RemoteScope(**msgspec.structs.asdict(made), named=tuple(dict.fromkeys((*self.named, *names))))
+        return RemoteScope(**msgspec.structs.asdict(narrowed), named=tuple(dict.fromkeys((*self.named, *names))))
 
 
 class RemoteCore:
@@ -166,13 +166,13 @@ class RemoteCore:
             noun = next(
                 operation.noun for operation in OPERATIONS if operation.noun and owner_of(operation.noun) is kind
             )
-        found: T = noun_class(noun)(self)
-        return found
+        remote_noun: T = noun_class(noun)(self)
+        return remote_noun
 
     def kind(self, wanted: type[T]) -> type[T]:
         """The remote subclass of a class of the engine, or the class itself."""
-        found: type[T] = _KINDS.get(wanted, wanted)
-        return found
+        remote_class: type[T] = _KINDS.get(wanted, wanted)
+        return remote_class
 
     def narrowed(self, scope: RemoteScope) -> RemoteCore:
         """A handle with a narrower scope."""

@@ -39,8 +39,8 @@ class RemoteEntities(Entities):
         """Remove one entity, or all of a type; returns how many."""
         self._core.scope.whole_org("the entity cache")
         check_name(type, "entity type")
-        given = {"type": type} if id is None else {"type": type, "id": check_name(str(id), "entity id")}
-        return int(await self._remote.call("entity_cache.invalidate", **given) or 0)
+        fields = {"type": type} if id is None else {"type": type, "id": check_name(str(id), "entity id")}
+        return int(await self._remote.call("entity_cache.invalidate", **fields) or 0)
 
     @property
     def _remote(self) -> Any:
@@ -58,7 +58,7 @@ class RemoteEntities(Entities):
             pause = min(0.25, pause * 1.5)
 
     async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> Any:
-        office, place = self._state, {"type": key[1], "id": key[2], "owner": owner}
+        office, lease = self._state, {"type": key[1], "id": key[2], "owner": owner}
         office.stats.loads += 1
         try:
             value = await self._call(source.load, key[2])
@@ -67,13 +67,13 @@ class RemoteEntities(Entities):
             self._failed(key, error)
             # If another client has taken the lease over there is nothing to release.
             with suppress(Conflict):
-                await self._remote.call("entity_cache.give_back", **place)
+                await self._remote.call("entity_cache.give_back", **lease)
             raise
         office.finished += 1
         office.failed.pop(key, None)
         terms = {"ttl": source.ttl / 1e6, "stale": source.stale / 1e6}
         try:
-            await self._remote.call("entity_cache.keep", value=value, **place, **terms)
+            await self._remote.call("entity_cache.keep", value=value, **lease, **terms)
         except Conflict:
             # Invalidated or taken over while loading: the value is too old to be cached.
             return value

@@ -21,14 +21,14 @@ class RemoteInjection(Injection):
         """What a task is given for a query; the server says what its output will be made from."""
         core: Any = self._core
         top_k = TASK_HITS if spec.top_k is None else spec.top_k
-        found = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})
-        return Made(as_datetime(found.made.since, "since"), tuple(found.made.sources), found.made.trust), found.hits
+        hits = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})
+        return Made(as_datetime(hits.made.since, "since"), tuple(hits.made.sources), hits.made.trust), hits.hits
 
     async def keep(self, output: Output, made: Made) -> bool:
         """Store the output with its sources, in one commit of the server."""
         core: Any = self._core
         from_nothing = not made.sources  # then its time means nothing, and would be of the client's clock
-        kept: bool = await core.call(
+        stored: bool = await core.call(
             "functions.keep", **msgspec.structs.asdict(output), made=None if from_nothing else made
         )
-        return kept
+        return stored

@@ -55,14 +55,14 @@ _OWN_FIELDS = ("metadata", "importance", "pinned", "trust", "raw")
 def noun_class(noun: str) -> type:
     """A class with the methods of a noun, each of which sends one request."""
     engine = owner_of(noun)
-    made: dict[str, Any] = {"__doc__": engine.__doc__, "__init__": _init}
+    members: dict[str, Any] = {"__doc__": engine.__doc__, "__init__": _init}
     offered = {operation.call: operation for operation in OPERATIONS if operation.noun == noun}
     for name, declared in inspect.getmembers(engine, inspect.isfunction):
         if not name.startswith("_"):
             composed = COMPOSED.get(f"{noun}.{name}")
             offer = _method(offered[name]) if name in offered else _missing(noun, name, declared)
-            made[name] = composed or offer
-    return type(engine.__name__, (), made)
+            members[name] = composed or offer
+    return type(engine.__name__, (), members)
 
 
 def _init(self: Any, core: Any, template: type | None = None) -> None:
@@ -98,7 +98,7 @@ def _leave_namespace_out(signature: inspect.Signature, arguments: dict[str, Any]
 
     Only the server knows the user of an API key, so this cannot be resolved here.
     """
-    names = [name for name, one in signature.parameters.items() if one.default is OMITTED]
+    names = [name for name, parameter in signature.parameters.items() if parameter.default is OMITTED]
     omitted = [name for name in names if arguments.get(name, OMITTED) is OMITTED]
     if not omitted:
         return
@@ -137,13 +137,13 @@ async def _all_pages(
     backwards = operation.name == "threads.messages" and given.get("before") and given.get("after") is None
     # The bounds of records are in key order even if the scan is not.
     bound = "before" if backwards or (operation.name == "records.scan" and given.get("reverse")) else "after"
-    found: list[Any] = []
+    items: list[Any] = []
     while True:
-        size = MAX_LIMIT if limit is None else min(limit - len(found), MAX_LIMIT)
+        size = MAX_LIMIT if limit is None else min(limit - len(items), MAX_LIMIT)
         page = await _request_once(core, operation, {**given, "limit": size}, template)
-        found = [*page, *found] if backwards else [*found, *page]
-        if len(page) < size or len(found) == limit:
-            return found
+        items = [*page, *items] if backwards else [*items, *page]
+        if len(page) < size or len(items) == limit:
+            return items
         given = {**given, bound: getattr(page[0 if backwards else -1], operation.cursor)}
 
 
@@ -308,7 +308,7 @@ def _wired(parameter: Parameter, value: Any) -> Any:
     if parameter.name == "item":
         return _traced(value)
     if parameter.name == "processors":
-        return [_named(one) for one in value or ()]
+        return [_named(item) for item in value or ()]
     return value
 
 
@@ -316,11 +316,11 @@ def _named(processor: Any) -> Any:
     """The name of a built-in processor with default settings; others cannot be sent."""
     if isinstance(processor, str):
         return processor
-    made = processor() if isinstance(processor, type) else processor
-    usual = PROCESSORS.get(getattr(made, "name", ""))
-    if usual is None or type(made) is not usual or vars(made) != vars(usual()):
+    instance = processor() if isinstance(processor, type) else processor
+    usual = PROCESSORS.get(getattr(instance, "name", ""))
+    if usual is None or type(instance) is not usual or vars(instance) != vars(usual()):
         raise Unsupported("only built-in processors with default settings can be sent to a server, by their names")
-    return made.name
+    return instance.name
 
 
 def _traced(item: object) -> Any:
@@ -332,12 +332,12 @@ def _traced(item: object) -> Any:
 
 def result_of(operation: Operation, answer: Answer, template: type | None = None) -> Any:
     """The result in a response, as the engine's method would return it."""
-    found = msgspec.json.decode(answer.body)
+    body = msgspec.json.decode(answer.body)
     if is_list(operation):
-        return converted(operation, found["items"], template)
-    if isinstance(found, dict) and set(found) == {"result"}:
-        return converted(operation, found["result"], template)
-    return converted(operation, found, template)
+        return converted(operation, body["items"], template)
+    if isinstance(body, dict) and set(body) == {"result"}:
+        return converted(operation, body["result"], template)
+    return converted(operation, body, template)
 
 
 def converted(operation: Operation, found: object, template: type | None = None) -> Any:
@@ -348,7 +348,7 @@ def converted(operation: Operation, found: object, template: type | None = None)
     if operation.noun == "records" and isinstance(found, dict) and "data" in found:
         return record_in(found)
     if operation.noun == "records" and isinstance(found, list):
-        return [None if one is None else record_in(one) for one in found]
+        return [None if item is None else record_in(item) for item in found]
     if template is not None:
         kind = list[template | None] if isinstance(found, list) else template  # type: ignore[valid-type]  # run time
     return msgspec.convert(found, kind, strict=False)

@@ -23,7 +23,7 @@ def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> An
     kind = answer_of(operation)
     if get_origin(kind) is list:
         return None
-    options = [one for one in get_args(kind) if one is not type(None)] or [kind]
+    options = [option for option in get_args(kind) if option is not type(None)] or [kind]
     if isinstance(options[0], type) and issubclass(options[0], msgspec.Struct):
         return _make_record(options[0], given, core)
     return None
@@ -31,8 +31,8 @@ def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> An
 
 def _make_record(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> Any:
     at = core.at()
-    known = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
-    fields = {field.name: known[field.name] for field in msgspec.structs.fields(kind) if field.name in known}
+    defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
+    fields = {field.name: defaults[field.name] for field in msgspec.structs.fields(kind) if field.name in defaults}
     if fields.get("ns", "") is None:
         del fields["ns"]
     if "ns" not in fields and core.scope.user is not None and "ns" in kind.__struct_fields__:

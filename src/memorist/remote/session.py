@@ -72,9 +72,9 @@ class RemoteSession(AsyncSession):
     def _carrying(self, turn: Turn) -> JsonObject | None:
         if self._carried is None:
             return None
-        asked, kept, proof = self._carried
-        for place, message in enumerate(turn.messages):
+        asked, attached, proof = self._carried
+        for position, message in enumerate(turn.messages):
             if message.role == "user" and message.text == asked:
                 self._carried = None
-                return {"place": place, "kept": kept, "proof": proof}
+                return {"place": position, "kept": attached, "proof": proof}
         return None

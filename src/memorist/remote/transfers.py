@@ -69,11 +69,11 @@ class RemotePortable:
         mapping = options.pop("mapping", None)
         if mapping is not None and not isinstance(mapping, Mapping):
             mapping = read_mapping(mapping)
-        given = {**options, "name": source.name, "mapping": mapping}
+        arguments = {**options, "name": source.name, "mapping": mapping}
         operation = BY_NAME["transfers.import_from"]
         query = {
             name: value if isinstance(value, str) else msgspec.json.encode(plain(value)).decode()
-            for name, value in given.items()
+            for name, value in arguments.items()
             if value is not None
         }
         headers = {**self._core.headers(), "content-type": operation.upload}

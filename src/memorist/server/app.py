@@ -114,12 +114,12 @@ class Server:
 
     def handle_of(self, org: str) -> AsyncMemory:
         """A handle on a whole org, for rows that the server itself keeps there."""
-        found = self._orgs.get(org)
-        if found is None:
+        handle = self._orgs.get(org)
+        if handle is None:
             if len(self._orgs) >= MAX_HANDLES:
                 self._orgs.clear()
-            found = self._orgs[org] = self.memory.scope(org=org)
-        return found
+            handle = self._orgs[org] = self.memory.scope(org=org)
+        return handle
 
     def traced(self, scope: Any) -> AbstractContextManager[RequestSpan]:
         """A tracing span around a request; does nothing unless tracing is on."""
@@ -180,20 +180,20 @@ def _over_files(handle: AsyncMemory) -> AsyncMemory:
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
     """Builds the application over a memory opened with `all_orgs=True`; `parts` are mounted beside the API."""
     server = Server(memory, options)
-    made = [make(server) for make in parts]
+    mounted = [make(server) for make in parts]
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
         # Opened on the lane, so that the worker, which starts with the memory, runs there.
         await server.lane.run(core_of(memory).shared.open)
         async with memory, AsyncExitStack() as stack:
-            for part in made:
+            for part in mounted:
                 await stack.enter_async_context(part.running())
             yield
             server.draining = True
         await server.lane.close()
 
-    app = Application(routes=_routes(server, made), lifespan=running)
+    app = Application(routes=_routes(server, mounted), lifespan=running)
     app.state.server = server
     return app
 

@@ -35,11 +35,11 @@ class Call(msgspec.Struct):
 
 def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
     """Decodes the arguments of a request from query, headers and body; raises for an unknown field."""
-    given = _query(query, operation)
+    arguments = _query(query, operation)
     fields = _body(body) if operation.has_body else {}
     call = Call([], {})
     for parameter in parameters_of(operation):
-        source = fields if parameter.place == "body" else given
+        source = fields if parameter.place == "body" else arguments
         if parameter.place == "header":
             _take_expect(call, headers)
         elif parameter.kind == "fields":
@@ -50,7 +50,7 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
             call.options[parameter.name] = _taken(operation, parameter, source.pop(parameter.name))
         elif parameter.required:
             raise Malformed(f"`{parameter.name}` is missing in the {parameter.place}")
-    unknown = [*fields, *given]
+    unknown = [*fields, *arguments]
     if unknown:
         raise InvalidValue(f"unknown field {unknown[0][:40]!r}")
     return _positional(operation, _with_rendering(operation, call))
@@ -83,20 +83,20 @@ def _with_rendering(operation: Operation, call: Call) -> Call:
 
 def _taken(operation: Operation, parameter: Parameter, value: object) -> Any:
     """Converts an argument to the type that the method takes."""
-    made = _converted(parameter, value)
+    converted = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
-        return data_in(made)
+        return data_in(converted)
     if operation.name == "documents.add" and parameter.name == "text":
-        return document_in(made)
+        return document_in(converted)
     if operation.noun == "records" and parameter.name == "items":
-        return [put_in(item) for item in made]
-    if parameter.name == "budget" and isinstance(made, dict):
-        return _struct(parameter, made, TokenBudget)
-    if parameter.name == "policy" and made is not None:
-        return policy_in(made)
-    if parameter.name == "recall" and isinstance(made, dict):
-        return _struct(parameter, made, Recall)
-    return made
+        return [put_in(item) for item in converted]
+    if parameter.name == "budget" and isinstance(converted, dict):
+        return _struct(parameter, converted, TokenBudget)
+    if parameter.name == "policy" and converted is not None:
+        return policy_in(converted)
+    if parameter.name == "recall" and isinstance(converted, dict):
+        return _struct(parameter, converted, Recall)
+    return converted
 
 
 def _struct(parameter: Parameter, data: object, kind: type) -> Any:
@@ -127,14 +127,14 @@ def _query(query: bytes, operation: Operation) -> dict[str, Any]:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except (UnicodeDecodeError, ValueError):
         raise Malformed("the query cannot be read; escape it as UTF-8") from None
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in arguments:
             raise InvalidValue(f"`{name[:40]}` stands twice in the query")
-        found[name] = value
+        arguments[name] = value
     if operation.cursor is not None:
-        found["limit"] = _limit(found.get("limit"))
-    return found
+        arguments["limit"] = _limit(arguments.get("limit"))
+    return arguments
 
 
 def _limit(given: str | None) -> str:
@@ -147,12 +147,12 @@ def _limit(given: str | None) -> str:
 
 def _body(body: bytes) -> dict[str, Any]:
     try:
-        found = strict_json(body) if body else {}
+        fields = strict_json(body) if body else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise Malformed("the body is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise Malformed("the body must be a JSON object")
-    return found
+    return fields
 
 
 def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
@@ -215,8 +215,8 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
 
 def answer_data(operation: Operation, result: object) -> Any:
     """Converts a result to plain data without an envelope, to be part of another answer."""
-    made = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
-    return msgspec.to_builtins(made, enc_hook=str)
+    data = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
+    return msgspec.to_builtins(data, enc_hook=str)
 
 
 def _sent(item: object) -> Any:

@@ -100,12 +100,12 @@ def _schemas() -> dict[str, Any]:
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
         types.append(_answer(operation))
-    made, components = msgspec.json.schema_components(types, schema_hook=_opaque, ref_template=_REF)
-    found = iter(made)
-    next(found)
-    next(found)
+    schemas, components = msgspec.json.schema_components(types, schema_hook=_opaque, ref_template=_REF)
+    shapes = iter(schemas)
+    next(shapes)
+    next(shapes)
     by_operation = {
-        operation.name: ([next(found) for _ in parameters_of(operation)], next(found)) for operation in OPERATIONS
+        operation.name: ([next(shapes) for _ in parameters_of(operation)], next(shapes)) for operation in OPERATIONS
     }
     made_all: dict[str, Any] = _plain(_renamed({"components": components, "operations": by_operation}))
     return made_all
@@ -114,13 +114,13 @@ def _schemas() -> dict[str, Any]:
 def _plain(schema: object) -> Any:
     """The schema without an `anyOf` that has an empty alternative, which accepts anything."""
     if isinstance(schema, list):
-        return [_plain(one) for one in schema]
+        return [_plain(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: _plain(one) for name, one in schema.items()}
-    if {} in kept.get("anyOf", ()):
-        del kept["anyOf"]
-    return kept
+    plain = {name: _plain(part) for name, part in schema.items()}
+    if {} in plain.get("anyOf", ()):
+        del plain["anyOf"]
+    return plain
 
 
 def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         answer = {"anyOf": [answer, {"$ref": _REF.format(name="RenderedRequest")}]}
     doc = declared_words(operation)
     pairs = list(zip(parameters_of(operation), shapes, strict=True))
-    made: dict[str, Any] = {
+    described: dict[str, Any] = {
         "operationId": operation.name.replace(".", "_"),
         "tags": [operation.noun or "memory"],
         "summary": doc.partition("\n")[0].rstrip("."),
@@ -179,16 +179,16 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         },
     }
     if any(parameter.place == "header" for parameter in parameters_of(operation)):
-        made["parameters"] += _VERSION_HEADERS
+        described["parameters"] += _VERSION_HEADERS
     if takes_key(operation):
-        made["parameters"].append(_IDEMPOTENCY_KEY)
+        described["parameters"].append(_IDEMPOTENCY_KEY)
     if operation.upload:
         sent = {operation.upload: {"schema": {"type": "string", "format": "binary"}}}
-        made["requestBody"] = {"content": sent, "required": True}
+        described["requestBody"] = {"content": sent, "required": True}
     if operation.has_body:
         content = {"application/json": {"schema": _body(pairs)}}
-        made["requestBody"] = {"content": content, "required": _needs_body(pairs)}
-    return made
+        described["requestBody"] = {"content": content, "required": _needs_body(pairs)}
+    return described
 
 
 def _success(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
@@ -208,8 +208,8 @@ def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
     if answer.get("$ref"):
         return answer
     choices = answer.get("anyOf", ())
-    if any("$ref" in one for one in choices):
-        some = [one for one in choices if one != {"type": "null"}]
+    if any("$ref" in choice for choice in choices):
+        some = [choice for choice in choices if choice != {"type": "null"}]
         if len(some) < len(choices) and not operation.found:
             some.append({"type": "object", "required": ["result"], "properties": {"result": {"type": "null"}}})
         return some[0] if len(some) == 1 else {"anyOf": some}
@@ -218,15 +218,15 @@ def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
 
 def _parameter(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
     shape = _named(parameter, shape)
-    made: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
+    described: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
     if _holds_more(shape):
-        made["content"] = {"application/json": {"schema": made.pop("schema")}}
-    return made
+        described["content"] = {"application/json": {"schema": described.pop("schema")}}
+    return described
 
 
 def _holds_more(shape: dict[str, Any]) -> bool:
     """Whether a parameter may be a list or an object, which is sent as JSON in the query."""
-    return any(one.get("type") in ("array", "object") for one in shape.get("anyOf", [shape]))
+    return any(choice.get("type") in ("array", "object") for choice in shape.get("anyOf", [shape]))
 
 
 def _named(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
@@ -242,5 +242,5 @@ def _body(pairs: list[tuple[Parameter, Any]]) -> dict[str, Any]:
         return {"type": "object"}
     properties = {one.name: {"type": "array", "items": shape} if one.kind == "many" else shape for one, shape in fields}
     required = [parameter.name for parameter, _ in fields if parameter.required]
-    made: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**made, "required": required} if required else made
+    body_schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**body_schema, "required": required} if required else body_schema

@@ -104,14 +104,14 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
 def _key_messages(call: Call, key: str) -> None:
     """Gives an append the key, or each message without a key of its own one derived from it."""
     messages, given = call.args[1:], call.options.get("key")
-    own = [one.get("key") if isinstance(one, dict) else None for one in messages]
+    own = [message.get("key") if isinstance(message, dict) else None for message in messages]
     if given is None and not any(own):
         call.options["key"] = key
     elif isinstance(given, list) and not any(own):
-        call.options["key"] = [one or f"{key}:{place}" for place, one in enumerate(given)]
+        call.options["key"] = [message or f"{key}:{position}" for position, message in enumerate(given)]
     elif given is None:
-        call.options["key"] = [one or f"{key}:{place}" for place, one in enumerate(own)]
-        call.args[1:] = [_without_key(one) for one in messages]
+        call.options["key"] = [message or f"{key}:{position}" for position, message in enumerate(own)]
+        call.args[1:] = [_without_key(message) for message in messages]
 
 
 def _without_key(message: object) -> Any:

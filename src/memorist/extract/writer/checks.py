@@ -168,8 +168,8 @@ def _evidence_problem(operation: Operation, turn: Turn, request: Request) -> str
     if quote not in fold(turn.own if turn.own is not None else turn.text):
         return "quotes pasted or quoted text"
     if operation.question is not None and operation.question.strip():
-        said = " ".join(fold(before.text) for before in _before(operation.number, request))
-        if fold(operation.question) not in said:
+        earlier_words = " ".join(fold(before.text) for before in _before(operation.number, request))
+        if fold(operation.question) not in earlier_words:
             return "quotes a question that nobody asked"
     if operation.op != "end" and _INSTRUCTION.search(f"{operation.text} {operation.quote}"):
         return "is an instruction to ignore rules"
@@ -278,10 +278,10 @@ def _unsaid(
     text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
 ) -> str | None:
     """The first name or number of a memory that nobody said; None if there is none."""
-    known = [f"{item.text} {item.subject or ''} {item.value}" for item in request.known]
+    item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.known]
     heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
     speakers = [other.speaker for other in (*request.context, *request.turns)]
-    source = fold(" ".join([*heard, *known, *request.people, *speakers, operation.subject]))
+    source = fold(" ".join([*heard, *item_texts, *request.people, *speakers, operation.subject]))
     words = set(_WORD.findall(source))
     numbers = set(_numbers(source)) | _date_numbers(operation, turn)
     values = value if isinstance(value, list) else [] if value is None or isinstance(value, bool) else [value]

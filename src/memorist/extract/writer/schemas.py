@@ -84,10 +84,10 @@ def read_schema(spec: SchemaSpec) -> Schema:
     model: Any = spec
     if hasattr(model, "model_json_schema") and hasattr(model, "model_validate"):  # Pydantic's, without importing it
         return _from_pydantic(model)
-    known = isinstance(spec, type) and (
+    is_struct = isinstance(spec, type) and (
         issubclass(spec, msgspec.Struct) or dataclasses.is_dataclass(spec) or typing.is_typeddict(spec)
     )
-    if not known:
+    if not is_struct:
         raise UsageError(
             "a schema is a msgspec.Struct, a dataclass, a TypedDict, a Pydantic model or a JSON Schema with a title"
         )

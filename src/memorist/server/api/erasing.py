@@ -48,9 +48,9 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         return code
 
     async def _take_code(self, code: str, target: dict[str, Any]) -> None:
-        place = ("forget", _digest(code))
-        row = await self._codes.get("global", place)
-        if row is None or row.data != self._bound(target) or not await self._codes.delete("global", place):
+        state_key = ("forget", _digest(code))
+        row = await self._codes.get("global", state_key)
+        if row is None or row.data != self._bound(target) or not await self._codes.delete("global", state_key):
             raise UsageError("this code is not for this key and target, was used, or has expired; ask for a new one")
 
     @property

@@ -65,9 +65,11 @@ class Feed:
 
     def since(self, number: int, org: str, names: Sequence[str]) -> tuple[list[Numbered], bool]:
         """The events after a number, and whether some of them have already left the buffer."""
-        kept = list(self._last)
-        missed = bool(kept) and number + 1 < kept[0].number
-        return [one for one in kept if one.number > number and one.event.org == org and one.event.name in names], missed
+        numbered = list(self._last)
+        missed = bool(numbered) and number + 1 < numbered[0].number
+        return [
+            item for item in numbered if item.number > number and item.event.org == org and item.event.name in names
+        ], missed
 
 
 class EventStream(ServerNoun, server_nouns.EventStream):
@@ -99,25 +101,25 @@ async def _stream(
     server: Any, feed: Feed, org: str, names: Sequence[str], last: str, is_allowed: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[bytes]:
     run, _, number = last.partition("-")
-    known = run == feed.run and number.isdecimal()
-    at = int(number) if known else feed.newest
+    is_continued = run == feed.run and number.isdecimal()
+    at = int(number) if is_continued else feed.newest
     yield b"retry: 1000\n\n"
-    if last and not known:
+    if last and not is_continued:
         yield _sent("missed", f"{feed.run}-{at}", {})
     spoke = checked = time.monotonic()
     while not server.draining:
-        found, missed = feed.since(at, org, names)
+        items, missed = feed.since(at, org, names)
         # A stream outlives the request that opened it: whoever may no longer ask gets nothing more.
-        if found or missed or time.monotonic() - checked > CHECK_SECONDS:
+        if items or missed or time.monotonic() - checked > CHECK_SECONDS:
             checked = time.monotonic()
             if not await is_allowed():
                 return
         if missed:
             yield _sent("missed", f"{feed.run}-{at}", {})
-        for one in found:
-            yield _sent(one.event.name, f"{feed.run}-{one.number}", one.event.data)
-        at = max(at, feed.newest if not found else found[-1].number)
-        if found or missed:
+        for item in items:
+            yield _sent(item.event.name, f"{feed.run}-{item.number}", item.event.data)
+        at = max(at, feed.newest if not items else items[-1].number)
+        if items or missed:
             spoke = time.monotonic()
         elif time.monotonic() - spoke > HEARTBEAT_SECONDS:
             spoke = time.monotonic()

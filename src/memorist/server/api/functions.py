@@ -31,8 +31,8 @@ class Functions(ServerNoun, server_nouns.Functions):
         where: dict[str, Any] | None = None,
     ) -> Recalled:
         spec = Recall(namespaces, top_k, None if kinds is None else tuple(kinds), min_score, where)
-        made, hits = await Injection(self._core).recall(query, spec)
-        return Recalled(hits, MadeFrom(made.since.isoformat(), list(made.sources), made.trust))
+        recalled, hits = await Injection(self._core).recall(query, spec)
+        return Recalled(hits, MadeFrom(recalled.since.isoformat(), list(recalled.sources), recalled.trust))
 
     async def keep(
         self,

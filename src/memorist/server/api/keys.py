@@ -49,10 +49,10 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
 
     async def _own(self, id: str) -> ApiKey:
         self._whole_org()
-        found = next((one for one in await self._server.keys.list() if one.id == id), None)
-        if found is None or found.org != self._key.org:
+        api_key = next((other for other in await self._server.keys.list() if other.id == id), None)
+        if api_key is None or api_key.org != self._key.org:
             raise NotFound("there is no such key")
-        return found
+        return api_key
 
     def _whole_org(self) -> None:
         # A user's key could otherwise create one for another user or for the whole org: privilege escalation.
@@ -61,8 +61,8 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
 
     async def list(self) -> list[KnownKey]:
         self._whole_org()
-        own = [one for one in await self._server.keys.list() if one.org == self._key.org]
-        return [_known(one, self._server.keys.used_at(one.id)) for one in own]
+        own = [api_key for api_key in await self._server.keys.list() if api_key.org == self._key.org]
+        return [_known(api_key, self._server.keys.used_at(api_key.id)) for api_key in own]
 
 
 def _known(key: ApiKey, used_at: datetime | None) -> KnownKey:

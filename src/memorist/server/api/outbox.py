@@ -17,8 +17,8 @@ class OutboxOf(ServerNoun, server_nouns.OutboxOf):
     async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
         if len(ids) > MAX_MESSAGES:
             raise InvalidValue(f"wait takes at most {MAX_MESSAGES} messages at once")
-        found = [await self._memory.threads.message(id) for id in ids]
-        receipts = [MessageReceipt(one, True, False, "pending") for one in found if one is not None]
+        messages = [await self._memory.threads.message(id) for id in ids]
+        receipts = [MessageReceipt(message, True, False, "pending") for message in messages if message is not None]
         if not 0 <= timeout <= MAX_WAIT:
             raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
         return await self._memory.wait(receipts, timeout=timeout) if receipts else []

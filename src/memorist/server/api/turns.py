@@ -77,8 +77,8 @@ class Turns(ServerNoun, server_nouns.Turns):
             input, system=system, tools=tools, pinned_tools=pinned_tools or (), recall=_as(recall),
             scratchpad=scratchpad,
         )  # fmt: skip
-        kept = request.attach(Message(role="user", content="")).metadata.get(ATTACHED)
-        return SessionContext(request, kept, "" if kept is None else await self._proof(kept))
+        attached = request.attach(Message(role="user", content="")).metadata.get(ATTACHED)
+        return SessionContext(request, attached, "" if attached is None else await self._proof(attached))
 
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
         await self._exists(id)
@@ -122,13 +122,13 @@ class Turns(ServerNoun, server_nouns.Turns):
             carried.proof, await self._proof(carried.kept)
         ):
             raise InvalidValue("carried must be sent back unchanged, as the context of the session returned it")
-        found = messages[carried.place]
-        kept = msgspec.structs.replace(found, metadata={**found.metadata, ATTACHED: carried.kept})
-        return [kept if place == carried.place else message for place, message in enumerate(messages)]
+        message_ = messages[carried.place]
+        kept = msgspec.structs.replace(message_, metadata={**message_.metadata, ATTACHED: carried.kept})
+        return [kept if position == carried.place else message for position, message in enumerate(messages)]
 
     async def _proof(self, kept: Any) -> str:
         """An HMAC over recalled memory, bound to the org and user it was given to."""
         scope = self._core.scope
-        said = msgspec.json.encode([scope.org, scope.user, kept])
+        signed = msgspec.json.encode([scope.org, scope.user, kept])
         secret = await self._server.keys.secret()
-        return hmac.new(secret, said, hashlib.sha256).hexdigest()
+        return hmac.new(secret, signed, hashlib.sha256).hexdigest()
