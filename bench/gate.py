@@ -114,6 +114,16 @@ def measure_secrets(folder: Path) -> dict[str, Any]:
     messages = list(ordinary)
     for place, (_, _, sentence) in zip(dice.sample(range(len(messages)), len(secrets)), secrets, strict=True):
         messages[place] = f"{messages[place]}\n{sentence}" if dice.random() < 0.5 else sentence
+    stored, leaks = count_leaks(messages, [secret for _, secret, _ in secrets])
+    refused = _false_refusals(ordinary[:2_000])
+    return {
+        "messages": stored, "secrets": len(secrets), "kinds": len({kind for kind, _, _ in secrets}), "leaks": leaks,
+        "false masks in 5,000": len(false_masks), "false refusals in 2,000": refused,
+    }  # fmt: skip
+
+
+def count_leaks(messages: list[str], secrets: list[str]) -> tuple[int, dict[str, int]]:
+    """How many messages a memory stores, and how many of the secrets stand in what it makes of them, by where."""
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger().addHandler(handler)
@@ -132,18 +142,14 @@ def measure_secrets(folder: Path) -> dict[str, Any]:
             memory.export(Path(scratch) / "all.jsonl")
             exported = (Path(scratch) / "all.jsonl").read_text("utf-8")
             stored = sum(1 for _ in _all(memory, Message))
-            for _, secret, _ in secrets:
+            for secret in secrets:
                 words = {secret, secret.lower(), secret.split("\n")[1] if "\n" in secret else secret}
                 leaks["derived"] += any(word in derived for word in words)
                 leaks["index"] += any(word in index for word in words)
                 leaks["log"] += any(word in log.getvalue() for word in words)
                 leaks["export"] += any(json.dumps(word)[1:-1] in exported for word in words)
     logging.getLogger().removeHandler(handler)
-    refused = _false_refusals(ordinary[:2_000])
-    return {
-        "messages": stored, "secrets": len(secrets), "kinds": len({kind for kind, _, _ in secrets}), "leaks": leaks,
-        "false masks in 5,000": len(false_masks), "false refusals in 2,000": refused,
-    }  # fmt: skip
+    return stored, leaks
 
 
 def _false_refusals(texts: list[str]) -> int:

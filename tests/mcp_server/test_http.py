@@ -24,9 +24,11 @@ from memorist.mcp.http import mcp_parts
 from memorist.mcp.server import Options
 from memorist.mcp.tokens import SCOPES, Resource
 from memorist.mcp.tools import SETS
+from memorist.server.app import Options as ServerOptions
+from memorist.server.limits import Rate
 from tests.mcp_server.fixtures import fixture_part, plain_part
 from tests.mcp_server.running import command, refused, said
-from tests.server.running import Running, running
+from tests.server.running import FAST, Running, running
 
 ALL = Options(sets=frozenset(SETS))
 
@@ -220,3 +222,22 @@ def test_tokens_of_the_issuer_for_us_are_taken_and_no_others(tmp_path: Path) -> 
         ):  # fmt: skip
             answer = httpx2.post(f"{server.url}/mcp", json=body, headers={"authorization": f"Bearer {wrong}"})
             assert answer.status_code == 401
+
+
+def test_subjects_with_a_common_beginning_have_rates_of_their_own(tmp_path: Path) -> None:
+    resource, beginning = "https://memory.example/mcp", "auth0|acme-support-team-member-"
+    options = ServerOptions(usual=FAST, heavy=Rate(0.001, 2), bad_keys=FAST)
+    call = {"name": "recall", "arguments": {"query": "city"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    with (
+        issuing() as issuer,
+        running(str(tmp_path / "m.db"), options, mcp_parts(ALL, Resource(issuer.url, resource))) as server,
+    ):
+
+        def is_refused(user: str) -> bool:
+            headers = {"authorization": f"Bearer {issuer.token(resource, sub=user)}", "accept": "application/json"}
+            result = httpx2.post(f"{server.url}/mcp", json=body, headers=headers).json()["result"]
+            return bool(result.get("isError"))
+
+        assert [is_refused(f"{beginning}1") for _ in range(3)] == [False, False, True]
+        assert [is_refused(f"{beginning}2") for _ in range(3)] == [False, False, True]
