@@ -11,6 +11,7 @@ import pytest
 from memorist import Extraction, UsageError
 from memorist.engine.derive.deriving import Deriver
 from memorist.engine.derive.outbox import Outbox
+from memorist.extract.writer.answer import MAX_OPERATIONS
 from memorist.records import Job
 from memorist.runtime import Runtime
 from memorist.stores.base import Put
@@ -256,3 +257,32 @@ async def test_reading_a_conversation_again_changes_nothing(open_memory: OpenMem
 def test_wrong_options_are_refused_when_they_are_made(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Extraction(**wrong)
+
+
+async def test_too_many_items_are_left_out_and_the_receipt_says_so(open_memory: OpenMemory) -> None:
+    things = [f"{first}{second}s" for first in ("cup", "map", "coin", "lamp", "shell") for second in "abcdef"]
+    said = f"I collect {', '.join(things)}."
+    notes = [operation(said, f"The user collects {name}.", key=f"collects.{name}", value=name) for name in things]
+    model, _ = scripted(notes)
+    memory = open_memory(model=model, extract=Extraction())
+    receipt = await do(memory.remember(said, user="ada"))
+    assert len(await do(memory.facts.list("user:ada"))) == MAX_OPERATIONS == 24
+    assert any("more than 24 operations; 6 left out" in refusal.reason for refusal in receipt.refused)
+
+
+async def test_an_update_that_adds_to_a_memory_loses_none_of_its_details(open_memory: OpenMemory) -> None:
+    model, _ = scripted(
+        [operation("a red car from 1998", "The user drives a red car from 1998.", kind="preference")],
+        [operation("it is a Volvo", "The user drives a Volvo.", op="update", id="k1",
+                   kind="preference", reason="more")],
+        [],
+        [operation("it is a Volvo", "The user drives a red Volvo from 1998.", op="update", id="k1",
+                   kind="preference", reason="more")],
+    )  # fmt: skip
+    memory = open_memory(model=model, extract=Extraction())
+    await do(memory.remember("I always drive a red car from 1998.", user="ada"))
+    lossy = await do(memory.remember("By the way, it is a Volvo, my car.", user="ada"))
+    assert [refusal.reason for refusal in lossy.refused] == ["loses a detail of the memory it adds to"]
+    await do(memory.remember("As I said, it is a Volvo, my red car.", user="ada"))
+    texts = [item.text for item in await do(memory.scope(user="ada").memories.list())]
+    assert "The user drives a red Volvo from 1998." in texts
