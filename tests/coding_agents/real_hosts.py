@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ VERSIONS = {
 }
 CLOSED = "http://127.0.0.1:9"
 PROMPT = "We decided to keep SQLite for the cart."
-PROMPT_SECONDS = 60
+MAX_PROMPT_SECONDS = 180
 ARCHITECTURE = "arm64" if platform.machine() in ("arm64", "aarch64") else "x64"
 
 
@@ -58,29 +59,41 @@ class Host:
             command = ["--url", self.url, "--user", "ada", "install", agent, "--where", where, "--yes"]
             self.run(sys.executable, "-m", "memorist", *command)
 
-    def run(self, *command: str, seconds: int = 120) -> str:
-        """What a command prints; one that does not end is stopped: agents wait for a model that is not there."""
-        process = subprocess.Popen(
+    def run(self, *command: str) -> str:
+        """What a command prints."""
+        done = subprocess.run(
             command, cwd=self.repository, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            stderr=subprocess.STDOUT, text=True, timeout=180, check=False,
         )  # fmt: skip
+        return done.stdout
+
+    def prompt(self, *command: str) -> str:
+        """Whether a prompt fired the hook. The agent is stopped then: it waits for a model that is not there."""
+        process = subprocess.Popen(
+            [*command, PROMPT], cwd=self.repository, env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        until = time.monotonic() + MAX_PROMPT_SECONDS
         try:
-            return process.communicate(timeout=seconds)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return process.communicate()[0]
+            while process.poll() is None and time.monotonic() < until and not self._has_note():
+                time.sleep(1)
+            return "fired" if self._has_note() else "NOT FIRED"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def write(self, name: str, content: str) -> None:
         path = self.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, "utf-8")
 
-    def notes(self) -> list[str]:
-        """What the hooks have stored."""
+    def _has_note(self) -> bool:
+        """Whether a hook has stored the decision in the prompt."""
         if not Path(self.url).exists():
-            return []
+            return False
         with Memory(self.url, embedder=None, extract=None, worker=False) as memory:
-            return [str(fact.value) for fact in memory.facts.list(project_of(self.repository).namespace)]
+            return any(PROMPT in str(fact.value) for fact in memory.facts.list(project_of(self.repository).namespace))
 
 
 class Outcome(NamedTuple):
@@ -93,8 +106,7 @@ class Outcome(NamedTuple):
 def claude_code(host: Host, packages: Path) -> Outcome:
     program = str(packages / "@anthropic-ai" / f"claude-code-linux-{ARCHITECTURE}" / "claude")
     listed = host.run(program, "mcp", "get", "memorist")
-    host.run(program, "-p", PROMPT, seconds=PROMPT_SECONDS)
-    return Outcome("Type: stdio" in listed and "-m memorist" in listed, _fired(host))
+    return Outcome("Type: stdio" in listed and "-m memorist" in listed, host.prompt(program, "-p"))
 
 
 def codex(host: Host, packages: Path) -> Outcome:
@@ -115,8 +127,8 @@ def codex(host: Host, packages: Path) -> Outcome:
         for hook in hooks["hooks"]
     )
     host.write(".codex/config.toml", settings + trusted)
-    host.run(program, "exec", "--skip-git-repo-check", PROMPT, seconds=PROMPT_SECONDS)
-    return Outcome('"memorist"' in listed, f"{_fired(host)}; {len(hooks['hooks'])} hooks read")
+    fired = host.prompt(program, "exec", "--skip-git-repo-check")
+    return Outcome('"memorist"' in listed, f"{fired}; {len(hooks['hooks'])} hooks read")
 
 
 def _codex_hooks(host: Host, program: str) -> dict[str, Any]:
@@ -148,8 +160,7 @@ def gemini_cli(host: Host, packages: Path) -> Outcome:
     host.write(".gemini/settings.json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
     host.write(".gemini/trustedFolders.json", json.dumps({str(host.repository): "TRUST_FOLDER"}))
     listed = host.run(*program, "mcp", "list")
-    host.run(*program, "-p", PROMPT, seconds=PROMPT_SECONDS)
-    return Outcome("memorist: " in listed and "(stdio)" in listed, _fired(host))
+    return Outcome("memorist: " in listed and "(stdio)" in listed, host.prompt(*program, "-p"))
 
 
 def opencode(host: Host, packages: Path) -> Outcome:
@@ -165,19 +176,14 @@ def opencode(host: Host, packages: Path) -> Outcome:
         },
     }  # fmt: skip
     host.environment["OPENCODE_CONFIG_CONTENT"] = json.dumps(provider)
-    host.run(program, "run", PROMPT, seconds=PROMPT_SECONDS)
     loaded = "plugin loaded" if "plugins/memorist.js" in config else "plugin not loaded"
-    return Outcome("memorist" in listed and "connected" in listed, f"{_fired(host)}; {loaded}")
+    return Outcome("memorist" in listed and "connected" in listed, f"{host.prompt(program, 'run')}; {loaded}")
 
 
 def copilot(host: Host, packages: Path) -> Outcome:
     program = str(packages / "@github" / f"copilot-linux-{ARCHITECTURE}" / "copilot")
     listed = host.run(program, "mcp", "get", "memorist")
     return Outcome("Type: local" in listed and "-m memorist" in listed, "needs a login")
-
-
-def _fired(host: Host) -> str:
-    return "fired" if any(PROMPT in note for note in host.notes()) else "NOT FIRED"
 
 
 CHECKS: Mapping[str, Callable[[Host, Path], Outcome]] = {

@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.mcp_server.node import environment, node
+from tests.models.wire_server import Reply, anthropic_answer, openai_answer, serving
 
 from .running import running
 
@@ -32,3 +35,23 @@ def test_it_does_what_it_says_against_a_server(tmp_path: Path) -> None:
             timeout=300, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stdout.strip()) == (0, "all is well"), done.stderr
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_the_example_chats_with_memory(tmp_path: Path, format: str) -> None:
+    example = ROOT / "clients" / "typescript" / "examples" / "chat.ts"
+    answer = openai_answer("Try Prado.") if format == "openai" else anthropic_answer("Try Prado.")
+    with running(tmp_path / "memory.db", extract="rules") as server, serving() as provider:
+        provider.script.append(Reply(answer))
+        arguments = [server.url, server.key(org="typescript"), format, provider.url]
+        done = subprocess.run(
+            [node(), "--no-warnings", example, *arguments], env=environment(), capture_output=True, text=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        request = provider.requests[0]
+    assert "memory is in it: true" in done.stdout and "answer: Try Prado." in done.stdout
+    assert done.stdout.count("remembered: ") >= 2 and "shellfish" in done.stdout.partition("answer:")[2]
+    assert request["messages"][-1]["role"] == "user" and "shellfish" in str(request)
+    assert (request["messages"][0]["role"] == "system") == (format == "openai")
+    assert ("system" in request) == (format == "anthropic") and "tools" not in request

@@ -10,6 +10,8 @@ const MOST_WAIT_SECONDS = 5;
 export interface Settings {
   /** A key: rk_… */
   apiKey?: string;
+  /** Only this user of the org: what they may see, with their profile in contexts. */
+  user?: string;
   /** How long to wait for an answer. */
   timeoutMs?: number;
   /** What sends requests; `fetch` of the platform unless given. */
@@ -56,6 +58,10 @@ export interface ServerEvent {
 export type Upload = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 
 type Arguments = Record<string, unknown>;
+
+function escaped(letter: string): string {
+  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
 
 export class Http {
   readonly #url: string;
@@ -153,6 +159,8 @@ export class Http {
     const settings = this.#settings;
     const text = query.toString();
     const headers = new Headers({ accept: "application/json", ...settings.headers, ...(sent.headers as Record<string, string>) });
+    // Header values are ASCII, so other letters are escaped as JSON allows.
+    if (settings.user !== undefined) headers.set("memorist-scope", JSON.stringify({ user: settings.user }).replace(/[^\x20-\x7e]/g, escaped));
     if (settings.apiKey !== undefined) headers.set("authorization", `Bearer ${settings.apiKey}`);
     const limits = timed ? [AbortSignal.timeout(settings.timeoutMs ?? 30_000)] : [];
     const until = AbortSignal.any([...limits, ...(signal ? [signal] : [])]);

@@ -10,6 +10,7 @@ from tests.mcp_server.node import installed, node
 
 ROOT = Path(__file__).parents[3]
 USE = Path(__file__).parent / "use.ts"
+EXAMPLE = ROOT / "clients" / "typescript" / "examples" / "chat.ts"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def test_the_client_and_a_program_that_uses_it_have_no_type_errors(compiler: Pat
     wrong.write_text(f'import {{ Memorist }} from "{ROOT}/clients/typescript/src/index.ts";\n' + WRONG, "utf-8")
     settings = tmp_path / "tsconfig.json"
     settings.write_text(
-        f'{{"extends": "{ROOT}/clients/typescript/tsconfig.json", "include": ["wrong.ts", "{USE}"], '
+        f'{{"extends": "{ROOT}/clients/typescript/tsconfig.json", "include": ["wrong.ts", "{USE}", "{EXAMPLE}"], '
         '"compilerOptions": {"noEmit": true, "rewriteRelativeImportExtensions": false, '
         '"allowImportingTsExtensions": true}}',
         "utf-8",

@@ -45,6 +45,10 @@ const request = await memory.context({ input: "hello", thread: "talk", format: "
 same("messages" in request && request.messages.at(-1)?.role === "user" && request.manifest !== null, true);
 const claude = await memory.context({ input: "hello", system: "Be brief.", format: "anthropic" });
 same("messages" in claude && claude.format === "anthropic" && claude.system !== null, true);
+const jose = new Memorist(url, { apiKey, user: "José 🎸" });
+same((await jose.facts.set({ key: "city", value: "Porto" })).ns, "user:José 🎸");
+same((await jose.memories.list()).items.length, 1);
+await fails(jose.facts.list({ ns }), Forbidden);
 await memory.batches.commit({ operations: [{ operation: "state.increment", arguments: { key: "n" } }] });
 same((await memory.state.entry({ key: "n" }))?.value, 4);
 
