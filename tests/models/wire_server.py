@@ -65,7 +65,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         size = int(self.headers.get("content-length", 0))
-        self.wire.requests.append(json.loads(self.rfile.read(size)))
+        content = self.rfile.read(size)
+        is_json = self.headers.get("content-type", "application/json").startswith("application/json")
+        self.wire.requests.append(json.loads(content) if content and is_json else {})
         self.wire.paths.append(self.path)
         self.wire.headers.append({name.lower(): value for name, value in self.headers.items()})
         reply = self.wire.reply(self.path)
@@ -73,6 +75,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(reply)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    do_GET = do_POST
 
     def _answer(self, reply: Reply) -> None:
         if reply.wait is not None:
