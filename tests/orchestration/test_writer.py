@@ -275,7 +275,6 @@ async def test_an_update_that_adds_to_a_memory_loses_none_of_its_details(open_me
         [operation("a red car from 1998", "The user drives a red car from 1998.", kind="preference")],
         [operation("it is a Volvo", "The user drives a Volvo.", op="update", id="k1",
                    kind="preference", reason="more")],
-        [],
         [operation("it is a Volvo", "The user drives a red Volvo from 1998.", op="update", id="k1",
                    kind="preference", reason="more")],
     )  # fmt: skip
