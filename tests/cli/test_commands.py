@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from memorist import Memory
 
@@ -250,6 +254,24 @@ def test_completion_scripts(memorist: Memorist) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert "_MEMORIST_COMPLETE" in memorist("completion", shell).out
     assert memorist("completion", "cmd").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("memorist te", "test"),
+        ("memorist eval --ag", "--against"),
+        ("memorist recall home --us", "--user"),
+        ("memorist facts list --user ada --wh", "--where"),
+        ("memorist facts list --user ada --js", "--json"),
+    ],
+)
+def test_completion_knows_commands_and_the_options_of_all(tmp_path: Path, words: str, offered: str) -> None:
+    asked = {"_MEMORIST_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    command = [sys.executable, "-m", "memorist"]
+    environment = {**os.environ, **asked}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert f"plain,{offered}" in ran.stdout.splitlines()
 
 
 def test_help_and_version(memorist: Memorist) -> None:

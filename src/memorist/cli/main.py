@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -180,6 +181,10 @@ def cli(
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; errors become one line on stderr (JSON under --json) and an exit status."""
+    if "_MEMORIST_COMPLETE" in os.environ:
+        from .completion import complete_common_options
+
+        complete_common_options()
     given = common_options_first(sys.argv[1:] if args is None else args)
     try:
         result: Any = cli.main(args=given, prog_name="memorist", standalone_mode=False)
