@@ -15,6 +15,7 @@ from ..errors import Conflict, NotFound, UsageError
 from ..ids import new_id
 from ..records import Event, Fact, Learning
 from ..scope import Ns
+from ..values import JsonObject
 from .core import Core
 from .events import Events
 from .facts.facts import Facts
@@ -107,7 +108,7 @@ class Plans:
         if plan.applied:
             raise UsageError("this plan was applied already")
         batch = self._batch(plan.ns)
-        undo: list[dict[str, Any]] = []
+        undo: list[JsonObject] = []
         for line in plan.lines:
             undo += await self._carry_out(batch, plan, line)
         done = msgspec.structs.replace(plan, applied=True)
@@ -127,7 +128,7 @@ class Plans:
         if row is None:
             raise NotFound("no applied plan of this id in the namespace", plan=id)
         batch = self._batch(ns)
-        steps: list[dict[str, Any]] = list(row.data["undo"]) if isinstance(row.data, dict) else []
+        steps: list[JsonObject] = list(row.data["undo"]) if isinstance(row.data, dict) else []
         for step in reversed(steps):
             await self._put_back(batch, ns, step)
         await Records(batch).delete(ns, (PLANS, id))
@@ -139,7 +140,7 @@ class Plans:
     def _batch(self, ns: str) -> Core:
         return Core(self._core.shared, self._core.scope).batched()
 
-    async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> list[dict[str, Any]]:
+    async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> list[JsonObject]:
         """Do one line; returns the steps that undo it."""
         rows = [await _row(batch, plan.ns, id) for id in line.ids]
         for id, row in zip(line.ids, rows, strict=True):
@@ -152,7 +153,7 @@ class Plans:
             )
             return [{"op": "delete", "id": f"learning:{learning.id}"}]
         keep = max(present, key=lambda row: (row.updated_at, row.row_key)) if line.op != "end" else None
-        undo: list[dict[str, Any]] = []
+        undo: list[JsonObject] = []
         for row in present:
             undo.append({"op": "put", "kind": type(row).__name__, "row": msgspec.to_builtins(row)})
             if row is not keep:
@@ -161,7 +162,7 @@ class Plans:
             await _reword(batch, keep, line.text, line.sources, line.reason)
         return undo
 
-    async def _put_back(self, batch: Core, ns: str, step: dict[str, Any]) -> None:
+    async def _put_back(self, batch: Core, ns: str, step: JsonObject) -> None:
         if step["op"] == "delete":
             await Memories(batch).delete(step["id"], ns=ns)
             return

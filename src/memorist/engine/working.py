@@ -17,7 +17,7 @@ from ..messages.message import Message
 from ..records import WorkingDocument
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
-from ..values import Json, as_list, check_name, encode_json
+from ..values import Json, JsonObject, as_list, check_name, encode_json
 from .core import Core
 
 WORKING_TTL = timedelta(hours=24)
@@ -31,7 +31,7 @@ class WorkingUser(msgspec.Struct, kw_only=True):
     id: str | None = None
     name: str | None = None
     role: str | None = None
-    preferences: dict[str, Any] = {}
+    preferences: JsonObject = {}
 
 
 class Page(msgspec.Struct, kw_only=True):
@@ -65,7 +65,7 @@ class Working(msgspec.Struct, kw_only=True):
     recent_actions: list[Action] = []
     plan: list[PlanStep] = []
     scratchpad: str = ""
-    history: list[dict[str, Any]] = []
+    history: list[JsonObject] = []
 
 
 W = TypeVar("W", bound=Working)
@@ -173,7 +173,7 @@ class WorkingMemory(Generic[W]):
         step = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
         self._template.check({"recent_actions": [step]})
 
-        def change(old: dict[str, Any]) -> dict[str, Any]:
+        def change(old: JsonObject) -> JsonObject:
             actions = [*old.get("recent_actions", ()), step][-MAX_ACTIONS:]
             return {**old, "recent_actions": actions}
 
@@ -189,7 +189,7 @@ class WorkingMemory(Generic[W]):
         """
         undone: list[Any] = []
 
-        def change(old: dict[str, Any]) -> dict[str, Any]:
+        def change(old: JsonObject) -> JsonObject:
             actions = list(old.get("recent_actions", ()))
             undone[:] = actions[-1:]
             return {**old, "recent_actions": actions[:-1]}
@@ -206,7 +206,7 @@ class WorkingMemory(Generic[W]):
         """
         turns = self._template.check(fields_of({"history": messages}))["history"]
 
-        def change(old: dict[str, Any]) -> dict[str, Any]:
+        def change(old: JsonObject) -> JsonObject:
             return {**old, "history": _newest([*old.get("history", ()), *turns])}
 
         return self._template.read(await self._write(user, session, change))
@@ -231,11 +231,11 @@ class WorkingMemory(Generic[W]):
         return (self._core.org, "" if nobody else self._core.scope.subject(user), session or "")
 
     async def _write(
-        self, user: str | None, session: str | None, change: Callable[[dict[str, Any]], dict[str, Any]]
-    ) -> dict[str, Any]:
+        self, user: str | None, session: str | None, change: Callable[[JsonObject], JsonObject]
+    ) -> JsonObject:
         key = self._key(user, session)
 
-        async def attempt() -> dict[str, Any]:
+        async def attempt() -> JsonObject:
             old = await self._core.get(WorkingDocument, *key[1:])
             doc = change(dict(old.doc) if old else {})
             encode_json(doc, "working memory")
@@ -243,13 +243,13 @@ class WorkingMemory(Generic[W]):
             return doc
 
         async with self._core.shared.working_locks.hold(key):
-            done: dict[str, Any] = await self._core.retry(attempt)
+            done: JsonObject = await self._core.retry(attempt)
             return done
 
     def _expect(self, key: tuple[str, str, str], old: WorkingDocument | None) -> Expect:
         return Expect(WorkingDocument, key, 0 if old is None else old.version)
 
-    def _row(self, key: tuple[str, str, str], doc: dict[str, Any]) -> WorkingDocument:
+    def _row(self, key: tuple[str, str, str], doc: JsonObject) -> WorkingDocument:
         now, at = self._core.now(), self._core.at()
         return WorkingDocument(
             org=key[0],
@@ -271,7 +271,7 @@ def checked_template(template: type[V]) -> type[V]:
     return template
 
 
-def checked_fields(fields: Mapping[str, object], template: type[Working]) -> dict[str, Any]:
+def checked_fields(fields: Mapping[str, object], template: type[Working]) -> JsonObject:
     """The fields as JSON, validated by the template; the error names a wrong one."""
     names = template.__struct_fields__
     unknown = [name for name in fields if name not in names]
@@ -286,7 +286,7 @@ def checked_fields(fields: Mapping[str, object], template: type[Working]) -> dic
     return {name: whole[name] for name in fields}
 
 
-def fields_of(doc: object) -> dict[str, Any]:
+def fields_of(doc: object) -> JsonObject:
     """The fields of a document as JSON: of a `Working`, or of a dict."""
     if isinstance(doc, Working):
         return _plain(doc)
@@ -305,14 +305,14 @@ def _newest(history: list[Any]) -> list[Any]:
     return newest
 
 
-def _plain_turn(turn: Mapping[str, object]) -> dict[str, Any]:
+def _plain_turn(turn: Mapping[str, object]) -> JsonObject:
     return {"role": str(turn.get("role")), "content": turn.get("content")}
 
 
-def _plain(fields: object) -> dict[str, Any]:
+def _plain(fields: object) -> JsonObject:
     """Fields as dicts, lists, texts and numbers."""
     try:
-        document: dict[str, Any] = msgspec.to_builtins(fields)
+        document: JsonObject = msgspec.to_builtins(fields)
     except (TypeError, ValueError, RecursionError) as cause:
         raise InvalidValue(f"working memory cannot be kept as JSON: {type(cause).__name__}") from cause
     return document

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 
+from ..values import Json, JsonMapping, JsonObject
 from .files import Given, JsonStream, Part
 from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
 
@@ -44,7 +44,7 @@ def read(given: Given) -> Iterator[Item]:
             stream.done()
 
 
-def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator[Item]:
+def _conversation(found: Json, place: str, files: Mapping[str, Part]) -> Iterator[Item]:
     id = found.get("conversation_id") or found.get("id") if isinstance(found, Mapping) else None
     mapping = found.get("mapping") if isinstance(found, Mapping) else None
     if not isinstance(id, str) or not isinstance(mapping, Mapping):
@@ -58,9 +58,9 @@ def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator
         yield from _message(id, node, f"{place}, message {number}", files)
 
 
-def _path(mapping: Mapping[str, object], current: object) -> list[Mapping[str, Any]]:
+def _path(mapping: Mapping[str, object], current: object) -> list[JsonMapping]:
     """The messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
-    path: list[Mapping[str, Any]] = []
+    path: list[JsonMapping] = []
     seen: set[str] = set()
     at = current if isinstance(current, str) and current in mapping else _newest_leaf(mapping)
     while isinstance(at, str) and at not in seen and isinstance(node := mapping.get(at), Mapping):
@@ -101,11 +101,11 @@ def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping
     attached = [*_attachments(thread, id, node, at, place, files)]
     if not content and not attached:
         return  # an empty node of the tree, such as its root
-    fields: dict[str, Any] = {"role": role, "content": content}
+    fields: JsonObject = {"role": role, "content": content}
     name = author.get("name") if isinstance(author, Mapping) else None
     if isinstance(name, str) and name:
         fields["name"] = name
-    metadata: dict[str, Any] = {"id": id}
+    metadata: JsonObject = {"id": id}
     about = node.get("metadata")
     if isinstance(about, Mapping) and isinstance(about.get("model_slug"), str):
         metadata["model"] = about["model_slug"]
@@ -114,7 +114,7 @@ def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping
     yield from attached
 
 
-def _content(content: object) -> Any:
+def _content(content: object) -> Json:
     """The content of a message: a string if it is text only, else a list of parts."""
     if content is None:
         return ""
@@ -139,7 +139,7 @@ def _is_text(content: object) -> bool:
     return isinstance(content, Mapping) and set(content) == {"content_type", "parts"} and len(content["parts"]) == 1
 
 
-def _part(part: object) -> dict[str, Any]:
+def _part(part: object) -> JsonObject:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if not isinstance(part, Mapping):
@@ -150,7 +150,7 @@ def _part(part: object) -> dict[str, Any]:
 
 
 def _attachments(
-    thread: str, message: str, node: Mapping[str, Any], at: Any, place: str, files: Mapping[str, Part]
+    thread: str, message: str, node: JsonMapping, at: Json, place: str, files: Mapping[str, Part]
 ) -> Iterator[Item]:
     """The text attachments of a message that are contained in the export, as documents."""
     about = node.get("metadata")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..graph_keys import entity_key, relation_key
+from ..values import Json, JsonMapping, JsonObject
 from .files import Given, JsonStream, Part, decoded, lines
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, listed, moment, moment_or_none, named
 
@@ -58,7 +59,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._edges: list[tuple[Mapping[str, Any], str]] = []
+        self._edges: list[tuple[JsonMapping, str]] = []
         self._threads: set[str] = set()
 
     def whole(self, part: Part) -> Iterator[Item]:
@@ -116,7 +117,7 @@ class _Reading:
             group, id, fields, at, {"id": id, **about}, place, text if fields["content"] != text else None
         )
 
-    def _thread(self, id: str, at: Any, place: str) -> Iterator[Item]:
+    def _thread(self, id: str, at: Json, place: str) -> Iterator[Item]:
         if id not in self._threads:
             self._threads.add(id)
             yield ThreadItem(id, None, id if id != "episodes" else None, {}, at, place)
@@ -136,14 +137,14 @@ class _Reading:
             except ValueError as problem:
                 yield Problem(where, str(problem))
 
-    def _node(self, found: Mapping[str, Any], place: str) -> Iterator[Item]:
+    def _node(self, found: JsonMapping, place: str) -> Iterator[Item]:
         id, name = named(found, "uuid", "id"), found.get("name")
         if id is None or not isinstance(name, str) or not name:
             raise ValueError("it is not an entity with a uuid and a name")
         self._names[id] = name
         labels = [label for label in listed(found, "labels") if isinstance(label, str) and label != "Entity"]
         summary = found.get("summary")
-        value: dict[str, Any] = {"name": name, "entityType": labels[0] if labels else "entity"}
+        value: JsonObject = {"name": name, "entityType": labels[0] if labels else "entity"}
         value["observations"] = [summary] if isinstance(summary, str) and summary else []
         if isinstance(found.get("attributes"), Mapping) and found["attributes"]:
             value["attributes"] = dict(found["attributes"])
@@ -171,7 +172,7 @@ class _Reading:
         if not isinstance(text, str) or not text:
             raise ValueError("it is not an edge with a fact")
         ends = [self._name(found, f"{end}_node_uuid", f"{end}_node_name") for end in ("source", "target")]
-        value: dict[str, Any] = {"from": ends[0], "to": ends[1], "relationType": kind, "fact": text}
+        value: JsonObject = {"from": ends[0], "to": ends[1], "relationType": kind, "fact": text}
         episodes = [episode for episode in listed(found, "episodes") if isinstance(episode, str)]
         if episodes:
             value["episodes"] = episodes
@@ -207,7 +208,7 @@ def _unwrapped(found: object) -> tuple[str, Any]:
     return ("episodes" if "Episodic" in labels else "nodes" if "Entity" in labels else "ignored"), fields
 
 
-def _spoken(text: str) -> dict[str, Any]:
+def _spoken(text: str) -> JsonObject:
     """The message of an episode, whose text begins with the speaker: `Ada (user): …`."""
     match = _SPEAKER.match(text)
     if match is None:
@@ -225,7 +226,7 @@ def _message(thread: str, found: object, number: int, place: str) -> Item:
         raise ValueError("it is not a message with a content")
     id = named(found, "uuid", "id") or str(number)
     role = str(found.get("role_type") or found.get("role") or "user").casefold()
-    fields: dict[str, Any] = {"role": _ROLES.get(role, "user"), "content": found["content"]}
+    fields: JsonObject = {"role": _ROLES.get(role, "user"), "content": found["content"]}
     name = found.get("name") or (found.get("role") if found.get("role_type") else None)
     if isinstance(name, str) and name and name.casefold() not in ("user", "assistant", "system", "ai", "human"):
         fields["name"] = name

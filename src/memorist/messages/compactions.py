@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ..errors import UsageError
-from ..values import JsonObject
+from ..values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from .message import Message
@@ -48,7 +48,7 @@ def compacted_by(message: Message) -> Provider | None:
     return "anthropic" if message.shape == "anthropic" else "openai"
 
 
-def openai_settings(context_management: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObject]:
     """OpenAI's settings for compaction, as they are sent; raises UsageError for others."""
     settings = [dict(setting) for setting in context_management]
     for setting in settings:
@@ -58,7 +58,7 @@ def openai_settings(context_management: Sequence[Mapping[str, Any]]) -> list[Jso
     return settings
 
 
-def anthropic_settings(context_management: Mapping[str, Any]) -> tuple[JsonObject, list[str]]:
+def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, list[str]]:
     """Anthropic's settings for context editing as they are sent, and the betas that they need."""
     edits = context_management.get("edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):

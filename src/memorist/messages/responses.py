@@ -8,11 +8,11 @@ message (`as_turn`), which carries the items along so that they can be rendered 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..values import compact_json
+from ..values import Json, JsonMapping, JsonObject, compact_json
 
 if TYPE_CHECKING:
     from .message import Message
@@ -35,10 +35,10 @@ def is_item(given: Mapping[str, object]) -> bool:
     return isinstance(kind, str) and (kind in _OTHERS or kind.endswith(("_call", "_output")))
 
 
-def item_fields(given: Mapping[str, object]) -> dict[str, Any]:
+def item_fields(given: Mapping[str, object]) -> JsonObject:
     """The fields of the message that an item is kept as."""
     item = {name: value for name, value in given.items() if name not in _OURS}
-    fields: dict[str, Any] = {name: given[name] for name in _OURS if name in given}
+    fields: JsonObject = {name: given[name] for name in _OURS if name in given}
     kind = str(item["type"])
     role = "tool" if kind.endswith("_output") else "user" if kind == "mcp_approval_response" else "assistant"
     extra = {"tool_call_id": item["call_id"]} if role == "tool" and "call_id" in item else {}
@@ -58,7 +58,7 @@ def flaw_of(item: Mapping[str, object]) -> str | None:
     return None
 
 
-def output_text(item: Mapping[str, object]) -> Any:
+def output_text(item: Mapping[str, object]) -> Json:
     """The readable output of an item, text or parts; None if the item is not an output."""
     output = item.get("output") if str(item.get("type", "")).endswith("_output") else None
     return [output] if isinstance(output, Mapping) else output
@@ -84,7 +84,7 @@ def as_turn(messages: Sequence[Message]) -> Message:
     items = [item for message in messages for item in _own_items(message)]
     parts = [part for item in items for part in _parts_of(item)]
     calls = [_chat_call(item) for item in items if _is_call(item)]
-    extra: dict[str, Any] = {"items": items, **({"tool_calls": calls} if calls else {})}
+    extra: JsonObject = {"items": items, **({"tool_calls": calls} if calls else {})}
     content = parts[0]["text"] if len(parts) == 1 and parts[0].get("type") == "text" else parts or None
     pinned = any(message.pinned for message in messages)
     metadata, places = (
@@ -96,7 +96,7 @@ def as_turn(messages: Sequence[Message]) -> Message:
     return _replace(messages[0], content=content, extra=extra, metadata=metadata, pinned=pinned, tokens=None)
 
 
-def after_compaction(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
     """The items from the last compaction item on: it stands for those before, which would be billed again.
 
     Instructions stay, because they fade when they are compacted twice; an output goes with the call that went.
@@ -114,7 +114,7 @@ def without_items(message: Message) -> Message:
     return _replace(message, extra=extra, shape=None)
 
 
-def to_items(message: Message) -> list[dict[str, Any]]:
+def to_items(message: Message) -> list[JsonObject]:
     """A message of any shape as items."""
     if message.shape == SHAPE:
         return _kept_items(message)
@@ -129,12 +129,12 @@ def to_items(message: Message) -> list[dict[str, Any]]:
     return [*_message_items(message.role, message.content), *map(_call_item, message.extra.get("tool_calls") or ())]
 
 
-def responses_tools(tools: Sequence[object]) -> list[Any]:
+def responses_tools(tools: Sequence[object]) -> list[Json]:
     """Tool definitions in the shape of the Responses API: flat, where the chat shape nests them under `function`."""
     return [_flat_tool(tool) for tool in tools]
 
 
-def nested_tool(tool: object) -> Any:
+def nested_tool(tool: object) -> Json:
     """A tool definition of the Responses API in the chat shape; others unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
@@ -166,7 +166,7 @@ def _goes_on(rest: Sequence[Mapping[str, object]]) -> bool:
 # -- from items to chat
 
 
-def _own_items(message: Message) -> list[Any]:
+def _own_items(message: Message) -> list[Json]:
     """The items that a message was made from."""
     if "items" in message.extra:
         return list(message.extra["items"])
@@ -180,7 +180,7 @@ def _is_call(item: object) -> bool:
     return isinstance(item, Mapping) and str(item.get("type", "")).endswith("_call") and "call_id" in item
 
 
-def _chat_call(item: Mapping[str, object]) -> dict[str, Any]:
+def _chat_call(item: Mapping[str, object]) -> JsonObject:
     if item["type"] == "custom_tool_call":
         inner = {"name": item.get("name", ""), "input": item.get("input", "")}
         return {"id": item["call_id"], "type": "custom", "custom": inner}
@@ -192,7 +192,7 @@ def _chat_call(item: Mapping[str, object]) -> dict[str, Any]:
     return {"id": item["call_id"], "type": "function", "function": {"name": name, "arguments": written}}
 
 
-def _parts_of(item: object) -> list[dict[str, Any]]:
+def _parts_of(item: object) -> list[JsonObject]:
     """The readable parts of an item of the model."""
     if not isinstance(item, Mapping) or _is_call(item):
         return []
@@ -204,12 +204,12 @@ def _parts_of(item: object) -> list[dict[str, Any]]:
     return [{"type": "text", "text": f"[{item.get('type')}]"}]
 
 
-def _chat_output(item: Mapping[str, object]) -> Any:
+def _chat_output(item: Mapping[str, object]) -> Json:
     output = output_text(item)
     return output if isinstance(output, str) else [_chat_part(part) for part in output or ()]
 
 
-def _chat_part(part: object) -> Any:
+def _chat_part(part: object) -> Json:
     if not isinstance(part, Mapping):
         return {"type": "text", "text": str(part)}
     kind = part.get("type")
@@ -227,7 +227,7 @@ def _chat_part(part: object) -> Any:
 # -- from chat to items
 
 
-def _kept_items(message: Message) -> list[dict[str, Any]]:
+def _kept_items(message: Message) -> list[JsonObject]:
     """The original items of a message, updated with its current call ids and, for an output, its current content."""
     if "item" in message.extra:
         item = {**message.extra["item"], "call_id": message.extra.get("tool_call_id", "")}
@@ -237,20 +237,20 @@ def _kept_items(message: Message) -> list[dict[str, Any]]:
     return [{**item, "call_id": next(ids, item["call_id"])} if _is_call(item) else item for item in items]
 
 
-def _output(content: Any) -> Any:
+def _output(content: Json) -> Json:
     if content is None or isinstance(content, str):
         return content or ""
     return [_item_part(part, "user") for part in content]
 
 
-def _message_items(role: str, content: Any) -> list[dict[str, Any]]:
+def _message_items(role: str, content: Json) -> list[JsonObject]:
     if not content:
         return []
     parts = content if isinstance(content, str) else [_item_part(part, role) for part in content]
     return [{"role": role, "content": parts}]
 
 
-def _item_part(part: object, role: str) -> Any:
+def _item_part(part: object, role: str) -> Json:
     text = "output_text" if role == "assistant" else "input_text"
     if not isinstance(part, Mapping):
         return {"type": text, "text": str(part)}
@@ -269,7 +269,7 @@ def _item_part(part: object, role: str) -> Any:
     return {"type": text, "text": f"[{kind}]"}
 
 
-def _call_item(call: Mapping[str, Any]) -> dict[str, Any]:
+def _call_item(call: JsonMapping) -> JsonObject:
     custom = call.get("custom")
     if isinstance(custom, Mapping):
         given = {"name": custom.get("name", ""), "input": custom.get("input", "")}
@@ -280,7 +280,7 @@ def _call_item(call: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function_call", "call_id": call.get("id", ""), "name": inner.get("name", ""), "arguments": written}
 
 
-def _flat_tool(tool: object) -> Any:
+def _flat_tool(tool: object) -> Json:
     if not isinstance(tool, Mapping):
         return tool
     if "input_schema" in tool:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..context.context import Context
+from ..values import JsonObject
 
 Format = Literal["context", "openai", "anthropic"]
 
@@ -15,12 +16,12 @@ class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that can be sent to a provider as it is."""
 
     format: Format
-    messages: list[dict[str, Any]]
+    messages: list[JsonObject]
     system: Any = None
     """For Anthropic; OpenAI's is the first of the messages."""
     tools: list[Any] = []
     tokens: int
-    manifest: dict[str, Any] | None = None
+    manifest: JsonObject | None = None
     """What each section costs, and what was left out and why; only on request."""
 
 

@@ -38,7 +38,7 @@ from ..protocol.operations import (
 )
 from ..records import Record
 from ..scope import OMITTED, Namespace
-from ..values import encode_json
+from ..values import JsonMapping, JsonObject, encode_json
 from .clients import Answer
 from .composed import COMPOSED
 from .provisional import provisional
@@ -55,7 +55,7 @@ _OWN_FIELDS = ("metadata", "importance", "pinned", "trust", "raw")
 def noun_class(noun: str) -> type:
     """A class with the methods of a noun, each of which sends one request."""
     engine = owner_of(noun)
-    members: dict[str, Any] = {"__doc__": engine.__doc__, "__init__": _init}
+    members: JsonObject = {"__doc__": engine.__doc__, "__init__": _init}
     offered = {operation.call: operation for operation in OPERATIONS if operation.noun == noun}
     for name, declared in inspect.getmembers(engine, inspect.isfunction):
         if not name.startswith("_"):
@@ -93,7 +93,7 @@ def _method(operation: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
     return call
 
 
-def _leave_namespace_out(signature: inspect.Signature, arguments: dict[str, Any]) -> None:
+def _leave_namespace_out(signature: inspect.Signature, arguments: JsonObject) -> None:
     """Move the arguments of `facts.get("city")` to where they belong: the server fills in the user's own namespace.
 
     Only the server knows the user of an API key, so this cannot be resolved here.
@@ -117,7 +117,7 @@ def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[...
     return refuse
 
 
-async def request(core: Any, operation: Operation, given: Mapping[str, Any], template: type | None = None) -> Any:
+async def request(core: Any, operation: Operation, given: JsonMapping, template: type | None = None) -> Any:
     """Send one call and return what the engine's method would; in a batch, collect it."""
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
@@ -147,9 +147,9 @@ async def _all_pages(
         given = {**given, bound: getattr(page[0 if backwards else -1], operation.cursor)}
 
 
-async def _request_once(core: Any, operation: Operation, given: Mapping[str, Any], template: type | None) -> Any:
+async def _request_once(core: Any, operation: Operation, given: JsonMapping, template: type | None) -> Any:
     query: dict[str, str] = {}
-    body: dict[str, Any] = {}
+    body: JsonObject = {}
     headers: dict[str, str] = core.headers()
     for parameter in parameters_of(operation):
         if parameter.name in given:
@@ -172,10 +172,10 @@ async def _request_once(core: Any, operation: Operation, given: Mapping[str, Any
     return result_of(operation, answer, template)
 
 
-async def _collect(core: Any, operation: Operation, given: Mapping[str, Any]) -> Any:
+async def _collect(core: Any, operation: Operation, given: JsonMapping) -> Any:
     """In a batch: collect a write; send a read together with the writes collected so far, so that it sees them."""
     names = {parameter.name: parameter for parameter in parameters_of(operation)}
-    arguments: dict[str, Any] = {}
+    arguments: JsonObject = {}
     for name, value in given.items():
         parameter = names.get(name)
         if parameter is None:
@@ -194,14 +194,14 @@ async def _collect(core: Any, operation: Operation, given: Mapping[str, Any]) ->
     return made
 
 
-async def _tried(core: Any, step: Mapping[str, Any]) -> Any:
+async def _tried(core: Any, step: JsonMapping) -> Any:
     """The result of an operation as if the writes of the batch so far were committed."""
     direct = type(core)(core.shared, core.scope)
     return await direct.call("batches.read", operations=list(core.batch), last=step)
 
 
 def _put_argument(
-    parameter: Parameter, value: Any, query: dict[str, str], body: dict[str, Any], headers: dict[str, str]
+    parameter: Parameter, value: Any, query: dict[str, str], body: JsonObject, headers: dict[str, str]
 ) -> None:
     if parameter.place == "header":
         if value is not None:
@@ -272,8 +272,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _message(message: Message) -> dict[str, Any]:
-    out: dict[str, Any] = {"role": message.role, **message.extra}
+def _message(message: Message) -> JsonObject:
+    out: JsonObject = {"role": message.role, **message.extra}
     if message.shape == "responses":
         [out] = message.responses()
     elif message.shape != "bare":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -11,9 +10,10 @@ from ..engine.threads.receipts import MessageReceipt
 from ..messages.message import as_message
 from ..ports import ttl_micros
 from ..protocol.operations import Operation, answer_of
+from ..values import JsonMapping, JsonObject
 
 
-def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> Any:
+def provisional(operation: Operation, given: JsonMapping, core: Any) -> Any:
     """The result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
         messages = [as_message(message) for message in given.get("messages", ())]
@@ -29,7 +29,7 @@ def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> An
     return None
 
 
-def _make_record(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> Any:
+def _make_record(kind: type[msgspec.Struct], given: JsonMapping, core: Any) -> Any:
     at = core.at()
     defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
     fields = {field.name: defaults[field.name] for field in msgspec.structs.fields(kind) if field.name in defaults}
@@ -43,9 +43,9 @@ def _make_record(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any
     return None if missing else kind(**fields)
 
 
-def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(given: JsonMapping) -> JsonObject:
     """The arguments by name, with the fields of a checkpoint or document among them."""
-    out: dict[str, Any] = {}
+    out: JsonObject = {}
     for name, value in given.items():
         if name in ("checkpoint", "doc"):
             out |= msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else dict(value)

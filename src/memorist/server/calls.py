@@ -18,6 +18,7 @@ from ..errors import InvalidValue, NotFound
 from ..protocol.data import data_in, document_in, policy_in, put_in, record_out
 from ..protocol.operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
 from ..protocol.rendering import Format, rendered
+from ..values import JsonObject
 from .strict_json import Malformed, strict_json
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -27,7 +28,7 @@ class Call(msgspec.Struct):
     """The positional and keyword arguments of one call."""
 
     args: list[Any]
-    options: dict[str, Any]
+    options: JsonObject
     format: Format = "context"
     """The provider's shape in which a context is answered."""
     with_manifest: bool = False
@@ -122,12 +123,12 @@ def _before_many(operation: Operation) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in reversed(parameters[:many]))
 
 
-def _query(query: bytes, operation: Operation) -> dict[str, Any]:
+def _query(query: bytes, operation: Operation) -> JsonObject:
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except (UnicodeDecodeError, ValueError):
         raise Malformed("the query cannot be read; escape it as UTF-8") from None
-    arguments: dict[str, Any] = {}
+    arguments: JsonObject = {}
     for name, value in pairs:
         if name in arguments:
             raise InvalidValue(f"`{name[:40]}` stands twice in the query")
@@ -145,7 +146,7 @@ def _limit(given: str | None) -> str:
     return given
 
 
-def _body(body: bytes) -> dict[str, Any]:
+def _body(body: bytes) -> JsonObject:
     try:
         fields = strict_json(body) if body else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

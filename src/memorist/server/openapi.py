@@ -23,6 +23,7 @@ from ..protocol.operations import (
 )
 from ..protocol.problems import Problem, error_tree
 from ..protocol.rendering import RenderedRequest
+from ..values import Json, JsonObject
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
@@ -54,10 +55,10 @@ _IDEMPOTENCY_KEY = {
 
 
 @cache
-def document() -> dict[str, Any]:
+def document() -> JsonObject:
     """The whole document, the same for every process of one version."""
     schemas = _schemas()
-    paths: dict[str, Any] = {}
+    paths: JsonObject = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
     return {
@@ -86,7 +87,7 @@ def _tag(noun: str) -> dict[str, str]:
     return {"name": noun or "memory", "description": words}
 
 
-def _problem(text: str) -> dict[str, Any]:
+def _problem(text: str) -> JsonObject:
     return {
         "description": text,
         "content": {"application/problem+json": {"schema": {"$ref": _REF.format(name="Problem")}}},
@@ -94,9 +95,9 @@ def _problem(text: str) -> dict[str, Any]:
 
 
 @cache
-def _schemas() -> dict[str, Any]:
+def _schemas() -> JsonObject:
     """The schemas of every parameter and answer; those of shared types under `components`."""
-    types: list[Any] = [Problem, RenderedRequest]
+    types: list[Json] = [Problem, RenderedRequest]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
         types.append(_answer(operation))
@@ -107,11 +108,11 @@ def _schemas() -> dict[str, Any]:
     by_operation = {
         operation.name: ([next(shapes) for _ in parameters_of(operation)], next(shapes)) for operation in OPERATIONS
     }
-    made_all: dict[str, Any] = _plain(_renamed({"components": components, "operations": by_operation}))
+    made_all: JsonObject = _plain(_renamed({"components": components, "operations": by_operation}))
     return made_all
 
 
-def _plain(schema: object) -> Any:
+def _plain(schema: object) -> Json:
     """The schema without an `anyOf` that has an empty alternative, which accepts anything."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
@@ -123,7 +124,7 @@ def _plain(schema: object) -> Any:
     return plain
 
 
-def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
+def _renamed(schemas: JsonObject) -> JsonObject:
     """The schemas with short names: msgspec writes the module into the name where two types have the same one."""
     dotted = [name for name in schemas["components"] if "." in name]
     names = {name: _short(name, schemas["components"]) for name in dotted}
@@ -131,7 +132,7 @@ def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
     for long, short in names.items():
         text = text.replace(f'"#/components/schemas/{long}"', f'"#/components/schemas/{short}"')
         text = text.replace(f'"{long}":', f'"{short}":')
-    found: dict[str, Any] = msgspec.json.decode(text)
+    found: JsonObject = msgspec.json.decode(text)
     return found
 
 
@@ -141,11 +142,11 @@ def _short(name: str, taken: Mapping[str, object]) -> str:
     return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"
 
 
-def _opaque(kind: type) -> dict[str, Any]:
+def _opaque(kind: type) -> JsonObject:
     return {"type": "object", "description": (inspect.getdoc(kind) or "").partition("\n")[0]}
 
 
-def _answer(operation: Operation) -> Any:
+def _answer(operation: Operation) -> Json:
     kind = answer_of(operation)
     return kind if _is_described(kind) else Any
 
@@ -158,13 +159,13 @@ def _is_described(kind: object) -> bool:
     return True
 
 
-def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _described(operation: Operation, schemas: JsonObject) -> JsonObject:
     shapes, answer = schemas["operations"][operation.name]
     if operation.name == "context":
         answer = {"anyOf": [answer, {"$ref": _REF.format(name="RenderedRequest")}]}
     doc = declared_words(operation)
     pairs = list(zip(parameters_of(operation), shapes, strict=True))
-    described: dict[str, Any] = {
+    described: JsonObject = {
         "operationId": operation.name.replace(".", "_"),
         "tags": [operation.noun or "memory"],
         "summary": doc.partition("\n")[0].rstrip("."),
@@ -191,7 +192,7 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
-def _success(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+def _success(operation: Operation, answer: JsonObject) -> JsonObject:
     if operation.streamed:
         return {"description": "A stream", "content": {operation.streamed: {"schema": {"type": "string"}}}}
     return {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}}
@@ -201,7 +202,7 @@ def _needs_body(pairs: list[tuple[Parameter, Any]]) -> bool:
     return any(parameter.place == "body" and parameter.required for parameter, _ in pairs)
 
 
-def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+def _envelope(operation: Operation, answer: JsonObject) -> JsonObject:
     if is_list(operation):
         properties = {"items": {"type": "array", "items": answer.get("items", {})}, "next": {}}
         return {"type": "object", "required": ["items", "next"], "properties": properties}
@@ -216,31 +217,31 @@ def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "required": ["result"], "properties": {"result": answer}}
 
 
-def _parameter(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
+def _parameter(parameter: Parameter, shape: JsonObject) -> JsonObject:
     shape = _named(parameter, shape)
-    described: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
+    described: JsonObject = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
     if _holds_more(shape):
         described["content"] = {"application/json": {"schema": described.pop("schema")}}
     return described
 
 
-def _holds_more(shape: dict[str, Any]) -> bool:
+def _holds_more(shape: JsonObject) -> bool:
     """Whether a parameter may be a list or an object, which is sent as JSON in the query."""
     return any(choice.get("type") in ("array", "object") for choice in shape.get("anyOf", [shape]))
 
 
-def _named(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
+def _named(parameter: Parameter, shape: JsonObject) -> JsonObject:
     """The schema of a required name: a namespace's pattern, or text that is not empty."""
     if shape != {"type": "string"} or not parameter.required:
         return shape
     return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}
 
 
-def _body(pairs: list[tuple[Parameter, Any]]) -> dict[str, Any]:
+def _body(pairs: list[tuple[Parameter, Any]]) -> JsonObject:
     fields = [(parameter, shape) for parameter, shape in pairs if parameter.place == "body"]
     if any(parameter.kind == "fields" for parameter, _ in fields):
         return {"type": "object"}
     properties = {one.name: {"type": "array", "items": shape} if one.kind == "many" else shape for one, shape in fields}
     required = [parameter.name for parameter, _ in fields if parameter.required]
-    body_schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    body_schema: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**body_schema, "required": required} if required else body_schema

@@ -17,6 +17,7 @@ from ..engine.profile import PREFERENCE
 from ..engine.threads.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
 from ..protocol.operations import Operation, answer_of
+from ..values import Json, JsonObject
 from .calls import Call
 from .nouns import noun_of
 
@@ -35,10 +36,10 @@ NATIVE = frozenset({"threads.append", "threads.stash", "remember"})
 """Operations that take an idempotency key themselves: the store keeps one per message."""
 NAMED = frozenset({"threads.create", "documents.add"})
 """Operations that create a row with an id: an id derived from the key makes the second call find the row."""
-Read = tuple[str, Callable[[Any, dict[str, Any]], dict[str, Any]]]
+Read = tuple[str, Callable[[Any, JsonObject], JsonObject]]
 
 
-def _same(*names: str) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
+def _same(*names: str) -> Callable[[Any, JsonObject], JsonObject]:
     return lambda handle, options: {name: options[name] for name in names if name in options}
 
 
@@ -67,12 +68,12 @@ _AGAIN: Mapping[str, Read] = {
 """By operation: the read whose result answers the repeated request."""
 
 
-def _preference(handle: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _preference(handle: Json, given: JsonObject) -> JsonObject:
     user = core_of(handle).scope.subject(given.get("user"))
     return {"ns": f"user:{user}", "key": PREFERENCE + given["key"]}
 
 
-def _keys(items: Iterable[Any]) -> list[Any]:
+def _keys(items: Iterable[Json]) -> list[Json]:
     return [item[0] if isinstance(item, tuple) else item.key for item in items]
 
 
@@ -114,7 +115,7 @@ def _key_messages(call: Call, key: str) -> None:
         call.args[1:] = [_without_key(message) for message in messages]
 
 
-def _without_key(message: object) -> Any:
+def _without_key(message: object) -> Json:
     return {name: value for name, value in message.items() if name != "key"} if isinstance(message, dict) else message
 
 
@@ -123,7 +124,7 @@ def counts(operation: Operation) -> bool:
     return answer_of(operation) in (int, bool) and operation.name not in _AGAIN
 
 
-async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
+async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Json:
     """Answers a repeated request; `outcome` is the number that was stored with the key."""
     if counts(operation):
         # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
@@ -143,7 +144,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
     return result
 
 
-async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
+async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Json:
     """Finds a row that was created without an id by its content."""
     options = call.options
     if operation.name == "threads.report":

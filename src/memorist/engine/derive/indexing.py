@@ -472,7 +472,7 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
     return changes
 
 
-def _own(metadata: JsonObject) -> dict[str, Any]:
+def _own(metadata: JsonObject) -> JsonObject:
     """A message's metadata without reserved keys, which may hold copies of other things."""
     return {name: value for name, value in metadata.items() if not name.startswith("memorist.")}
 

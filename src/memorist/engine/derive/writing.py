@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -42,6 +41,7 @@ from ...messages.message import Message
 from ...ports import Completion, Model
 from ...records import Event, Fact, Learning, Thread
 from ...stores.base import Change
+from ...values import JsonObject
 from ..core import Core
 from ..gating import policy_of
 from ..memories import Remembered, remembered
@@ -166,7 +166,7 @@ class Writer:
     async def _ask(self, request: Request) -> tuple[list[Note], list[Refused]]:
         """What the model may note, and why the rest is refused; what it can repair is asked for once more."""
         self.cost += Cost(messages=sum(turn.citable for turn in request.turns))
-        question: dict[str, Any] = {"role": "user", "content": request.content}
+        question: JsonObject = {"role": "user", "content": request.content}
         answer, decoded = await self._complete(request, [question])
         if decoded is None:
             shown = {"role": "assistant", "content": answer.text[:MAX_SHOWN_CHARACTERS] or "(nothing)"}
@@ -190,7 +190,7 @@ class Writer:
         return [*notes, *more], [*(one for one in refusals if one not in repairable), *still_refused]
 
     async def _complete(
-        self, request: Request, conversation: Sequence[dict[str, Any]]
+        self, request: Request, conversation: Sequence[JsonObject]
     ) -> tuple[Completion, tuple[list[Operation], list[Refused]] | None]:
         answer = await self._model.complete(
             conversation, system=request.system, max_tokens=self._most_tokens(request),

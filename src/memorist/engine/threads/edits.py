@@ -8,7 +8,6 @@ are deleted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,7 @@ from ...kinds import summary_ref, thread_ref
 from ...messages.message import ORIGIN, ROLES, Message
 from ...records import Derivation, Entry, Link, Pins, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
-from ...values import as_list
+from ...values import Json, JsonObject, as_list
 from ..audit import audit
 from ..core import Core
 from ..derive.carried import bare, carried, carried_links
@@ -224,7 +223,7 @@ def _removal(thread: Thread, message: Message) -> list[Change]:
 def _redacted(message: Message) -> Message:
     """A message without its content, but with its tool call ids, so that a tool exchange stays valid."""
     content, extra = message.content, message.extra
-    fields: dict[str, Any] = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
+    fields: JsonObject = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
     if isinstance(extra.get("tool_calls"), list):
         fields["tool_calls"] = [_bare_call(call) for call in extra["tool_calls"]]
     if isinstance(content, list) and message.shape == "anthropic":
@@ -236,25 +235,25 @@ def _redacted(message: Message) -> Message:
     return _replace(message, content=content, extra=fields, metadata={}, name=None, raw=None)
 
 
-def _bare_call(call: Any) -> dict[str, Any]:
+def _bare_call(call: Json) -> JsonObject:
     kind = "custom" if "custom" in call else "function"
     inner = {"name": call[kind].get("name", ""), "input" if kind == "custom" else "arguments": "{}"}
     return {"id": call.get("id", ""), "type": kind, kind: inner}
 
 
-def _bare_item(item: Any) -> dict[str, Any]:
+def _bare_item(item: Json) -> JsonObject:
     """An item of the Responses API without its content, but with the ids that pair it with others."""
-    fields: dict[str, Any] = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
+    fields: JsonObject = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
     kind = str(fields["type"])
     if kind.endswith("_output"):
         return {**fields, "output": REDACTED}
-    blank: dict[str, dict[str, Any]] = {
+    blank: dict[str, JsonObject] = {
         "function_call": {"arguments": "{}"}, "custom_tool_call": {"input": ""}, "reasoning": {"summary": []},
     }  # fmt: skip
     return {**fields, **blank.get(kind, {})}
 
 
-def _bare_block(block: Any) -> dict[str, Any]:
+def _bare_block(block: Json) -> JsonObject:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "tool_use":
         return {"type": kind, "id": block.get("id", ""), "name": block.get("name", ""), "input": {}}

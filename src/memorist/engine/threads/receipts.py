@@ -8,6 +8,7 @@ import msgspec
 
 from ...messages.message import Message
 from ...records import Derivation, IndexProgress, as_dict
+from ...values import JsonObject
 from ..core import Core
 
 Derived = Literal["none", "pending", "done", "failed", "unread"]
@@ -63,7 +64,7 @@ async def receipt_states(core: Core, thread: str) -> Any:
     notes = derivation or Derivation(thread=thread, updated_at=core.at())
     failed, unread, by_rules = frozenset(notes.failed), frozenset(notes.unread), frozenset(notes.by_rules)
 
-    def state(seq: int) -> dict[str, Any]:
+    def state(seq: int) -> JsonObject:
         progress = derived(seq)
         reader = None if progress != "done" else "rules" if core.shared.reads_by_rules else "model"
         return {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 from ...errors import NotFound, Unsupported
 from ...protocol import server_nouns
 from ...protocol.server_nouns import Checkout
+from ...values import JsonObject
 from .asked import ServerNoun
 
 LIMIT_SECONDS = 120.0
@@ -23,7 +23,7 @@ def installed_analyzer() -> EntryPoint | None:
 class Analyses(ServerNoun, server_nouns.Analyses):
     """Runs the analyser, and stores its reports as records of the org."""
 
-    async def run(self, name: str) -> dict[str, Any]:
+    async def run(self, name: str) -> JsonObject:
         self._core.scope.whole_org("the analyser")
         path = self._folders.get(name)
         if path is None:
@@ -33,12 +33,12 @@ class Analyses(ServerNoun, server_nouns.Analyses):
             raise Unsupported(
                 "the analyser is not installed; run in a checkout of Memorist: pip install ./packages/analyze"
             )
-        report_on: Callable[..., dict[str, Any]] = point.load()
+        report_on: Callable[..., JsonObject] = point.load()
         report = await self._core.runtime.offload(lambda: report_on(path, name=name, time_limit=LIMIT_SECONDS))
         await self._memory.records.put("global", ("analysis", name), report)
         return dict(report)
 
-    async def get(self, name: str) -> dict[str, Any] | None:
+    async def get(self, name: str) -> JsonObject | None:
         self._core.scope.whole_org("the analyser")
         row = await self._memory.records.get("global", ("analysis", name)) if name else None
         return dict(row.data) if row is not None and isinstance(row.data, dict) else None

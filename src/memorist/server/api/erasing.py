@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import UsageError
 from ...protocol import server_nouns
 from ...protocol.server_nouns import Forgetting
+from ...values import JsonObject
 from ..auth import KEYS_ORG
 from .asked import ServerNoun
 
@@ -31,7 +32,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
     ) -> Forgetting:
         if physical:
             self._key.check("operator")
-        target: dict[str, Any] = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
+        target: JsonObject = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
         if code is None:
             counted = await self._memory.forget(**target, shred=shred, preview=True)
             return Forgetting(erasure=counted, code=await self._new_code(target), done=False)
@@ -42,12 +43,12 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         """The answer to a request whose idempotency key was used before: forgetting runs again to its end."""
         return Forgetting(erasure=await self._memory.forget(**target), done=True)
 
-    async def _new_code(self, target: dict[str, Any]) -> str:
+    async def _new_code(self, target: JsonObject) -> str:
         code = secrets.token_urlsafe(16)
         await self._codes.put("global", ("forget", _digest(code)), self._bound(target), ttl=CODE_SECONDS)
         return code
 
-    async def _take_code(self, code: str, target: dict[str, Any]) -> None:
+    async def _take_code(self, code: str, target: JsonObject) -> None:
         state_key = ("forget", _digest(code))
         row = await self._codes.get("global", state_key)
         if row is None or row.data != self._bound(target) or not await self._codes.delete("global", state_key):
@@ -57,7 +58,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
     def _codes(self) -> Any:
         return self._server.memory.scope(org=KEYS_ORG).records
 
-    def _bound(self, target: dict[str, Any]) -> str:
+    def _bound(self, target: JsonObject) -> str:
         """A digest of what a code is valid for: the key, its scope and the target."""
         scope = self._core.scope
         return _digest(repr((self._key.id, scope.org, scope.user, sorted(target.items()))))

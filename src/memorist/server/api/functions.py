@@ -12,7 +12,7 @@ from ...errors import InvalidValue
 from ...ports import as_datetime
 from ...protocol import server_nouns
 from ...protocol.server_nouns import MadeFrom, Recalled, RememberAs
-from ...values import check_name
+from ...values import JsonObject, check_name
 from .asked import ServerNoun
 
 MAX_SOURCES = 500
@@ -28,7 +28,7 @@ class Functions(ServerNoun, server_nouns.Functions):
         top_k: int = TASK_HITS,
         kinds: list[str] | None = None,
         min_score: float | None = None,
-        where: dict[str, Any] | None = None,
+        where: JsonObject | None = None,
     ) -> Recalled:
         spec = Recall(namespaces, top_k, None if kinds is None else tuple(kinds), min_score, where)
         recalled, hits = await Injection(self._core).recall(query, spec)

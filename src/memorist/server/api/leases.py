@@ -12,7 +12,7 @@ from ...engine.tasks.tasks import kept_steps
 from ...errors import LeaseLost, UsageError
 from ...protocol import server_nouns
 from ...protocol.server_nouns import Held, Keep, Step
-from ...values import check_name
+from ...values import JsonObject, check_name
 from .asked import ServerNoun
 from .batches import collected
 
@@ -47,7 +47,7 @@ class Leases(ServerNoun, server_nouns.Leases):
         step: int,
         done: list[str] | None = None,
         state: Any = msgspec.UNSET,
-        update: dict[str, Any] | None = None,
+        update: JsonObject | None = None,
         extend: dict[str, list[Any]] | None = None,
         effects: list[Step] | None = None,
         finish: bool = False,

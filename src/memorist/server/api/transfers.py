@@ -13,6 +13,7 @@ from ...engine.portable import Portable, Transfer, create
 from ...errors import CorruptRecord, TooLarge
 from ...importing.report import ImportReport
 from ...protocol import server_nouns
+from ...values import JsonObject
 from .asked import ServerNoun
 
 MAX_IMPORT = 4 * 1024 * 1024 * 1024
@@ -43,7 +44,7 @@ class Transfers(ServerNoun, server_nouns.Transfers):
         kind: str = "auto",
         namespace: str | None = None,
         users: dict[str, str] | None = None,
-        mapping: dict[str, Any] | None = None,
+        mapping: JsonObject | None = None,
         source: str | None = None,
         dry_run: bool = False,
         strict: bool = False,

@@ -17,6 +17,7 @@ from ...messages.message import ATTACHED, Message, as_message
 from ...protocol import server_nouns
 from ...protocol.server_nouns import Carried, SessionContext
 from ...records import Summary
+from ...values import JsonObject
 from .asked import ServerNoun
 
 MAX_TURN = 500
@@ -33,7 +34,7 @@ class Turns(ServerNoun, server_nouns.Turns):
     async def add(
         self,
         id: str,
-        messages: list[str | dict[str, Any]],
+        messages: list[str | JsonObject],
         session: str,
         number: int,
         keep: bool = True,
@@ -52,13 +53,13 @@ class Turns(ServerNoun, server_nouns.Turns):
 
     async def context(
         self,
-        input: str | dict[str, Any] | list[str | dict[str, Any]] | None,
+        input: str | JsonObject | list[str | JsonObject] | None,
         id: str | None = None,
-        system: str | dict[str, Any] | list[str | dict[str, Any]] | None = None,
-        tools: list[dict[str, Any]] | None = None,
-        budget: int | str | dict[str, Any] = 8000,
-        policy: dict[str, Any] | None = None,
-        recall: bool | str | list[str | dict[str, Any]] | dict[str, Any] | None = True,
+        system: str | JsonObject | list[str | JsonObject] | None = None,
+        tools: list[JsonObject] | None = None,
+        budget: int | str | JsonObject = 8000,
+        policy: JsonObject | None = None,
+        recall: bool | str | list[str | JsonObject] | JsonObject | None = True,
         scratchpad: Any = None,
         layout: Literal["standard", "cached"] = "cached",
         compact_at: float = 0.8,
