@@ -537,6 +537,17 @@ class RequestLog(Record, frozen=True, kw_only=True):
     version: int = 0
 
 
+class MessagePart(Record, frozen=True, kw_only=True):
+    """A binary part of messages of a thread (an image, a file), stored once under a hash of its bytes."""
+
+    table = Table("message_parts", ("org", "thread", "digest"), checksum=True)
+    thread: str
+    digest: str
+    data: bytes
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
 class ImportedDigests(Record, frozen=True, kw_only=True):
     """Digests, one after the other, of messages that an import added to a thread, so that none is added twice."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,12 @@ LOW_DETAIL_TOKENS = 85
 IMAGE_TOKENS = 1_600
 """For an image of unknown size: the most that OpenAI or Anthropic charges for one that is not huge."""
 DOCUMENT_TOKENS = 1_500
+PDF_PAGE_TOKENS = 3_000
+"""The most that Anthropic states for the text of a page; the picture of a page is part of it."""
+HEAD_CHARACTERS = 4 * 16_384
+"""How much of an image is decoded to find its size: a JPEG has it after its thumbnails and profiles."""
+_PDF_START = "JVBERi"
+_PDF_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _BYTES_PER_DOCUMENT_TOKEN = 20
 _BYTES_PER_AUDIO_TOKEN = 400
 _OWN_FIELDS = frozenset(("role", "content", "name"))
@@ -190,8 +197,11 @@ def _count_result(block: Mapping[str, object], counter: Counter) -> int:
 def _count_file(block: Mapping[str, object], counter: Counter) -> int:
     source = block.get("source")
     if block.get("type") == "document" and isinstance(source, Mapping) and source.get("type") == "base64":
-        size = len(str(source.get("data", ""))) * 3 // 4
-        return max(DOCUMENT_TOKENS, size // _BYTES_PER_DOCUMENT_TOKEN)
+        return _document_tokens(str(source.get("data", "")))
+    file = block.get("file") if block.get("type") == "file" else block
+    inline = file.get("file_data") if isinstance(file, Mapping) else None
+    if isinstance(inline, str) and ";base64," in inline[:300]:
+        return _document_tokens(inline.partition(";base64,")[2])
     audio = block.get("input_audio")
     if isinstance(audio, Mapping):
         return 1 + len(str(audio.get("data", ""))) * 3 // 4 // _BYTES_PER_AUDIO_TOKEN
@@ -202,8 +212,19 @@ def _count_file(block: Mapping[str, object], counter: Counter) -> int:
     return counter.count(compact_json({name: value for name, value in block.items() if name != "cache_control"}))
 
 
+def _document_tokens(data: str) -> int:
+    """Tokens of a file in base64: a PDF by its pages, of which providers read text and picture; others by length."""
+    size = len(data) * 3 // 4
+    by_length = max(DOCUMENT_TOKENS, size // _BYTES_PER_DOCUMENT_TOKEN)
+    try:
+        pages = len(_PDF_PAGE.findall(base64.b64decode(data))) if data.startswith(_PDF_START) else 0
+    except (binascii.Error, ValueError):
+        return by_length
+    return max(DOCUMENT_TOKENS, pages * PDF_PAGE_TOKENS) if pages else by_length
+
+
 def image_tokens(block: Mapping[str, object]) -> int:
-    """Low detail 85; a PNG or GIF sent inline by its size; any other 1,600."""
+    """Low detail 85; a PNG, GIF, JPEG or WebP sent inline by its size; any other 1,600."""
     image = block.get("image_url")
     if isinstance(image, Mapping) and image.get("detail") == "low":
         return LOW_DETAIL_TOKENS
@@ -235,16 +256,42 @@ def _inline_size(block: Mapping[str, object], image: object) -> tuple[int, int] 
     if not isinstance(data, str):
         return None
     try:
-        head = base64.b64decode(data[:32])
+        head = base64.b64decode(data[:HEAD_CHARACTERS])
     except (binascii.Error, ValueError):
         return None
     if head[:8] == b"\x89PNG\r\n\x1a\n" and len(head) >= 24:
         size = int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
     elif head[:4] == b"GIF8" and len(head) >= 10:
         size = int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+    elif head[:2] == b"\xff\xd8":
+        size = _jpeg_size(head)
+    elif head[:4] == b"RIFF" and head[8:12] == b"WEBP" and len(head) >= 30:
+        size = _webp_size(head)
     else:
         return None
     return size if min(size) > 0 else None
+
+
+def _jpeg_size(head: bytes) -> tuple[int, int]:
+    """Width and height from the first frame header of a JPEG; zeros if it is not among the bytes read."""
+    at = 2
+    while at + 9 <= len(head) and head[at] == 0xFF:
+        marker, length = head[at + 1], int.from_bytes(head[at + 2 : at + 4])
+        # C0 to CF start a frame, but for C4 (Huffman tables), C8 (reserved) and CC (arithmetic coding).
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(head[at + 7 : at + 9]), int.from_bytes(head[at + 5 : at + 7])
+        at += 2 + max(2, length)
+    return 0, 0
+
+
+def _webp_size(head: bytes) -> tuple[int, int]:
+    """Width and height of a WebP: lossy, lossless or extended."""
+    if head[12:16] == b"VP8X":
+        return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+    if head[12:16] == b"VP8L":
+        bits = int.from_bytes(head[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
 
 
 def count_tools(tools: Iterable[object] | None, counter: Counter | None = None) -> int:

@@ -48,9 +48,18 @@ def price_of(model: str | None, prices: Prices | None = None) -> Price | None:
     path = os.environ.get(PRICES_VARIABLE)
     for table in (own, _read_file(path) if path else {}, _installed()):
         names = [name for name in table if model.startswith(name)]
+        if table is _installed():
+            names = [name for name in names if _is_same_model(model, name)]
         if names:
             return table[max(names, key=len)]
     return None
+
+
+def _is_same_model(model: str, name: str) -> bool:
+    """Whether a model has a name that is installed, with or without a suffix such as a date: `gpt-5.6` is not `gpt-5`,
+    and has prices of its own."""
+    rest = model[len(name) :]
+    return not rest or not (rest[0].isalnum() or rest[0] == ".")
 
 
 def _price(price: Price | Mapping[str, float]) -> Price:

@@ -16,6 +16,8 @@ import msgspec
 from ..backoff import pause
 from ..errors import Conflict, MemoristError, StoreError, UsageError
 from ..gate.passing import GATED
+from ..messages.message import Message
+from ..messages.parts import PARTS
 from ..ports import Clock, EmbedderSpec, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Entry, Key, Record, Thread, Watermark
 from ..runtime import Runtime
@@ -426,9 +428,24 @@ class Core:
 
     def get(self, kind: type[R], *key: str | int) -> Coroutine[Any, Any, R | None]:
         """The live row under a key of this org."""
+        if kind is Message:
+            return self._get_message(key)
         if self.shared._opened:  # return the store's own coroutine, which saves a step on this hot path
             return self.store.get(kind, (self.org, *key), now=self.now())
         return self._get_opening(kind, key)
+
+    async def _get_message(self, key: Key) -> Any:
+        message: Any = await self._get_opening(Message, key)
+        return (await self._whole([message]))[0]
+
+    async def _whole(self, rows: list[Any]) -> list[Any]:
+        """Messages with the binary parts that are stored apart from them."""
+        for message in rows:
+            if message is not None and message.metadata and PARTS in message.metadata:
+                from .threads.parts import whole_messages
+
+                return await whole_messages(self.store, rows, self.now())
+        return rows
 
     async def _get_opening(self, kind: type[R], key: Key) -> R | None:
         await self.shared.open()
@@ -437,12 +454,18 @@ class Core:
     async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]:
         """The live rows under keys of this org."""
         await self.shared.open()
-        return await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
+        rows = await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
+        return await self._whole(rows) if kind is Message else rows
 
     def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]:
         """Live rows of this org under a key prefix."""
         scan = Scan(kind, (self.org, *prefix), **bounds)
+        if kind is Message:
+            return self._scan_messages(scan)
         return self.store.scan(scan, now=self.now()) if self.shared._opened else self._scan_opening(scan)
+
+    async def _scan_messages(self, scan: Scan[Any]) -> list[Any]:
+        return await self._whole(await self._scan_opening(scan))
 
     async def _scan_opening(self, scan: Scan[R]) -> list[R]:
         await self.shared.open()
@@ -458,12 +481,27 @@ class Core:
 
         This is the one way to the store for everything that is written, so the gate is here.
         """
-        if not self._is_gated(changes):
-            return Results(changes, await self._apply_in_order(changes))
+        apart = await self._with_parts_apart(changes)
+        if not self._is_gated(apart):
+            return Results(changes, (await self._apply_in_order(apart))[: len(changes)])
         from .gating import pass_changes
 
-        passed = await pass_changes(self, changes)
+        passed = await pass_changes(self, apart)
         return Results(changes, (await self._apply_in_order(passed))[: len(changes)], passed)
+
+    async def _with_parts_apart(self, changes: Sequence[Change]) -> Sequence[Change]:
+        """The changes with the binary parts of messages in rows of their own, which come last."""
+        for change in changes:
+            if type(change) is Append:
+                is_heavy = any(type(message.content) is not str or message.raw for message in change.messages)
+            else:
+                is_heavy = (type(change) is Load or type(change) is Put) and type(change.record) is Message
+            if is_heavy:
+                from .threads.parts import changes_apart
+
+                await self.shared.open()
+                return await changes_apart(self.store, changes, self.now(), self.at())
+        return changes
 
     def _is_gated(self, changes: Sequence[Change]) -> bool:
         """Whether the gate must look at these changes."""

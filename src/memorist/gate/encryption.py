@@ -20,7 +20,7 @@ from ..errors import StoreError, UsageError
 from ..extras import install_command
 from ..filters import document_of, matches
 from ..messages.message import Message
-from ..records import CheckpointStep, Key, Task, Thread, WorkingDocument
+from ..records import CheckpointStep, Key, MessagePart, Task, Thread, WorkingDocument
 from ..stores.base import Append, Change, Load, Put, R, Scan, Store
 from .sealing import (
     BY_TABLE,
@@ -335,7 +335,7 @@ class SealedStore:
         if not isinstance(change, Put | Load) or type(change.record) not in CONTENT or sealed_cell(change.record):
             return change
         record: Any = change.record
-        if isinstance(record, Message):
+        if isinstance(record, Message | MessagePart):
             ns = await self._space(Thread, record.org, record.thread, changes, now)
         elif isinstance(record, CheckpointStep):
             ns = await self._space(Task, record.org, record.task_id, changes, now)

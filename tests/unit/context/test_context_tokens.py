@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from memorist.context.budget import TokenBudget
 from memorist.context.measure import (
     IMAGE_TOKENS,
     LOW_DETAIL_TOKENS,
+    count_content,
     count_message,
     count_tools,
     image_tokens,
@@ -17,6 +19,7 @@ from memorist.context.measure import (
     stored_tokens,
 )
 from memorist.context.tokens import ENCODINGS, SPECIAL, Encoding, open_counter
+from memorist.context.usage import price_of
 from memorist.errors import UsageError
 from memorist.messages.message import Message, as_message
 
@@ -264,3 +267,32 @@ def test_a_total_that_is_no_number_of_tokens_is_refused(wrong: Any) -> None:
 def test_a_reserve_that_leaves_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="leaves nothing"):
         TokenBudget(100, output_reserve=100)
+
+
+def test_images_of_all_common_kinds_are_counted_by_their_size() -> None:
+    def source(data: bytes) -> dict[str, Any]:
+        written = base64.b64encode(data).decode()
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/x", "data": written}}
+
+    frame = b"\xff\xc0\x00\x11\x08" + (480).to_bytes(2) + (640).to_bytes(2) + bytes(12)
+    jpeg = b"\xff\xd8\xff\xe0\x00\x10" + bytes(14) + frame
+    extended = b"RIFF" + bytes(4) + b"WEBPVP8X" + bytes(8) + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")
+    lossless = b"RIFF" + bytes(4) + b"WEBPVP8L" + bytes(5) + (639 | 479 << 14).to_bytes(4, "little") + bytes(8)
+    lossy = b"RIFF" + bytes(4) + b"WEBPVP8 " + bytes(10) + (640).to_bytes(2, "little") + (480).to_bytes(2, "little")
+    # Two tiles of 512 at OpenAI: 85 and twice 170; 640 × 480 ÷ 750 at Anthropic is 410.
+    assert {image_tokens(source(data)) for data in (jpeg, extended, lossless, lossy)} == {425}
+    assert image_tokens(source(b"\xff\xd8\xff\xda" + bytes(40))) == 1_600
+
+
+def test_a_pdf_is_counted_by_its_pages() -> None:
+    pdf = b"%PDF-1.4 /Type /Pages /Count 2 " + b"/Type /Page /Type/Page " + bytes(200)
+    data = base64.b64encode(pdf).decode()
+    block = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}}
+    assert count_content([block], open_counter()) == 6_000
+    file = {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}}
+    assert count_content([file], open_counter()) == 6_000
+
+
+def test_a_model_with_a_number_of_its_own_has_no_price_of_another() -> None:
+    assert price_of("gpt-5-2025-08-07") == price_of("gpt-5") and price_of("gpt-5-mini") != price_of("gpt-5")
+    assert price_of("gpt-5.6") is None and price_of("gpt-4.1-mini-2025-04-14") == price_of("gpt-4.1-mini")

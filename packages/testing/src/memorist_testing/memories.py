@@ -35,6 +35,7 @@ from .suite.gate import DerivedGateTests, GateTests
 from .suite.importing import ImportTests
 from .suite.memories import MemoryViewTests
 from .suite.nouns import NounTests
+from .suite.parts import PartTests
 from .suite.past import PastTests
 from .suite.records import RecordTests
 from .suite.reindexing import ReindexingTests
@@ -61,6 +62,7 @@ class MemoryConformance(
     NounTests,
     FindingTests,
     BusyTests,
+    PartTests,
     PastTests,
     ReindexingTests,
     SessionTests,

@@ -35,6 +35,7 @@ from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
 from ..core import Core
 from ..index_jobs import index_job
 from ..threads.numbering import numbering_changes
+from ..threads.parts import released_parts
 from ..threads.threads import QUEUES
 from .deletions import PAGE, Deletions
 from .fingerprints import fingerprint, value_fingerprint
@@ -171,6 +172,7 @@ class Rows(Deletions):
             changes += [*raised(self._core, Ref("namespace", row.ns)), *await self._rewound(row, seq)]
             changes += [Delete(Entry, (self._org, row.ns, "message", thread, id)) for id in near]
             changes.append(self._unfolded(row.ns, thread))
+            changes += [] if message is None else await released_parts(self._core, row, [message])
         keep = instead is not None and message is not None
         return [*changes, Load(instead) if keep and instead else Delete(Message, (self._org, thread, seq))]
 

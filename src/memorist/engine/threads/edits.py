@@ -14,7 +14,7 @@ import msgspec
 from ...errors import Conflict, NotFound, UsageError
 from ...kinds import summary_ref, thread_ref
 from ...messages.message import ORIGIN, ROLES, Message
-from ...records import Derivation, Entry, Link, Pins, Receipt, Ref, Summary, Thread
+from ...records import Derivation, Entry, Link, MessagePart, Pins, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
 from ...values import Json, JsonObject, as_list
 from ..audit import audit
@@ -23,6 +23,7 @@ from ..derive.carried import bare, carried, carried_links
 from ..forgetting.guard import epochs, guard, raised
 from ..index_jobs import index_job
 from ..options import version_of
+from .parts import release_parts
 
 COPIED = 500
 """How many messages a fork copies in one commit."""
@@ -50,6 +51,7 @@ class ThreadEdits:
             *raised(core, thread_ref(thread.id)),
             audit(core, "pop", "thread", thread.id, detail={"messages": 1}),
         )
+        await release_parts(core, thread.id, [message])
         return message
 
     async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
@@ -59,6 +61,7 @@ class ThreadEdits:
         results = await core.apply(
             Expect(Thread, thread.row_key, thread.version),
             DeleteRange(Message, (org, id)),
+            DeleteRange(MessagePart, (org, id)),
             DeleteRange(Summary, (org, id)),
             DeleteRange(Entry, (org, thread.ns, "message", id)),
             DeleteRange(Entry, (org, thread.ns, "summary", id)),

@@ -28,6 +28,7 @@ from .appending import KNOWN_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
 from .numbering import fresh, numbered, numbering_changes, used_before
+from .parts import release_parts
 from .receipts import MessageReceipt
 
 MAX_REPORTS = 200
@@ -562,6 +563,7 @@ class Threads:
             return await self._delete_before(thread, self._sequence_number(id, before))
         seqs = list(dict.fromkeys(self._sequence_number(id, message) for message in as_list(ids, "ids")))
         gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        doomed = await self._core.get_many(Message, [(id, seq) for seq in seqs])
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(
             *gone,
@@ -571,6 +573,7 @@ class Threads:
             *raised(self._core, thread_ref(id)),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
         )
+        await release_parts(self._core, id, [message for message in doomed if message is not None])
         return sum(results.existed(change) for change in gone)
 
     async def delete(self, id: str) -> bool:
@@ -755,6 +758,7 @@ class Threads:
                 *raised(core, thread_ref(thread.id)),
                 audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(doomed)}),
             )
+            await release_parts(core, thread.id, doomed)
             total += len(doomed)
 
     @staticmethod

@@ -457,6 +457,18 @@ CREATE TABLE memorist.identities (
   PRIMARY KEY (org, name)
 );
 
+CREATE TABLE memorist.message_parts (
+  org text COLLATE "C" NOT NULL,
+  thread text COLLATE "C" NOT NULL,
+  digest text COLLATE "C" NOT NULL,
+  data bytea NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint,
+  checksum bigint NOT NULL,
+  PRIMARY KEY (org, thread, digest)
+);
+CREATE INDEX message_parts_ends ON memorist.message_parts (expires_at) WHERE expires_at IS NOT NULL;
+
 CREATE TABLE memorist.request_logs (
   org text COLLATE "C" NOT NULL,
   thread text COLLATE "C" NOT NULL,

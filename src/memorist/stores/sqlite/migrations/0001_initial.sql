@@ -272,6 +272,18 @@ CREATE TABLE identities (
   PRIMARY KEY (org, name)
 ) WITHOUT ROWID;
 
+CREATE TABLE message_parts (
+  org TEXT NOT NULL,
+  thread TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  data BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (org, thread, digest)
+);
+CREATE INDEX message_parts_expiry ON message_parts (expires_at) WHERE expires_at IS NOT NULL;
+
 CREATE TABLE request_logs (
   org TEXT NOT NULL,
   thread TEXT NOT NULL,

@@ -1,0 +1,106 @@
+"""Binary parts of messages (images, files, audio) are stored apart, once per thread by a hash of their bytes.
+
+The message keeps a marker in place of the base64 text, and the list of hashes in its metadata. Reading a message fills
+the bytes in again, so callers never see the difference.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from .message import Message
+
+PARTS = "memorist.parts"
+"""The metadata key of a stored message whose binary parts are apart: their digests."""
+MARK = "memorist.part:"
+"""The beginning of the text that stands where the base64 was; the digest follows."""
+MIN_PART_CHARACTERS = 4_096
+"""Shorter ones stay in their message, because a row of their own would cost more than it saves."""
+_BASE64 = re.compile(r"(?:data:[^,]{0,200};base64,)?(?P<data>[A-Za-z0-9+/]+={0,2})")
+_MARKED = re.compile(re.escape(MARK) + r"([0-9a-f]{64})\Z")
+_replace = msgspec.structs.replace
+
+
+def may_hold_parts(message: Message) -> bool:
+    """Whether a message is worth looking through; nearly all are plain text."""
+    return type(message.content) is not str or message.raw is not None
+
+
+def set_apart(message: Message) -> tuple[Message, dict[str, bytes]]:
+    """The message as it is stored, and its binary parts by their digests; the same message if it has none."""
+    parts: dict[str, bytes] = {}
+
+    def marked(text: str) -> str:
+        data = _decoded(text)
+        if data is None:
+            return text
+        digest = digest_of(message.thread, data[1])
+        parts[digest] = data[1]
+        return f"{text[: data[0]]}{MARK}{digest}"
+
+    content, extra, raw = (_mapped(value, marked) for value in (message.content, message.extra, message.raw))
+    if not parts:
+        return message, parts
+    about = {**message.metadata, PARTS: sorted(parts)}
+    return _replace(message, content=content, extra=extra, raw=raw, metadata=about), parts
+
+
+def put_back(message: Message, parts: Mapping[str, bytes]) -> Message:
+    """The message with its binary parts in place again."""
+
+    def filled(text: str) -> str:
+        match = _MARKED.search(text)
+        if match is None or match[1] not in parts:
+            return text
+        return text[: match.start()] + base64.b64encode(parts[match[1]]).decode()
+
+    content, extra, raw = (_mapped(value, filled) for value in (message.content, message.extra, message.raw))
+    about = {name: value for name, value in message.metadata.items() if name != PARTS}
+    return _replace(message, content=content, extra=extra, raw=raw, metadata=about)
+
+
+def part_digests(message: Message) -> list[str]:
+    """The digests of the binary parts of a message, read from a store or as a caller sees it."""
+    stored = message.metadata.get(PARTS)
+    return list(stored) if isinstance(stored, list | tuple) else list(set_apart(message)[1])
+
+
+def digest_of(thread: str, data: bytes) -> str:
+    """The hash of a part; the thread is in it, so that two threads with the same picture cannot be told by it."""
+    from hashlib import blake2b
+
+    salt = blake2b(thread.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(data, digest_size=32, person=b"memorist-part", salt=salt).hexdigest()
+
+
+def _decoded(text: str) -> tuple[int, bytes] | None:
+    """Where the base64 of a text begins, and its bytes, if encoding them gives back the same text; else None."""
+    if len(text) < MIN_PART_CHARACTERS or (match := _BASE64.fullmatch(text)) is None:
+        return None
+    written = match["data"]
+    try:
+        data = base64.b64decode(written, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return (match.start("data"), data) if base64.b64encode(data).decode() == written else None
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with each text changed inside lists and dicts; the same object if nothing changed."""
+    if isinstance(value, list | tuple):
+        items = [_mapped_leaf(item, change) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if isinstance(value, dict):
+        fields = {name: _mapped_leaf(item, change) for name, item in value.items()}
+        return value if all(fields[name] is value[name] for name in value) else fields
+    return value
+
+
+def _mapped_leaf(value: Any, change: Callable[[str], str]) -> Any:
+    return change(value) if isinstance(value, str) else _mapped(value, change)
