@@ -59,8 +59,10 @@ def opened(browser_thread: BrowserThread) -> Iterator[Open]:
     windows: list[Window] = []
 
     def open_(site: Site, *, enter: bool = True, by: str = "mouse", **options: Any) -> Window:
+        if by == "touch":
+            options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, **options}
         window = browser_thread.window(site, **options)
-        window.by = by
+        window.by = "mouse" if by == "touch" else by
         windows.append(window)
         if enter:
             window.enter()

@@ -11,10 +11,13 @@ from tests.inspector.conftest import Open
 from tests.inspector.site import Site
 
 FACT = "#/fact?ns=user:ada&key=location"
-WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard")])
+WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard"), ("light", "touch")])
+
+WIDE = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard")])
+"""On a small screen a fact's actions are docked below, and have a test of their own."""
 
 
-@WAYS
+@WIDE
 def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, scheme: str, by: str) -> None:
     window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
@@ -34,7 +37,25 @@ def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, sc
     window.silent()
 
 
-@WAYS
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_fact_is_corrected_and_rejected_on_a_small_screen(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by="touch")
+    page = window.page
+    window.go(FACT)
+    page.locator(".docked").get_by_role("button", name="Correct").click()
+    sheet = page.get_by_role("dialog", name="Correct it")
+    sheet.get_by_label("New value").fill("Faro")
+    sheet.get_by_role("button", name="Save as").click()
+    page.locator("h1", has_text="Faro").wait_for()
+    assert sheet.count() == 0
+    page.locator(".docked").get_by_role("button", name="Reject").click()
+    page.get_by_text("rejected", exact=True).first.wait_for()
+    window.undo()
+    page.get_by_text("active", exact=True).wait_for()
+    window.silent()
+
+
+@WIDE
 def test_what_changed_meanwhile_is_not_overwritten(opened: Open, own_site: Site, scheme: str, by: str) -> None:
     window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page

@@ -8,7 +8,7 @@ from memorist import Memory
 from tests.inspector.conftest import Open
 from tests.inspector.site import Site, Window
 
-WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard")])
+WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard"), ("light", "touch")])
 
 
 def test_the_review_queue_is_worked_through_by_keyboard(opened: Open, own_site: Site) -> None:

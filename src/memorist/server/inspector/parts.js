@@ -470,14 +470,13 @@ export function TokenBar({ made, thin, onPick }) {
     </div>`;
 }
 
-// A score as a stack of signals; the line is even odds
-export function Stack({ signals, centre = 4, full = 9 }) {
+// The signals that speak for a hit, stacked
+export function Stack({ signals, full = 12 }) {
   const up = Object.entries(signals)
     .filter(([, w]) => w > 0)
     .sort((a, b) => b[1] - a[1]);
   return html`<div class="stack" aria-hidden="true">
       ${up.map(([name, w]) => html`<i key=${name} style=${{ width: `${(100 * w) / full}%` }} />`)}
-      <u style=${{ left: `${(100 * centre) / full}%` }} />
     </div>`;
 }
 export const strongest = (signals) => {

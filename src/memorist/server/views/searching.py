@@ -56,7 +56,6 @@ async def search(handle: AsyncMemory, asked: Search) -> Any:
         "hits": [await hit_row(own, hit) for hit in found],
         "findable": sum(stats.entries for stats in reach),
         "milliseconds": took,
-        "centre": 0.0,
         "namespaces": [stats.ns for stats in reach][:200],
     }
 

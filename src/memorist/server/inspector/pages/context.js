@@ -778,7 +778,7 @@ function Recall({ d, params }) {
         </p>`
           : html`<div class="row small">
             <b class="strong">In the request</b>
-            <span class="ink2">${sent.length}, best first; the line in a bar is even odds</span>
+            <span class="ink2">${sent.length}, best first</span>
             <span class="push ink2">${room ? f.num(room.tokens) : 0}</span>
           </div>
           ${part(sent, 'in', 5)}

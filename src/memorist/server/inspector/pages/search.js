@@ -1,5 +1,6 @@
 // @ts-check
-// Search: a row per hit, signals as columns, a dashed line at even odds, and why something expected is not there.
+// Search: a row per hit, signals as columns, a dashed line where a hit is less likely than not, and why something
+// expected is not there.
 import { html, useEffect, useRef, useState } from '../lib.js';
 import * as f from '../format.js';
 import { useView, view } from '../api.js';
@@ -45,7 +46,7 @@ function Signal({ value, most }) {
       </i>
     </span>`;
 }
-function Row({ h, open, toggle, asked, words, centre, most }) {
+function Row({ h, open, toggle, asked, words, most }) {
   const rest = Object.entries(h.signals).filter(([k]) => !SIGNALS.includes(k));
   const other = rest.length ? rest.reduce((sum, [, w]) => sum + w, 0) : undefined;
   const total = Object.values(h.signals).reduce((a, b) => a + b, 0);
@@ -68,7 +69,7 @@ function Row({ h, open, toggle, asked, words, centre, most }) {
           </button>
         </p>
         <div class="stackcell">
-          <${Stack} signals=${h.signals} centre=${centre} />
+          <${Stack} signals=${h.signals} />
         </div>
       </div>
       ${SIGNALS.map((name) => html`<${Signal} value=${h.signals[name]} most=${most} />`)}
@@ -102,8 +103,6 @@ function Row({ h, open, toggle, asked, words, centre, most }) {
             )}
             <span class="ink2 t">signals add up to</span>
             <span class="t">${total.toFixed(2)}</span>
-            <span class="ink2">less even odds</span>
-            <span>−${centre.toFixed(2)}</span>
             <b>chance that it answers</b>
             <b>${f.score(h.score)}</b>
           </div>
@@ -359,14 +358,14 @@ export function Search({ Top, main, params }) {
                     asked=${asked}
                     open=${open === h.id}
                     toggle=${() => unfold(open === h.id ? null : h.id)}
-                    centre=${d.centre}
                     most=${most}
                   />`,
               )}
             </div>
             <p class="small ink2" style=${{ paddingTop: '16px' }}>
-              A score is the chance that this answers: the signals add up, ${d.centre.toFixed(1)} is
-              even odds. Other: speaker, confidence, trust, uses, standing, recency.
+              The sum of the signals decides the order. A score is the chance that this answers, estimated from
+              that sum and from everything else that was found. Other: speaker, confidence, trust, uses, standing,
+              recency.
             </p>`
         }
         ${asking && html`<${WhyNot} asked=${asked} onClose=${() => ask(false)} />`}
