@@ -90,14 +90,20 @@ def test_no_page_scrolls_sideways(opened: Open, demo_site: Site, width: int, sca
     window.silent()
 
 
-def test_narrow_pages_are_accessible_too(opened: Open, demo_site: Site) -> None:
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_narrow_pages_are_accessible_too(opened: Open, demo_site: Site, part: int) -> None:
     window = opened(demo_site, viewport={"width": 390, "height": 844}, has_touch=True)
     wrong = {}
-    for address in addresses(window, PAGES):
+    for address in addresses(window, PAGES)[part::3]:
         window.go(address)
         if found := violations(window):
             wrong[address] = found
     assert wrong == {}
+    window.silent()
+
+
+def test_a_narrow_page_has_its_navigation_in_a_drawer(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site, viewport={"width": 390, "height": 844}, has_touch=True)
     window.page.get_by_role("button", name="Menu").click()
     window.page.get_by_role("link", name="Learnings").click()
     window.settle()

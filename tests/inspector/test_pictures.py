@@ -19,6 +19,8 @@ PICTURES: dict[str, tuple[str, int, int, str]] = {
     "fact": ("#/fact?ns=user:ada&key=location", 1440, 900, "light"),
     "fact-dark": ("#/fact?ns=user:ada&key=location", 1440, 900, "dark"),
     "fact-390": ("#/fact?ns=user:ada&key=location", 390, 1330, "light"),
+    "review": ("#/review", 1440, 520, "light"),
+    "costs": ("#/costs?thread={thread}", 1440, 460, "light"),
     "search": ("#/search?q=when+is+the+launch%3F&user=ada", 1440, 900, "light"),
     "context": (f"#/context?thread={{thread}}&{INPUT}", 1440, 1350, "light"),
     "context-dark": (f"#/context?thread={{thread}}&{INPUT}", 1440, 1350, "dark"),

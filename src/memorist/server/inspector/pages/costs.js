@@ -54,7 +54,7 @@ export function Costs({ Top, main, params }) {
       >
         ${
           params.thread &&
-          html`<a class="btn" href=${f.link('context', { thread: params.thread })}>See the next request</a>`
+          html`<a class="btn opt" href=${f.link('context', { thread: params.thread })}>See the next request</a>`
         }
       </${Top}>
       <main id="main" ref=${main} tabindex="-1">
