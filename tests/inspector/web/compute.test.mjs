@@ -125,3 +125,9 @@ test('it is said who did something and whose it is', () => {
   assert.equal(c.actorName({ actor: 'processor', user: null }), 'processor');
   assert.deepEqual(['user:ada', 'global', null].map(c.ownerName), ['ada', 'global', '']);
 });
+
+test('the columns of a search are the signals that weigh most', () => {
+  const hits = [{ signals: { words: 1, meaning: 4, length: -2 } }, { signals: { meaning: 1, newest: 0.5 } }];
+  assert.deepEqual(c.signalColumns(hits, 3), ['meaning', 'length', 'words']);
+  assert.deepEqual(c.signalColumns([]), []);
+});

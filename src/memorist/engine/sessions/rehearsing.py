@@ -127,10 +127,14 @@ class Rehearsal(Assembling):
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         at = self._supposed.at
-        hits = await Recalling(self._whole).recall(
-            query, namespaces=spec.namespaces, top_k=100 if spec.top_k is None else spec.top_k, kinds=spec.kinds,
-            min_score=spec.min_score, where=spec.where, before=at, bare=True,
-        )  # fmt: skip
+        asked: dict[str, Any] = {
+            "namespaces": spec.namespaces, "top_k": 100 if spec.top_k is None else spec.top_k, "kinds": spec.kinds,
+            "min_score": spec.min_score, "where": spec.where, "before": at,
+        }  # fmt: skip
+        # The hits of a context come without reasons; the same recall with reasons says why each was found.
+        hits = await Recalling(self._whole).recall(query, **asked, bare=True)
+        reasons = {hit.id: hit.reasons for hit in await Recalling(self._whole).recall(query, **asked)}
+        hits = [msgspec.structs.replace(hit, reasons=reasons.get(hit.id, hit.reasons)) for hit in hits]
         until, thread = self._supposed.until, self._supposed.thread
         if until is not None:
             hits = [hit for hit in hits if not _unsaid(hit, thread, until)]

@@ -158,3 +158,15 @@ export const actorName = (event) =>
       : event.actor;
 // Whose record it is.
 export const ownerName = (ns) => (ns ? f.userOf(ns) || ns : '');
+
+// The signals that weigh most over all hits, in that order: the columns of a search.
+export function signalColumns(hits, most = 6) {
+  /** @type {Record<string, number>} */
+  const weights = {};
+  for (const hit of hits)
+    for (const [name, weight] of Object.entries(hit.signals))
+      weights[name] = (weights[name] || 0) + Math.abs(weight);
+  return Object.keys(weights)
+    .sort((a, b) => weights[b] - weights[a])
+    .slice(0, most);
+}

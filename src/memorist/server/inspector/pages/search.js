@@ -5,9 +5,9 @@ import { html, useEffect, useRef, useState } from '../lib.js';
 import * as f from '../format.js';
 import { useView, view } from '../api.js';
 import { put } from '../router.js';
+import { signalColumns } from '../compute.js';
 import { CopyLink, Dialog, Empty, Failure, Icon, Loading, Marked, Stack, State, copy } from '../parts.js';
 
-const SIGNALS = ['text', 'session', 'form', 'vector', 'context', 'date'];
 const KINDS = ['message', 'fact', 'learning', 'document', 'summary'];
 const TRUSTS = ['user', 'assistant', 'tool', 'document', 'web', 'system'];
 const SPANS = { '': 'any time', 1: 'last day', 7: 'last week', 30: 'last month', 365: 'last year' };
@@ -46,8 +46,8 @@ function Signal({ value, most }) {
       </i>
     </span>`;
 }
-function Row({ h, open, toggle, asked, words, most }) {
-  const rest = Object.entries(h.signals).filter(([k]) => !SIGNALS.includes(k));
+function Row({ h, open, toggle, asked, words, most, columns }) {
+  const rest = Object.entries(h.signals).filter(([k]) => !columns.includes(k));
   const other = rest.length ? rest.reduce((sum, [, w]) => sum + w, 0) : undefined;
   const total = Object.values(h.signals).reduce((a, b) => a + b, 0);
   return html`<div
@@ -72,7 +72,7 @@ function Row({ h, open, toggle, asked, words, most }) {
           <${Stack} signals=${h.signals} />
         </div>
       </div>
-      ${SIGNALS.map((name) => html`<${Signal} value=${h.signals[name]} most=${most} />`)}
+      ${columns.map((name) => html`<${Signal} value=${h.signals[name]} most=${most} />`)}
       <${Signal} value=${other} most=${most} />
       ${
         open &&
@@ -232,6 +232,7 @@ export function Search({ Top, main, params }) {
     );
   const d = asked.query.trim() ? got.data : null;
   const most = d && d.hits.length ? Math.max(...d.hits.flatMap((h) => Object.values(h.signals)), 1) : 1;
+  const columns = d ? signalColumns(d.hits) : [];
   const split = d ? d.hits.findIndex((h) => h.score < 0.5) : -1;
   const kinds = asked.kinds ? `, kinds="${asked.kinds[0]}"` : '';
   const source = `memory.recall(${JSON.stringify(asked.query)}, top_k=${asked.top_k}${kinds})`;
@@ -346,7 +347,7 @@ export function Search({ Top, main, params }) {
               <div class="hr h">
                 <span>Score</span>
                 <span>Found</span>
-                ${[...SIGNALS, 'other'].map((name) => html`<span class="hs">${name}</span>`)}
+                ${[...columns, 'other'].map((name) => html`<span class="hs">${name}</span>`)}
               </div>
               ${d.hits.map(
                 (h, n) =>
@@ -359,13 +360,13 @@ export function Search({ Top, main, params }) {
                     open=${open === h.id}
                     toggle=${() => unfold(open === h.id ? null : h.id)}
                     most=${most}
+                    columns=${columns}
                   />`,
               )}
             </div>
             <p class="small ink2" style=${{ paddingTop: '16px' }}>
               The sum of the signals decides the order. A score is the chance that this answers, estimated from
-              that sum and from everything else that was found. Other: speaker, confidence, trust, uses, standing,
-              recency.
+              that sum and from everything else that was found. Other is the sum of the weaker signals.
             </p>`
         }
         ${asking && html`<${WhyNot} asked=${asked} onClose=${() => ask(false)} />`}
