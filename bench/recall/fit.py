@@ -1,13 +1,14 @@
 """Fit the weights of recall and their calibration, and write `src/memorist/recall/weights.json`.
 
-    python bench/recall/fit.py FOLDER [--date 2026-11-17] [--write] [--ablate] [--measure]
+    python bench/recall/fit.py FOLDER [--date 2026-11-18] [--write] [--ablate] [--measure]
 
 FOLDER holds the development files that `bench/DATA.md` names. Weights are fitted on six of them alone (`FIT`); LoCoMo,
 BEAM and PersonaMem are measured and never fitted on. Every question goes through the production path up to the pool
 that `memory.recall` would rank. A question is a choice among its candidates: the evidence should score above the rest
 (a softmax over turns, or over sessions by their best turn). The calibration is a logistic regression in two steps:
-does the question have an answer here at all (questions of other people's memories have none), and is this candidate
-it. The same data gives the same bytes.
+does the question have an answer here at all (questions of other people's memories, questions of other sets and small
+talk have none), and is this candidate it. Small memories (`SMALL`) count for the first step only. The floors of
+contexts are the highest that cost at most a point of evidence. The same data gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,57 +22,46 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent))
 from pools import Case, cached
 
 from memorist.recall.features import FEATURES
-from memorist.recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
-from memorist.recall.ranking import Weights, calibrate, evidence_of, newest_first
+from memorist.recall.ranking import Weights, calibrate, evidence_of, instructions, newest_first
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 FIT = {
     "lme500.json": 1.0, "lme500.named": 1.0, "realmem.json": 1.0, "vehicle.json": 1.5, "memorycode.json": 0.7,
     "proactive.json": 1.0, "factconsolidation.json": 0.5,
 }  # fmt: skip
 """The sets that weights are fitted on, and how much each counts."""
+SMALL = {
+    "lme500.small": 0.5, "realmem.small": 0.5, "vehicle.small": 0.5, "proactive.small": 0.5, "memorycode.small": 0.3,
+}  # fmt: skip
+"""Memories of a few turns, made from the same files; ranking is not fitted on them."""
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
-NO_STRANGERS = {"memorycode.json", "factconsolidation.json"}
+NO_STRANGERS = {"memorycode", "factconsolidation"}
 """Sets whose questions have answers in the other conversations too."""
-MEASURED = ("foreign", "chatter")
-"""Unanswerable questions that floors are measured on, and the calibration does not see."""
-UNANSWERABLE = ("stranger", *MEASURED)
-"""Questions of other conversations, questions of other sets, and small talk: nothing should be found for them."""
+INSTRUCTED = "memorycode"
+"""The set whose evidence is standing instructions, which a request need not share a word with."""
+UNANSWERABLE = {"stranger": 0.4, "foreign": 0.4, "chatter": 0.2}
+"""Questions of other conversations, questions of other sets, and small talk, for which nothing should be found, and how
+much each counts; the questions of a conversation itself count 1."""
 FIXED = {"confidence": 1.0}
 """Weights set by hand: no set has doubtful or superseded records."""
 HELD_OUT = 3
 """Every third conversation is held out when figures of unseen conversations are reported."""
 STEPS, PENALTY, RATE = 150, 2e-3, 0.15
-LEVELS = (
-    0.0,
-    0.0001,
-    0.0002,
-    0.0005,
-    0.001,
-    0.002,
-    0.005,
-    0.01,
-    0.015,
-    0.02,
-    0.03,
-    0.04,
-    0.05,
-    0.06,
-    0.08,
-    0.1,
-    0.15,
-    0.2,
-)
-"""The floors to choose from."""
-FLOOR_POINTS = 1.0
-"""How much evidence in 2,000 tokens, in points, the floors of contexts may cost."""
+LEVELS = tuple(round(step / 100, 2) for step in range(100))
+HIT_LEVELS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
+"""The floors to choose from: of a question, and of each hit."""
+QUESTION_POINTS, HIT_POINTS = 0.75, 0.25
+"""How much evidence in 2,000 tokens, in points, the floors of questions and of hits may cost."""
 DEPTH = 20
 """How many of the best candidates of a question the calibration looks at."""
 WEIGHTS = Path(__file__).parents[2] / "src/memorist/recall/weights.json"
@@ -85,8 +75,19 @@ class Row:
     case: Case
     x: Floats
     held_out: bool
-    ranked: tuple[Floats, NDArray[np.int64], list[str]] = field(init=False)
-    """Scores, tokens and units of its candidates, best first, while floors are chosen."""
+    ranked: tuple[Floats, Floats, NDArray[np.int64], list[str]] = field(init=False)
+    """How probably each candidate has to do with it; scores, tokens and units, best first. For choosing floors."""
+
+    @property
+    def unanswerable(self) -> str:
+        """Which kind of unanswerable question it is; empty for one of the conversation itself."""
+        return self.case.category if self.case.category in UNANSWERABLE and not self.excluded else ""
+
+    @property
+    def excluded(self) -> bool:
+        """Whether it is not known if the question has an answer here."""
+        shared = self.case.category == "stranger" and self.name.partition(".")[0] in NO_STRANGERS
+        return shared or self.case.category == "adversarial"
 
 
 def rows_of(folder: Path, name: str, *, vectors: bool) -> list[Row]:
@@ -108,6 +109,11 @@ def matrix(case: Case) -> Floats:
     values = case.pool.features()
     zero = np.zeros(len(case.pool.entries))
     return np.array([values.get(name, zero) for name in FEATURES]).T
+
+
+def columns(row: Row) -> dict[str, Floats]:
+    """The features of a question's candidates by name."""
+    return {name: row.x[:, place] for place, name in enumerate(FEATURES)}
 
 
 class Problem:
@@ -178,12 +184,12 @@ def scores(row: Row, weights: dict[str, float]) -> Floats:
     return raw + newest_first(row.case.pool, raw)
 
 
-def logistic(x: Floats, y: Floats, weight: Floats, penalty: float = 1e-3) -> Floats:
-    """A weighted logistic regression by Newton's method."""
+def logistic(x: Floats, y: Floats, weight: Floats, penalty: float = 1e-3, offset: float | Floats = 0.0) -> Floats:
+    """A weighted logistic regression by Newton's method; `offset` is a part of the log-odds that is not fitted."""
     w = np.zeros(x.shape[1])
     weight = weight / weight.sum()
     for _ in range(30):
-        p = 1 / (1 + np.exp(-np.clip(x @ w, -30, 30)))
+        p = 1 / (1 + np.exp(-np.clip(x @ w + offset, -30, 30)))
         g = x.T @ (weight * (p - y)) + penalty * w
         h = (x * (weight * p * (1 - p))[:, None]).T @ x + penalty * np.eye(len(w))
         w = w - np.linalg.solve(h, g)
@@ -192,43 +198,49 @@ def logistic(x: Floats, y: Floats, weight: Floats, penalty: float = 1e-3) -> Flo
 
 def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     """Does the question have an answer here, and is a candidate of an answerable question relevant?"""
-    evidence, answers, weight = [], [], []
     xs, ys, ws = [], [], []
-    judged_rows = [row for row in rows if row.case.category not in MEASURED]
-    sizes = Counter((row.name, row.case.category in UNANSWERABLE) for row in judged_rows)
+    signals, wishes, weight = [], [], []
+    answered = [row for row in rows if not row.excluded and row.case.gold & set(row.case.units)]
+    judged_rows = [*answered, *(row for row in rows if row.unanswerable)]
+    sizes = Counter((row.name, row.unanswerable) for row in judged_rows)
     for row in judged_rows:
         case, raw = row.case, scores(row, weights)
         assert case.pool is not None
-        stranger = case.category in UNANSWERABLE
-        if (case.category == "stranger" and row.name in NO_STRANGERS) or (
-            not stranger and not case.gold & set(case.units)
-        ):
-            continue
-        values = dict(zip(FEATURES, row.x.T, strict=True))
-        evidence.append(evidence_of(case.pool, values, raw))
-        answers.append(0.0 if stranger else 1.0)
-        same = sizes[row.name, stranger]
-        weight.append(FIT[row.name] / same * (1.0 if stranger else 0.7))
-        if not stranger:
+        values = columns(row)
+        signals.append(evidence_of(case.pool, values))
+        wishes.append(float(instructions(values, raw).max(initial=0.0)))
+        share = {**FIT, **SMALL}[row.name] / sizes[row.name, row.unanswerable]
+        weight.append(share * UNANSWERABLE.get(row.unanswerable, 1.0))
+        if not row.unanswerable and row.name in FIT:
             for place in judged(row, raw):
                 xs.append([1.0, raw[place], raw[place] - raw.max()])
                 ys.append(float(case.units[place] in case.gold))
-                ws.append(FIT[row.name] / same)
-    names = list(evidence[0])
-    w = logistic(np.array([[one[name] for name in names] for one in evidence]), np.array(answers), np.array(weight))
+                ws.append(share)
+    names = list(signals[0])
+    x, by = np.array([list(row.values()) for row in signals]), np.array(weight)
+    answers = np.array([0.0 if row.unanswerable else 1.0 for row in judged_rows])
+    instructed = np.array([row.name.partition(".")[0] == INSTRUCTED for row in judged_rows]) & (answers > 0)
+    scale = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
+    topical = ~instructed
+    w = logistic((x / scale)[topical], answers[topical], by[topical]) / scale
+    wish = np.array(wishes)[:, None]
+    asked = instructed | (answers == 0)
+    w_wish = logistic(wish[asked], answers[asked], by[asked], offset=(x @ w)[asked])
     h = logistic(np.array(xs), np.array(ys), np.array(ws))
     return Weights(
         weights,
-        {name: round(float(value), 3) for name, value in zip(names, w, strict=True)},
+        {name: round(float(value), 3) for name, value in zip([*names, "instructions"], [*w, *w_wish], strict=True)},
         {name: round(float(value), 3) for name, value in zip(("constant", "score", "behind"), h, strict=True)},
+        {"question": 0.0, "hit": 0.0},
     )
 
 
-def judged(row: Row, raw: Floats) -> list[int]:
+def judged(row: Row, raw: Floats, units: Sequence[str] | None = None) -> list[int]:
     """The best candidates; of a session the best one, as the evidence does not say which of its turns counts."""
+    chosen: Sequence[str] = row.case.units if units is None else units
     places: dict[str, int] = {}
     for place in np.argsort(-raw, kind="stable").tolist():
-        places.setdefault(row.case.units[place], place)
+        places.setdefault(chosen[int(place)], place)
         if len(places) == DEPTH:
             break
     return list(places.values())
@@ -241,7 +253,7 @@ def figures(
     out: dict[str, list[float]] = {}
     for row in rows:
         case = row.case
-        if case.category in (*UNANSWERABLE, "adversarial") or not only(row):
+        if case.category in UNANSWERABLE or row.excluded or not only(row):
             continue
         order = np.argsort(-scores(row, weights), kind="stable").tolist()
         units = list(dict.fromkeys(case.units[place] for place in order))
@@ -266,136 +278,127 @@ def figures(
     return {name: round(100 * float(np.mean(values)), 1) for name, values in out.items()}
 
 
-def calibration_figures(rows: Sequence[Row], table: Weights, floor: float) -> dict[str, float]:
-    """Expected calibration error over the ten best of each question, and how often a stranger gets a hit."""
-    p, y, false, kept, held = [], [], [], [], []
+def calibration_figures(rows: Sequence[Row], table: Weights) -> dict[str, float]:
+    """Expected calibration error over the ten best of each question, unanswerable ones among them."""
+    p, y = [], []
     for row in rows:
-        case, stranger = row.case, row.case.category in UNANSWERABLE
-        if (
-            (case.category == "stranger" and row.name in NO_STRANGERS)
-            or case.category == "adversarial"
-            or (not stranger and not case.gold)
-        ):
+        if row.excluded or not (row.unanswerable or row.case.gold):
             continue
-        assert case.pool is not None
-        raw = scores(row, table.features)
-        values = dict(zip(FEATURES, row.x.T, strict=True))
-        score = calibrate(case.pool, values, raw, table)
-        places = judged(row, raw)[:10]
+        _, score, _, units = ranked(row, table)
+        places = judged(row, score, units)[:10]
         p += [float(score[place]) for place in places]
-        y += [float(case.units[place] in case.gold) for place in places]
-        if stranger:
-            false.append(bool((score >= floor).any()))
-        else:
-            above = {case.units[place] for place in np.nonzero(score >= floor)[0]}
-            kept.append(len(case.gold & above) / len(case.gold))
-            held.append(float((score >= floor).sum()))
+        y += [float(units[place] in row.case.gold) for place in places]
     bins = np.minimum((np.array(p) * 10).astype(int), 9)
     truth, said = np.array(y), np.array(p)
     error = sum(abs(truth[bins == b].mean() - said[bins == b].mean()) * (bins == b).mean() for b in set(bins.tolist()))
-    return {
-        "expected calibration error": round(float(error), 3),
-        "strangers with a hit at the floor, %": round(100 * float(np.mean(false)), 1) if false else 0.0,
-        "evidence among the candidates that is above the floor, %": round(100 * float(np.mean(kept)), 1),
-        "hits above the floor": round(float(np.mean(held)), 1),
-    }
+    return {"expected calibration error": round(float(error), 3)}
 
 
-def floored(rows: Sequence[Row], table: Weights, best: float, hit: float) -> float:
-    """The evidence that is among the hits above both floors, within 2,000 tokens, in per cent; each set counts once."""
-    found: dict[str, list[float]] = {}
+def sent(row: Row, floors: dict[str, float]) -> Flags:
+    """Which candidates of a question are sent in 2,000 tokens."""
+    related, score, tokens, _ = row.ranked
+    above: Flags = (score >= floors["hit"]) & (related >= floors["question"])
+    return above & (np.cumsum(np.where(above, tokens, 0)) <= 2000)
+
+
+def evidence_sent(rows: Sequence[Row], floors: dict[str, float]) -> dict[str, float]:
+    """The evidence that is sent in 2,000 tokens, in per cent by set."""
+    shares: dict[str, list[float]] = {}
     for row in rows:
-        if row.case.category in (*UNANSWERABLE, "adversarial") or not row.case.gold:
+        if row.unanswerable or row.excluded or not row.case.gold:
             continue
-        score, tokens, units = row.ranked
-        sent = (score >= hit) & (np.cumsum(tokens) <= 2000) & bool(score.max(initial=0.0) >= best)
-        inside = {units[place] for place in np.nonzero(sent)[0].tolist()}
-        found.setdefault(row.name, []).append(len(row.case.gold & inside) / len(row.case.gold))
-    return 100 * float(np.mean([np.mean(values) for values in found.values()]))
+        units = row.ranked[3]
+        inside = {units[place] for place in np.nonzero(sent(row, floors))[0].tolist()}
+        shares.setdefault(row.name, []).append(len(row.case.gold & inside) / len(row.case.gold))
+    return {name: 100 * float(np.mean(values)) for name, values in shares.items()}
 
 
-def sent_tokens(rows: Sequence[Row], best: float, hit: float, categories: Sequence[str]) -> list[int]:
-    """How many tokens of memory each question of these categories would be sent, of 2,000."""
-    out = []
-    for row in rows:
-        if row.case.category in categories and not (row.case.category == "stranger" and row.name in NO_STRANGERS):
-            score, tokens, _ = row.ranked
-            allowed = (score >= hit) & (np.cumsum(tokens) <= 2000) & bool(score.max(initial=0.0) >= best)
-            out.append(int(tokens[allowed].sum()))
-    return out
-
-
-def choose_floors(rows: Sequence[Row], table: Weights) -> tuple[float, float]:
-    """The highest floors that keep all but one point of the evidence in 2,000 tokens: half a point for each."""
+def choose_floors(rows: Sequence[Row], table: Weights) -> Weights:
+    """The table with the highest floors that keep all but a point of the evidence, each set counting once."""
     for row in rows:
         row.ranked = ranked(row, table)
-    whole = floored(rows, table, 0.0, 0.0)
-    best = max(level for level in LEVELS if floored(rows, table, level, 0.0) >= whole - FLOOR_POINTS / 2)
-    hit = max(level for level in LEVELS if floored(rows, table, best, level) >= whole - FLOOR_POINTS)
-    return best, hit
+    whole = evidence_sent(rows, {"question": 0.0, "hit": 0.0})
+
+    def lost(question: float, hit: float) -> float:
+        kept = evidence_sent(rows, {"question": question, "hit": hit})
+        return float(np.mean([max(0.0, whole[name] - kept[name]) for name in whole]))
+
+    question = max(level for level in LEVELS if lost(level, 0.0) <= QUESTION_POINTS)
+    hit = max(level for level in HIT_LEVELS if lost(question, level) <= QUESTION_POINTS + HIT_POINTS)
+    return replace(table, floors={"question": question, "hit": hit})
 
 
-def ranked(row: Row, table: Weights) -> tuple[Floats, NDArray[np.int64], list[str]]:
-    """Scores, tokens and units of a question's candidates, best first."""
+def ranked(row: Row, table: Weights) -> tuple[Floats, Floats, NDArray[np.int64], list[str]]:
+    """How probably each candidate has to do with a question; scores, tokens and units, best first."""
     case = row.case
     assert case.pool is not None
     raw = scores(row, table.features)
-    score = calibrate(case.pool, dict(zip(FEATURES, row.x.T, strict=True)), raw, table)
+    related, score = calibrate(case.pool, columns(row), raw, table)
     order = np.argsort(-raw, kind="stable").tolist()
     tokens = np.array([max(1, len(case.texts[place]) // 4) for place in order], np.int64)
-    return score[order], tokens, [case.units[place] for place in order]
+    return related[order], score[order], tokens, [case.units[place] for place in order]
 
 
-def report_floors(rows: Sequence[Row], table: Weights, best: float, hit: float) -> None:
+def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
     """What the floors keep, and what they let through."""
-    without, kept = floored(rows, table, 0.0, 0.0), floored(rows, table, best, hit)
-    print(f"  floors {best} (best hit), {hit} (each): evidence in 2,000 tokens {kept:.1f}, {without:.1f} without them")
-    for category in UNANSWERABLE:
-        tokens = sent_tokens(rows, best, hit, [category])
-        if tokens:
-            share, median, most = np.mean(np.array(tokens) > 0), np.median(tokens), np.percentile(tokens, 95)
-            print(f"  {category}: {100 * share:.1f} % get something, median {median:.0f}, 95 % up to {most:.0f} tokens")
+    for row in rows:
+        row.ranked = ranked(row, table)
+    without, kept = evidence_sent(rows, {"question": 0.0, "hit": 0.0}), evidence_sent(rows, table.floors)
+    print(f"  {title}: floors {table.floors}, evidence in 2,000 tokens without and with them:")
+    print("    " + ", ".join(f"{name} {without[name]:.1f} {kept[name]:.1f}" for name in without))
+    for kind in (*UNANSWERABLE, ""):
+        tokens: dict[str, list[int]] = {}
+        for row in rows:
+            if (row.unanswerable == kind and kind) or (not kind and row.unanswerable):
+                tokens.setdefault(row.name, []).append(int(row.ranked[2][sent(row, table.floors)].sum()))
+        every = [number for numbers in tokens.values() for number in numbers]
+        if every:
+            share, median, most = np.mean(np.array(every) > 0), np.median(every), np.percentile(every, 95)
+            by = ", ".join(f"{name} {100 * np.mean(np.array(numbers) > 0):.0f}" for name, numbers in tokens.items())
+            print(f"    {kind or 'all of these'}: {100 * share:.1f} % get something ({by})")
+            print(f"    {'':12}  median {median:.0f}, 95 % up to {most:.0f} tokens")
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that the weights were fitted on."""
-    names = dict.fromkeys(name.replace(".named", ".json") for name in FIT)
+    names = dict.fromkeys(f"{Path(name).stem}.json" for name in FIT)
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("folder", type=Path)
-    ap.add_argument("--date", default="2026-11-17")
+    ap.add_argument("--date", default="2026-11-18")
     ap.add_argument("--write", action="store_true", help="write the shipped weights; otherwise they are printed")
     ap.add_argument("--check", action="store_true", help="compare the rebuilt weights with the shipped ones")
     ap.add_argument("--ablate", action="store_true", help="fit without each feature in turn")
     ap.add_argument("--measure", action="store_true", help="also measure the sets that are never fitted on")
-    ap.add_argument("--floor", type=float, default=0.1)
     a = ap.parse_args()
     tables = {}
     for kind in ("default", "none"):
-        sets = {name: rows_of(a.folder, name, vectors=kind == "default") for name in FIT}
+        vectors = kind == "default"
+        sets = {name: rows_of(a.folder, name, vectors=vectors) for name in FIT}
         every = [row for rows in sets.values() for row in rows]
-        tables[kind] = fit_calibration(every, fit_weights(every))
-        seen = [row for row in every if not row.held_out]
-        unseen = [row for row in every if row.held_out]
-        table = fit_calibration(seen, fit_weights(seen))
+        few = [row for name in SMALL for row in rows_of(a.folder, name, vectors=vectors)]
+        tables[kind] = choose_floors(every, fit_calibration([*every, *few], fit_weights(every)))
         print(f"# {kind}: {tables[kind].features}\n  answer here: {tables[kind].evidence}\n  hit: {tables[kind].hit}")
+        seen = [row for row in every if not row.held_out]
+        few_seen = [row for row in few if not row.held_out]
+        table = choose_floors(seen, fit_calibration([*seen, *few_seen], fit_weights(seen)))
         print("  conversations left out of the fit, then all:")
         for name, rows in sets.items():
             print(f"  {name:24} {figures(rows, table.features, lambda row: row.held_out)}")
             print(f"  {'':24} {figures(rows, tables[kind].features)}", flush=True)
-        print(f"  held out: {calibration_figures(unseen, table, a.floor)}", flush=True)
-        if kind == "default":
-            highest = choose_floors(every, tables[kind])
-            for best, hit in ((LEAST_BEST_SCORE, DEFAULT_FLOOR), highest):
-                report_floors(every, tables[kind], best, hit)
-        if a.measure and kind == "default":
+        unseen = [row for row in every if row.held_out]
+        print(f"  held out: {calibration_figures(unseen, table)}", flush=True)
+        report_floors(unseen, table, "held out")
+        report_floors([row for row in few if row.held_out], table, "held out, small memories")
+        report_floors(every, tables[kind], "all")
+        if a.measure and vectors:
             for name in MEASURE_ONLY:
                 rows = rows_of(a.folder, name, vectors=True)
-                print(f"  {name:24} {figures(rows, tables[kind].features)}")
-                print(f"  {'':24} {calibration_figures(rows, tables[kind], a.floor)}", flush=True)
+                print(f"  {name:24} {figures(rows, tables[kind].features)} {calibration_figures(rows, tables[kind])}")
+                report_floors(rows, tables[kind], name)
         if a.ablate and kind == "default":
             for feature in FEATURES:
                 if feature not in FIXED:
@@ -410,7 +413,7 @@ def main() -> None:
     }
     body = {
         "made": made,
-        "tables": {k: {"features": t.features, "evidence": t.evidence, "hit": t.hit} for k, t in tables.items()},
+        "tables": {k: msgspec.to_builtins(table) for k, table in tables.items()},
     }
     text = json.dumps(body, indent=1) + "\n"
     if a.check:

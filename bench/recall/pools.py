@@ -30,8 +30,10 @@ from memorist.stores.base import EntryFilter
 
 SOURCE = Path(memorist.__file__).parent
 MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/moments.py", "recall/signals.py", "recall/lexical.py",
-           "recall/candidates.py", "recall/vectors.py", "languages/en/talk.toml")  # fmt: skip
+           "recall/candidates.py", "recall/vectors.py", "languages/en/talk.toml", "embed/wordllama.py")  # fmt: skip
 DEPTH = 50
+SMALL_MEMORIES, BESIDE = 60, 2
+"""How many small memories are made of a set, and how many turns on each side of the evidence they have."""
 STRANGERS = 120
 """How many questions of other conversations are asked of the conversations of a set: they have no answer there."""
 FOREIGN = 60
@@ -106,7 +108,8 @@ class Talk:
 
 def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
     """Every question of a set, and questions of its other conversations, as cases."""
-    data = named(load(path)) if path.suffix == ".named" else load(path)
+    made = {".named": named, ".small": small}.get(path.suffix)
+    data = load(path) if made is None else made(load(path))
     every = [(talk, question) for talk in data.conversations for question in talk.questions]
     foreign, chatter = unanswerable(path)
     for talk in data.conversations:
@@ -128,7 +131,7 @@ def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
                 yield told.ask(question)
             told.write(talk.turns[written:])
             clock.at = max([aware(t.timestamp) for t in talk.turns if t.timestamp] or [clock.at]) + timedelta(days=1)
-            others = [question for other, question in every if other.id != talk.id]
+            others = [question for other, question in every if _source(other) != _source(talk)]
             number = max(2, STRANGERS // len(data.conversations))
             for question in others[:: max(1, len(others) // number)][:number]:
                 yield told.ask(question, category="stranger")
@@ -151,6 +154,11 @@ def unanswerable(path: Path) -> tuple[list[Question], list[Question]]:
             foreign += talk.questions[:20]
             chatter.update((turn.text, None) for turn in talk.turns if _is_chatter(turn.text))
     return foreign, [Question(f"chatter-{number}", text, "chatter", frozenset()) for number, text in enumerate(chatter)]
+
+
+def _source(talk: Conversation) -> str:
+    """The conversation that a small memory was cut from."""
+    return talk.id.partition("/")[0]
 
 
 def _is_chatter(text: str) -> bool:
@@ -197,3 +205,19 @@ def named(data: Dataset) -> Dataset:
         turns.sort(key=lambda turn: (turn.timestamp is not None, turn.timestamp))
         talks.append(Conversation("+".join(talk.id for talk in pair), turns, questions))
     return Dataset(f"{data.name}, named", data.level, talks)
+
+
+def small(data: Dataset) -> Dataset:
+    """Some questions, each with a memory of its own that has little but the evidence and the turns beside it."""
+    asked = [(talk, question) for talk in data.conversations for question in talk.questions if question.gold]
+    talks = []
+    for talk, question in asked[:: max(1, len(asked) // SMALL_MEMORIES)][:SMALL_MEMORIES]:
+        turns = talk.turns[: question.visible]
+        if data.level == "session":
+            near = [turn for turn in turns if turn.session in question.gold]
+        else:
+            gold = [place for place, turn in enumerate(turns) if turn.id in question.gold]
+            wanted = {place + beside for place in gold for beside in range(-BESIDE, BESIDE + 1)}
+            near = [turn for place, turn in enumerate(turns) if place in wanted]
+        talks.append(Conversation(f"{talk.id}/{question.id}", near, [replace(question, visible=None)]))
+    return Dataset(f"{data.name}, small", data.level, talks)

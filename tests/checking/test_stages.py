@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from memorist.checking import Case, Failure, run_case
+from memorist.recall import ranking
 
 TALK = ["I live in Lisbon.", "My dentist is called Mr Brown.", "The boat is moored at pier nine."]
 
@@ -100,11 +101,14 @@ def test_a_message_behind_others_was_ranked_out(monkeypatch: pytest.MonkeyPatch)
     assert failure.stage == "ranked out" and "the request takes" in failure.message
 
 
-def test_a_message_with_a_low_score_was_below_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lowered(hits: list[Any], bare: bool) -> list[Any]:
-        return [msgspec.structs.replace(hit, score=hit.score * 1e-6) for hit in hits]
-
-    plant_in_hits(monkeypatch, lowered)
+def test_a_message_for_a_question_that_seems_unrelated_was_below_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = ranking.weights_file()
+    tables = {
+        name: msgspec.structs.replace(table, floors={"question": 1.1, "hit": 0.0})
+        for name, table in shipped.tables.items()
+    }
+    monkeypatch.setattr(ranking, "weights_file", lambda: msgspec.structs.replace(shipped, tables=tables))
+    monkeypatch.setattr(ranking, "FEW_ENTRIES", 0)
     failure = only(failures(expect={"contains": "Mr Brown"}))
     assert failure.stage == "below the floor"
 

@@ -81,3 +81,47 @@ async def test_contexts_and_sessions_have_the_same_defaults(open_memory: OpenMem
     session = await do(memory.session(thread).context(QUESTION))
     assert plain.messages() == session.messages()
     assert (plain.layout, plain.account.budget_tokens) == (session.layout, session.account.budget_tokens)
+
+
+TOLD = (
+    "I repair wooden boats on the west pier in Bergen.", "My sister Ingrid plays the violin in an orchestra.",
+    "Our dog Momo is afraid of thunder.", "I baked sourdough with rye flour on Sunday.",
+    "The orchard behind our house has nine plum trees.", "I lost my grey scarf on the tram.",
+)  # fmt: skip
+UNKNOWN = (
+    "What is the capital of Mongolia?", "Explain quantum tunnelling in simple words.",
+    "Write a function that reverses a linked list.", "How many moons does Jupiter have?",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("embedder", [None, "default"])
+@pytest.mark.parametrize("copies", [1, 30])
+async def test_a_question_that_nothing_is_known_about_gets_nothing(
+    open_memory: OpenMemory, run: Run, embedder: str | None, copies: int
+) -> None:
+    memory = open_memory(user="ada", extract=None, embedder=embedder)
+    await talked(memory, *(f"{text} That was on day {day}." for day in range(copies) for text in TOLD))
+    for question in UNKNOWN:
+        assert (await do(memory.context(question, budget=4000))).memory_items == ()
+    context = await do(memory.context("What is our dog afraid of?", budget=4000))
+    assert "Momo" in context.memory_items[0].text
+
+
+async def test_a_personal_question_to_a_large_memory_that_does_not_know_gets_nothing(
+    open_memory: OpenMemory, run: Run
+) -> None:
+    memory = open_memory(user="ada", extract=None, embedder="default")
+    await talked(memory, *(f"{text} That was on day {day}." for day in range(30) for text in TOLD))
+    for question in ("What is my blood type?", "Which insurance covers my car?", "Who painted my bedroom walls?"):
+        assert (await do(memory.context(question, budget=4000))).memory_items == ()
+
+
+async def test_a_personal_question_to_a_small_memory_gets_the_few_things_that_the_user_stated(
+    open_memory: OpenMemory, run: Run
+) -> None:
+    memory = open_memory(user="ada", extract=None, embedder="default")
+    await talked(
+        memory, "Peanuts make my throat swell.", "Why do leaves turn red?", "Tell me the boiling point of tin."
+    )
+    texts = [item.text for item in (await do(memory.context("What should I cook tonight?", budget=4000))).memory_items]
+    assert "Peanuts make my throat swell." in texts and "Why do leaves turn red?" not in texts

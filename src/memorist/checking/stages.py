@@ -8,8 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from ..engine.sessions.assembling import max_items
-from ..recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
+from ..engine.sessions.assembling import Recall, max_items
 from .request import Asked, plain, shorten
 
 Stage = Literal["never stored", "not extracted", "not retrieved", "ranked out", "below the floor", "over budget"]
@@ -128,16 +127,15 @@ def _in_ranking(asked: Asked, text: str) -> Loss | None:
     rank = next((rank for rank, hit in enumerate(hits) if plain(text) in plain(hit.text)), None)
     if rank is None:
         return None
-    hit, best = hits[rank], max(hit.score for hit in hits)
+    hit = hits[rank]
     limit = max_items(asked.budget)
     commands = (_memorist(asked, "recall", asked.case.ask, "--top", str(rank + 1)),)
     name = f"{hit.kind} {hit.id}"
     if rank >= limit:
         return Loss("ranked out", f"{name} is number {rank + 1}; the request takes {limit}", commands)
-    if hit.score < DEFAULT_FLOOR:
-        return Loss("below the floor", f"{name} scores {hit.score:.5f}, under {DEFAULT_FLOOR}", commands)
-    if best < LEAST_BEST_SCORE:
-        detail = f"the best of all hits scores {best:.5f}, under {LEAST_BEST_SCORE}: nothing is recalled"
+    unfloored = asked.memory.context(asked.case.ask, budget=asked.budget, recall=Recall(min_score=0.0))
+    if any(plain(text) in plain(fate.item.text) for fate in unfloored.recalled):
+        detail = f"{name} scores {hit.score:.5f}, and the question or the hit is below the relevance floor"
         return Loss("below the floor", detail, commands)
     return Loss("ranked out", f"{name} is number {rank + 1}, but repeats the question or another hit", commands)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +35,11 @@ class WordLlamaEmbedder:
     """It averages word vectors, so questions are embedded without stop words."""
 
     def __init__(self) -> None:
-        self._table: _Table | None = None
         self._words: dict[str, NDArray[np.float32]] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector per text; a text without words is all zeros."""
-        table = self._table = self._table or _Table()
+        table = _table()
         out = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH):
             ids = [table.pieces.encode(_words_of(text)) for text in texts[start : start + _BATCH]]
@@ -66,7 +66,7 @@ class WordLlamaEmbedder:
         return np.stack([cached[word] for word in words])
 
     def _sums(self, words: Sequence[str]) -> NDArray[np.float32]:
-        table = self._table = self._table or _Table()
+        table = _table()
         ids = [table.pieces.encode(_words_of(word)) for word in words]
         lengths = np.array([len(item) for item in ids])
         flat = np.fromiter((i for item in ids for i in item), np.intp, int(lengths.sum()))
@@ -76,9 +76,32 @@ class WordLlamaEmbedder:
         return sums
 
 
+COMMON_LENGTH, RARE_LENGTH = 6.0, 16.0
+"""The vectors of words like "thanks" and "want" are about as long as the first, those of "python" and "dog" as the
+second."""
+
+
+def word_rarity(words: Sequence[str]) -> list[float]:
+    """How rare each word is in any text, by the length of its vector: 0 for everyday words, about 1 for others."""
+    if not words:
+        return []
+    lengths = np.linalg.norm(_shared().word_vectors(words), axis=1)
+    return np.maximum((lengths - COMMON_LENGTH) / (RARE_LENGTH - COMMON_LENGTH), 0.0).astype(float).tolist()
+
+
+@cache
+def _shared() -> WordLlamaEmbedder:
+    return WordLlamaEmbedder()
+
+
 def _words_of(text: str) -> str:
     """The start of a text, with strings longer than any word (keys, hashes, base64) cut to 64 characters."""
     return _UNBROKEN.sub(r"\1", text[:MAX_CHARS])
+
+
+@cache
+def _table() -> _Table:
+    return _Table()
 
 
 class _Table:

@@ -68,20 +68,22 @@ class Recalling:
         hops: int = 1,
         as_of: When | None = None,
         bare: bool = False,
+        floored: bool = False,
     ) -> list[Hit]:
         """Find what matters most for a query, best first; everything written before the call is searched.
 
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
         prefix. With `expand` the memory's model proposes other wordings, which are searched too; with `hops` over 1 it
         reads the first hits and says what to search next, `hops - 1` times. `bare` hits are for a context: chunks of a
-        document are not merged, and there are no reasons. With `as_of` the answer is what was known at that time.
+        document are not merged, and there are no reasons. `floored` leaves out what is below the relevance floor of
+        contexts. With `as_of` the answer is what was known at that time.
         """
         if as_of is not None:
             past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
             return await past.recall(
                 query, namespaces=namespaces, kinds=kinds, top_k=top_k, offset=offset, max_tokens=max_tokens,
                 after=after, before=before, where=where, min_score=min_score, vector=vector, expand=expand, hops=hops,
-                bare=bare,
+                bare=bare, floored=floored,
             )  # fmt: skip
         _check_counts(top_k, offset, max_tokens, min_score)
         self._core.shared.limits.check_hits(top_k + offset)
@@ -89,7 +91,7 @@ class Recalling:
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
-        wanted = Wanted(top_k, offset, max_tokens, min_score, bare)
+        wanted = Wanted(top_k, offset, max_tokens, min_score, bare, floored)
         events = self._core.shared.events
         with events.span("recall", org=self._core.org):
             first = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)
@@ -97,7 +99,7 @@ class Recalling:
             if expand or hops > 1:
                 pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
             view = self._core.scope.view()
-            here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare)
+            here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare, floored)
             with replica_reads():
                 hits = await Hits(self._past or self._core).of(pools, here) if pools else []
             if view is not None:

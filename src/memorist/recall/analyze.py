@@ -126,9 +126,14 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
         return ()
     if word.isascii():
         return (_stem(word, language),)
-    if _IS_UNSPACED.match(word):
+    if is_unspaced(word):
         return tuple(_pairs(word))
     return (_stem(word, _by_script(word) or language),)
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word is of a script that is written without spaces."""
+    return _IS_UNSPACED.match(word) is not None
 
 
 def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:

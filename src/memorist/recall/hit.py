@@ -11,10 +11,6 @@ from ..records import as_dict
 
 DERIVED = ("fact", "learning")
 """Kinds of things that are taken from messages."""
-DEFAULT_FLOOR = 0.0001
-"""The least score of what a context recalls, unless it says otherwise."""
-LEAST_BEST_SCORE = 0.005
-"""Where even the best hit scores less, a context recalls nothing: nothing is known about the subject."""
 
 
 class Reason(msgspec.Struct, frozen=True):

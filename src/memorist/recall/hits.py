@@ -39,6 +39,8 @@ class Wanted(msgspec.Struct, frozen=True):
     min_score: float | None = None
     bare: bool = False
     """For a context: chunks are not merged, because the context joins those that fit, and no reasons are given."""
+    floored: bool = False
+    """Whether what is below the relevance floor is left out; for a context that names no `min_score`."""
 
 
 class Hits:
@@ -61,7 +63,7 @@ class Hits:
         reranker = self._reader.shared.reranker
         if reranker is not None:
             most = max(most, RERANKED)
-        ranked = _merged(pools, rankings, wanted.min_score)
+        ranked = _merged(pools, rankings, wanted)
         words = self._word_vectors(pools[0].query) if documents else None
         if words is None:
             rows = await self._with_texts(chosen(ranked, last, most))
@@ -198,15 +200,15 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
     return out
 
 
-def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], min_score: float | None) -> Iterator[Row]:
+def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
     """Candidates of all pools, best first, each once; scores of other pools than the first are reduced."""
     if len(pools) == 1:
-        yield from _rows(pools[0], rankings[0], min_score)
+        yield from _rows(pools[0], rankings[0], wanted)
         return
     best: dict[tuple[str, str, str, str], Row] = {}
     for number, (pool, ranking) in enumerate(zip(pools, rankings, strict=True)):
         share = OTHER_SHARE if number else 1.0
-        for row in _rows(pool, ranking, min_score):
+        for row in _rows(pool, ranking, wanted):
             score = share * row.score
             key = (row.entry.kind, row.entry.ns, row.entry.parent, row.entry.id)
             if key not in best or best[key].score < score:
@@ -214,15 +216,16 @@ def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], min_score: float
     yield from sorted(best.values(), key=lambda row: -row.score)
 
 
-def _rows(pool: Pool, ranking: Ranking, min_score: float | None) -> Iterator[Row]:
+def _rows(pool: Pool, ranking: Ranking, wanted: Wanted) -> Iterator[Row]:
     """The candidates that may be hits, best first, made lazily."""
     from .ranking import Row
 
     for place in ranking.order:
         score = float(ranking.score[place])
-        if min_score is not None and score < min_score:
+        if wanted.min_score is not None and score < wanted.min_score:
             return
-        if min_score is not None or ranking.has_evidence[place]:
+        allowed = ranking.above_floor if wanted.floored else ranking.has_evidence
+        if wanted.min_score is not None or allowed[place]:
             yield Row(pool.entries[place], score, place)
 
 

@@ -11,13 +11,14 @@ import msgspec
 
 from memorist.languages import rules
 from memorist.languages.stemmed import STOP_WORDS
-from memorist.recall.analyze import normalise, query_terms, stemming_language, tokens, words
+from memorist.recall.analyze import LONGEST_WORD, is_unspaced, normalise, query_terms, stemming_language, tokens, words
 from memorist.recall.moments import Interval, find_dates
 
 _FLAGS = re.IGNORECASE
 ROLE_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool", "user", "human"})
 """Names of speakers that name nobody."""
 _RULES = rules("en", "query", "talk")
+_PERSONAL = _RULES.words("personal")
 _PAST = _RULES.past
 _ASKS_ASSISTANT = _RULES.asks_assistant
 _PART_END = re.compile(
@@ -40,6 +41,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     terms: tuple[str, ...]
     """Terms to search the text index for: without stop words, speakers' names and dates."""
+    rarity: tuple[float, ...]
+    """How much each term tells, in any memory: 0 for everyday words ("thanks"), about 1 for rarer ones ("violin")."""
     pairs: frozenset[tuple[str, str]]
     """Terms that stand side by side in the question."""
     embed_text: str
@@ -57,6 +60,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it asks something, rather than tells or requests it."""
     bare: bool = False
     """Whether it is a question that can be understood by itself, rather than the next turn of a conversation."""
+    personal: bool = False
+    """Whether it may be about the asker or somebody they know: it says "I", "my" or "she", or it is not in English,
+    where verbs may say so."""
     asks_assistant: bool = False
     """Whether it asks for the assistant's own words."""
     language: str = "english"
@@ -85,9 +91,11 @@ def analyse(
         if terms:
             break
     parts = _parts(kept, language, usual)
+    spoken = language or stemming_language(kept, usual)
     return Query(
         text=text,
         terms=tuple(terms),
+        rarity=_rarity(kept, terms, spoken, usual),
         pairs=frozenset(pairwise(tokens(kept, language, usual)[: 2 * MAX_TERMS])),
         embed_text=kept,
         parts=tuple(found for _, found in parts),
@@ -97,10 +105,26 @@ def analyse(
         past=bool(_PAST.search(text)),
         asks=bool(_ASKS.search(text)),
         bare=_bare(text),
+        personal=spoken != "english" or not text.isascii() or not _PERSONAL.isdisjoint(words(text)),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
-        language=language or stemming_language(kept, usual),
+        language=spoken,
         now=now,
     )
+
+
+def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[float, ...]:
+    """The rarity of each term: that of the rarest word it stands for, or its own where words are not spaced."""
+    from memorist.embed.wordllama import word_rarity
+
+    spoken = [word for word in dict.fromkeys(words(text)) if len(word) <= LONGEST_WORD]
+    by_term: dict[str, float] = {}
+    for word, value in zip(spoken, word_rarity(spoken), strict=True):
+        for language in dict.fromkeys((*languages, "english")):
+            for term in tokens(word, language) if language else ():
+                by_term[term] = max(value, by_term.get(term, 0.0))
+    terms = list(terms)
+    own = dict(zip(terms, word_rarity(terms), strict=True))
+    return tuple(own[term] if is_unspaced(term) else by_term.get(term, own[term]) for term in terms)
 
 
 def _bare(text: str) -> bool:

@@ -13,7 +13,7 @@ from importlib.resources import files
 import msgspec
 import numpy as np
 
-from memorist.recall.features import Flags, Floats
+from memorist.recall.features import Flags, Floats, Ints
 from memorist.recall.hit import Reason
 from memorist.recall.pool import Pool
 from memorist.records import SUPERSEDED, Entry
@@ -27,9 +27,15 @@ EQUAL_WORDS, EQUAL_TERMS = 0.2, 0.4
 share of their terms."""
 PLAIN_COSINE, UNUSUAL_MEANING = 0.3, 0.0
 """From which cosine on, and how far above the mean of the scope, a candidate without a shared word is near enough."""
-SMALL_MEMORY_ENTRIES, SMALL_MEMORY_ODDS = 400, 1.2
-"""In a memory of fewer entries, rarity and nearness say less, so that less evidence is asked for. Set by hand: the
-conversations of the fit have hundreds of entries."""
+SMALL_MEMORY_ENTRIES = 400
+"""In a memory of fewer entries rarity and nearness say less; the fit says how much less evidence is asked for."""
+FEW_ENTRIES, OWN_STATEMENTS = 100, 6
+"""In a memory of fewer entries, a question of the user's own ("What should I cook?"), or one that shares a word with
+what they stated, brings so many of the best statements, though nothing says that these matter to it."""
+PASSAGE_WORDS = 0.2
+"""The share of a question's words, by their rarity, that one passage must have for documents to be recalled."""
+INSTRUCTIONS_AMONG = 10
+"""Standing instructions count for a request by their share among so many of the best candidates."""
 SHOWN_WEIGHT = 0.05
 """Smaller contributions are not given as reasons."""
 
@@ -39,9 +45,14 @@ class Weights(msgspec.Struct, frozen=True):
 
     features: dict[str, float]
     evidence: dict[str, float]
-    """What the best candidates say about whether the question has an answer at all: log-odds = Σ weight · value."""
+    """What the candidates say about whether the question has an answer at all: log-odds = Σ weight · value.
+
+    `instructions` is added for each candidate alone.
+    """
     hit: dict[str, float]
     """Log-odds that one candidate is relevant to a question that has an answer."""
+    floors: dict[str, float]
+    """What a context asks for: of the `question`, how probably it has an answer here; of a `hit`, its score."""
 
 
 class WeightsFile(msgspec.Struct, frozen=True):
@@ -90,6 +101,8 @@ class Ranking(msgspec.Struct, frozen=True):
     names: list[str]
     has_evidence: Flags
     """Whether anything connects a candidate with the question: a word, its meaning, a date, or an instruction."""
+    above_floor: Flags
+    """Whether a context may send a candidate: the question seems to have an answer here, and this may be it."""
 
     def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
         """The reasons of the candidates at these indices, strongest first."""
@@ -117,10 +130,14 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     raw = parts.sum(axis=1)
     lift = newest_first(pool, raw) + replacements_first(pool, raw)
     raw = raw + lift
-    score = calibrate(pool, values, raw, weights)
-    return Ranking(
-        _order(pool, raw), raw, score, np.column_stack([parts, lift]), [*names, "newest"], has_evidence(pool, values)
-    )
+    related, score = calibrate(pool, values, raw, weights)
+    order, connected = _order(pool, raw), has_evidence(pool, values)
+    above = (score >= weights.floors["hit"]) & (related >= weights.floors["question"])
+    above |= _passages(pool)
+    if pool.stats.entries < FEW_ENTRIES:
+        own = _own_statements(pool, order)
+        above[own[: OWN_STATEMENTS * (pool.query.personal or bool(connected[own].any()))]] = True
+    return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, above)
 
 
 def has_evidence(pool: Pool, values: Mapping[str, Floats]) -> Flags:
@@ -135,6 +152,26 @@ def has_evidence(pool: Pool, values: Mapping[str, Floats]) -> Flags:
         # Two words are often alike by chance in a small memory, so that nearness must be plain as well as unusual.
         out |= (pool.similarity.part >= PLAIN_COSINE) & (values["meaning"] >= UNUSUAL_MEANING)
     return out
+
+
+def _passages(pool: Pool) -> Flags:
+    """The passages of documents, if one of them has a fair share of the question's words; none otherwise.
+
+    The weights come from chats alone. In documents the answer often stands in other words, beside what the question
+    names, and the order of passages is found by their sentences.
+    """
+    rarity = np.array(pool.query.rarity, np.float64)
+    share = (pool.matches.own > 0) @ rarity / (float(rarity.sum()) or 1.0)
+    passage = np.array([entry.kind == "document" for entry in pool.entries], np.bool_)
+    return passage & bool((share[passage] >= PASSAGE_WORDS).any())
+
+
+def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
+    """The user's own statements, best first; a question counts where it tells much about them."""
+    table = pool.table
+    states = (table.signals["asks"] == 0) | (table.signals["first"] == 1.0)
+    own = table.message & ~table.assistant & states
+    return [place for place in order if own[place]]
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
@@ -176,34 +213,57 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
     return out
 
 
-def evidence_of(pool: Pool, values: Mapping[str, Floats], raw: Floats) -> dict[str, float]:
-    """What the candidates together say about whether the question has an answer here."""
-    covered, zero = pool.matches.covered, np.zeros(1)
-    count = len(pool.query.terms)
+def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
+    """What the candidates together say about whether the question has an answer here.
+
+    Words count by their rarity in any text, because in a small memory every word is rare.
+    """
+    rarity = np.array(pool.query.rarity, np.float64)
+    total = float(rarity.sum())
+    own = pool.matches.own > 0
+    shared = own @ rarity
+    in_session = _session_sets(own, pool.table.session) @ rarity
+    similarity = pool.similarity
+    nearness = np.zeros(1) if similarity is None else np.maximum(similarity.part, 0.0)
     return {
         "constant": 1.0,
-        "best score": float(raw.max(initial=-10.0)),
-        "best words": float(covered.max(initial=0.0)),
-        "unknown words": pool.matches.unknown,
-        "matched terms": float(np.log1p((pool.matches.own > 0).sum(axis=1).max(initial=0))),
-        "meaning": float(values.get("meaning", zero).max(initial=0.0)),
-        "cosine": 0.0 if pool.similarity is None else float(pool.similarity.part.max(initial=0.0)),
-        "few terms": 1.0 / (1.0 + count),
-        "instruction": float(values.get("instruction", zero).max(initial=0.0)),
+        "words of a session": float(in_session.max(initial=0.0)) / (total or 1.0),
+        "rare words": math.log1p(float(shared.max(initial=0.0))),
+        "few words": 1.0 / (1.0 + total),
+        "many words": math.log1p(total),
+        "words and meaning": float((shared * nearness).max(initial=0.0)) / (total or 1.0),
+        "spread of meaning": 0.0 if similarity is None else similarity.std,
+        "phrase": float(values["phrase"].max(initial=0.0)),
+        "speaker": float(bool(pool.query.speakers)),
+        "small memory": math.log(max(1.0, SMALL_MEMORY_ENTRIES / max(1, pool.stats.entries))),
     }
 
 
-def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: Weights) -> Floats:
-    """The probability that each candidate is relevant: that the question has an answer here, times that this is it."""
-    evidence = evidence_of(pool, values, raw)
-    odds = sum(weights.evidence.get(name, 0.0) * value for name, value in evidence.items())
-    odds += SMALL_MEMORY_ODDS * math.log(max(1.0, SMALL_MEMORY_ENTRIES / max(1, pool.stats.entries)))
-    answerable = _sigmoid(np.array(odds))
-    best = float(raw.max(initial=0.0))
+def _session_sets(own: Flags, session: Ints) -> Flags:
+    """Which terms (columns) each session (row) has among its candidates."""
+    out = np.zeros((int(session.max(initial=-1)) + 1, own.shape[1]), np.bool_)
+    row, term = np.nonzero(own)
+    out[session[row], term] = True
+    return out
+
+
+def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
+    """For each standing instruction, the share of such among the best candidates: many are no chance matches."""
+    instructs = values["instruction"] > 0
+    best = np.argsort(-raw, kind="stable")[:INSTRUCTIONS_AMONG]
+    return np.where(instructs, float(instructs[best].mean()) if best.size else 0.0, 0.0)
+
+
+def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: Weights) -> tuple[Floats, Floats]:
+    """How probably the question has to do with this memory, and that times the probability that a candidate is it.
+
+    Both are arrays: a standing instruction has to do with a request whatever the rest of the memory is about.
+    """
+    odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
+    related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
     hit = weights.hit
-    relevant = hit["constant"] + hit["score"] * raw + hit["behind"] * (raw - best)
-    result: Floats = answerable * _sigmoid(relevant)
-    return result
+    relevant = hit["constant"] + hit["score"] * raw + hit["behind"] * (raw - float(raw.max(initial=0.0)))
+    return related, related * _sigmoid(relevant)
 
 
 def _sigmoid(value: Floats) -> Floats:

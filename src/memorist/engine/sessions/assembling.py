@@ -12,7 +12,6 @@ from ...filters import Where
 from ...kinds import source_of
 from ...messages.message import Message
 from ...ports import When, as_datetime
-from ...recall.hit import DEFAULT_FLOOR, LEAST_BEST_SCORE
 from ...records import Pins, Summary
 from ...values import Json, as_list
 from ..core import Core
@@ -230,13 +229,7 @@ class Assembling:
             return []
         if spec.top_k is None:
             spec = msgspec.structs.replace(spec, top_k=max_items(budget))
-        floor = spec.min_score is None
-        if floor:
-            spec = msgspec.structs.replace(spec, min_score=DEFAULT_FLOOR)
-        hits = worth_sending(query, await self._hits(query, spec))
-        if floor and max((hit.score for hit in hits), default=0.0) < LEAST_BEST_SCORE:
-            return []
-        return [self._item(hit) for hit in hits]
+        return [self._item(hit) for hit in worth_sending(query, await self._hits(query, spec))]
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         return await Recalling(self._core).recall(
@@ -247,6 +240,7 @@ class Assembling:
             min_score=spec.min_score,
             where=spec.where,
             bare=True,
+            floored=spec.min_score is None,
         )
 
     @staticmethod

@@ -129,7 +129,7 @@ class Rehearsal(Assembling):
         at = self._supposed.at
         asked: dict[str, Any] = {
             "namespaces": spec.namespaces, "top_k": 100 if spec.top_k is None else spec.top_k, "kinds": spec.kinds,
-            "min_score": spec.min_score, "where": spec.where, "before": at,
+            "min_score": spec.min_score, "where": spec.where, "before": at, "floored": spec.min_score is None,
         }  # fmt: skip
         # The hits of a context come without reasons; the same recall with reasons says why each was found.
         hits = await Recalling(self._whole).recall(query, **asked, bare=True)
