@@ -86,7 +86,7 @@ def word_rarity(words: Sequence[str]) -> list[float]:
     if not words:
         return []
     lengths = np.linalg.norm(_shared().word_vectors(words), axis=1)
-    return np.maximum((lengths - COMMON_LENGTH) / (RARE_LENGTH - COMMON_LENGTH), 0.0).astype(float).tolist()
+    return [max((float(length) - COMMON_LENGTH) / (RARE_LENGTH - COMMON_LENGTH), 0.0) for length in lengths]
 
 
 @cache
