@@ -35,7 +35,8 @@ VERSIONS = {
 }
 CLOSED = "http://127.0.0.1:9"
 PROMPT = "We decided to keep SQLite for the cart."
-MAX_PROMPT_SECONDS = 180
+MAX_PROMPT_SECONDS = 420
+"""opencode first installs a package of its own beside the plugin."""
 ARCHITECTURE = "arm64" if platform.machine() in ("arm64", "aarch64") else "x64"
 
 
@@ -53,6 +54,8 @@ class Host:
             "GOOGLE_GEMINI_BASE_URL": CLOSED, "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "MEMORIST_STATE": str(folder / "state"),
         }  # fmt: skip
+        # opencode installs a package of its own; it comes from the registry that the caller uses.
+        self.environment.setdefault("NPM_CONFIG_USERCONFIG", str(Path.home() / ".npmrc"))
         for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
             self.environment.pop(name, None)
         for where in ("project", "user") if agent == "copilot" else ("project",):
