@@ -62,7 +62,7 @@ def _arguments(name: str, ns: str) -> dict[str, Any]:
         "ns": ns, "key": "secret", "value": "new", "items": {"secret": "new"}, "keys": ["secret"], "id": f"t-{name}",
         "ids": [f"t-{name}#1"], "title": "x", "type": "order", "content": "likes tea", "doc": {"scratchpad": "new"},
         "text": "new text", "task_id": f"job-{name}", "task_ids": [f"job-{name}"], "users": [name], "sessions": [None],
-        "checkpoint": {"task_id": f"job-{name}", "step": 9, "state": "new", "ns": ns}, "query": "bicycle",
+        "checkpoint": {"task_id": f"job-{name}", "step": 9, "state": "new", "ns": ns}, "query": "bicycle", "tools": [],
         "input": "bicycle", "thread": f"t-{name}", "older_than": 1, "item": f"t-{name}#1", "action": "look",
         "receipts": [], "version": 1, "usage": {"prompt_tokens": 9},
         "user": name, "event": "message", "hook": print, "load": lambda id: 1, "path": "nowhere.jsonl",

@@ -23,6 +23,7 @@ ARGUMENTS: dict[str, Any] = {
     "type": "order", "content": "likes crime", "doc": {"current_page": {"route": "stolen"}}, "text": "stolen text",
     "task_id": "job-ada",
     "checkpoint": {"task_id": "job-ada", "step": 9, "state": "stolen"}, "query": "bicycle", "input": "bicycle",
+    "tools": [],
     "thread": "t-ada",
     "data": b"stolen", "messages": ["stolen"], "ttl": 1,
     "older_than": 1, "version": 1, "ids": ["t-ada#1"],
