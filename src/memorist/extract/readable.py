@@ -83,6 +83,9 @@ _QUOTES = re.compile(
     r"|''(.{0,2000}?)''"
     r"|(?<![\w)])['‘]((?:[^'’\n]|(?<=\w)['’](?=\w)){1,600})['’](?!\w)"
 )
+MAX_TITLE_WORDS = 8
+MIN_OWN_WORDS = 3
+"""Words of the user's own that must stand beside a quoted title in what a model cites."""
 _LITERAL = re.compile(r"[^\s\"'“”]{1,24}")
 """A quotation this short is a literal or a name ('_b', "Ada"), not a statement."""
 
@@ -167,7 +170,17 @@ def quotable_text(message: Message) -> str:
     # One label may be the user's own ("Good news: I …"), unless it is written as a speaker's.
     if len(labels) > 1 or any(sign in label for label in labels for sign in ("**", "__", "@", "(")):
         own = _LABELLED_STATEMENT.sub(_blank, own)
-    return _QUOTES.sub(_unquoted, own)
+    return _QUOTES.sub(_titled, own)
+
+
+def cites_quotation(text: str, cited: str) -> bool:
+    """Whether cited words of a text are quoted by it, or hold little besides a quotation: `"The Power"` as against
+    `I just finished "The Power"`."""
+    words = " ".join(cited.split())
+    if any(words in " ".join(match[0].split()) for match in _QUOTES.finditer(text) if not _is_literal(match)):
+        return True
+    quoted = any(not _is_literal(match) for match in _QUOTES.finditer(cited))
+    return quoted and len(_QUOTES.sub(" ", cited).split()) < MIN_OWN_WORDS
 
 
 def labelled_text(message: Message) -> str:
@@ -236,7 +249,24 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _unquoted(match: re.Match[str]) -> str:
-    return match[0] if _LITERAL.fullmatch(match[match.lastindex or 0] or " ") else "\n" * len(match[0])
+    return match[0] if _is_literal(match) else "\n" * len(match[0])
+
+
+def _titled(match: re.Match[str]) -> str:
+    return match[0] if _is_literal(match) or _is_title(match[match.lastindex or 0]) else "\n" * len(match[0])
+
+
+def _is_literal(match: re.Match[str]) -> bool:
+    return bool(_LITERAL.fullmatch(match[match.lastindex or 0] or " "))
+
+
+def _is_title(quotation: str) -> bool:
+    """Whether quoted words name a work: few, and capitalised as titles are ("The Name of the Wind")."""
+    words = quotation.strip(" .,;:!?").split()
+    long = [word for word in words if len(word) > 3]
+    return 0 < len(words) <= MAX_TITLE_WORDS and all(
+        word[:1].isupper() or word[:1].isdigit() for word in (words[0], *long)
+    )
 
 
 @cache

@@ -17,6 +17,7 @@ import msgspec
 
 from ...dates import number
 from ...gate.secrets import has_secret
+from ..readable import cites_quotation
 from .answer import MAX_KEY_CHARACTERS, MAX_TEXT_CHARACTERS, Operation, Refused
 from .request import Known, Request, Turn
 
@@ -165,7 +166,9 @@ def _evidence_problem(operation: Operation, turn: Turn, request: Request) -> str
         return "cites a message that the user did not write"
     if not quote or quote not in fold(turn.text):
         return "quotes words that are not in the message"
-    if quote not in fold(turn.own if turn.own is not None else turn.text):
+    # A title may be part of what is cited ('I just finished "The Power"'), never all of it.
+    own = turn.text if turn.own is None else turn.own
+    if quote not in fold(own) or (turn.own is not None and cites_quotation(turn.text, operation.quote)):
         return "quotes pasted or quoted text"
     if operation.question is not None and operation.question.strip():
         earlier_words = " ".join(fold(before.text) for before in _before(operation.number, request))
