@@ -167,11 +167,11 @@ def _passages(pool: Pool) -> Flags:
 
 
 def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
-    """The user's own statements, best first; a question counts where it tells much about them."""
+    """What the user stated, and what was taken from it, best first; a question counts if it tells much about them."""
     table = pool.table
     states = (table.signals["asks"] == 0) | (table.signals["first"] == 1.0)
-    own = table.message & ~table.assistant & states
-    return [place for place in order if own[place]]
+    own = ~table.assistant & states
+    return [place for place in order if own[place] and pool.entries[place].kind != "document"]
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
