@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from memorist import Memory
+from memorist.checking.datasets import Conversation, load
+from memorist.checking.stored import USER, fresh
 
 sys.path.insert(0, str(Path(__file__).parent / "recall"))
 
-from datasets import Conversation, load
-from stored import USER, fresh, whole
+from stored import whole
 
 TURNS = Path(__file__).parents[1] / "tests" / "data" / "real" / "turns.jsonl"
 PAIRS = 500
