@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memorist import NotFound
+from memorist import Extraction, Memory, NotFound
 from memorist.engine.derive.noting import Noting, Source, carry_out
 from memorist.extract.writer.checks import Note
 from memorist.extract.writer.request import Known
@@ -101,3 +102,22 @@ async def test_an_edited_candidate_is_stored_as_edited(memory: Any) -> None:
     await do(ada.review.edit(candidate.id, value="Porto", text="The user lives in Porto."))
     item = await do(ada.review.approve(candidate.id))
     assert item is not None and (item.value, item.text) == ("Porto", "The user lives in Porto.")
+
+
+@pytest.mark.parametrize(
+    ("admit", "active", "waiting"),
+    [
+        ({"allergy": "review"}, ["location"], ["allergy.nuts"]),
+        ({"allergy": "refuse"}, ["location"], []),
+        ("review", [], ["allergy.nuts", "location"]),
+        (lambda proposal: "active" if proposal.key == "location" else "refuse", ["location"], []),
+    ],
+)
+def test_without_a_model_the_applications_rules_decide_as_well(
+    tmp_path: Path, admit: Any, active: list[str], waiting: list[str]
+) -> None:
+    with Memory(tmp_path / "m.db", extract=Extraction(admit=admit), worker=False) as memory:
+        memory.remember("I live in Porto and I'm allergic to nuts.", user="ada")
+        ada = memory.scope(user="ada")
+        assert sorted(fact.key for fact in ada.facts.list()) == active
+        assert sorted(row.proposal["key"] for row in ada.review.list()) == waiting

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -48,6 +48,7 @@ from .retracting import (
 )
 
 if TYPE_CHECKING:
+    from ...extract.extraction import Extraction
     from .noting import Noting
 
 BATCH = 100
@@ -86,13 +87,15 @@ class Deriver:
         self._by_rules: list[int] = []
         """The messages that the rules read in the model's place since the last commit."""
         self._by_model: list[int] = []
+        extract = core.shared.parts.extract
+        named = extract is None or isinstance(extract, str)
+        self._extraction = None if named else cast("Extraction", extract)
         self._writer: Any = None
         if self._model is not None:
             from ...extract.extraction import Extraction
             from .writing import Writer
 
-            extract = core.shared.parts.extract
-            extraction = extract if isinstance(extract, Extraction) else Extraction()
+            extraction = self._extraction or Extraction()
             # The writer may call twice, to repair an answer; both calls must end before the lease does.
             self._writer = Writer(core, self._model, extraction, timeout=lease / 2.2e6)
 
@@ -346,23 +349,28 @@ class Deriver:
 
     async def _is_held(self, noting: Noting, gate: Gate, item: Any, message: Message) -> bool:
         """Whether the policy keeps an item from becoming active: it is refused, or put into the review queue."""
-        admission = judge_memory(gate, noting.ns, [item.value], key=item.key if item.kind == "fact" else None)
-        if admission.verdict == "active":
-            return False
-        await noting.count(admission)
-        if admission.verdict == "review":
-            from ...extract.keys import spoken
-            from ...extract.writer.checks import Note
-            from .noting import Source
+        from ...extract.keys import spoken
+        from ...extract.writer.checks import Note
+        from .noting import Source
 
-            note = Note(
-                op="add", kind=item.kind, turn=0, quote=item.text, key=item.key if item.kind == "fact" else None,
-                value=spoken(item.key, item.value, item.text) if item.kind == "fact" else None,
-                text=item.text if item.kind == "fact" else str(item.value), type=item.type or "preference",
-                confidence=item.confidence, inferred=item.inferred,
-            )  # fmt: skip
-            await noting.propose(note, Source(message.id, self._said_at(message)), admission.reason)
-        return True
+        is_fact = item.kind == "fact"
+        key = item.key if is_fact else None
+        admission = judge_memory(gate, noting.ns, [item.value], key=key)
+        if admission.verdict != "active":
+            await noting.count(admission)
+        note = Note(
+            op="add", kind=item.kind, turn=0, quote=item.text, key=key,
+            value=spoken(item.key, item.value, item.text) if is_fact else None,
+            text=item.text if is_fact else str(item.value), type=item.type or "preference",
+            confidence=item.confidence, inferred=item.inferred,
+        )  # fmt: skip
+        verdict, reason = admission.verdict, admission.reason
+        if verdict == "active" and self._extraction is not None:
+            # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
+            verdict, reason = self._extraction.verdict(note, message.trust_level), "the application asks for review"
+        if verdict == "review":
+            await noting.propose(note, Source(message.id, self._said_at(message)), reason)
+        return verdict != "active"
 
     async def _written(
         self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]

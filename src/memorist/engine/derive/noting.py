@@ -96,8 +96,10 @@ class Noting:
         """Put a note into the review queue instead."""
         at = self._core.at()
         proposal: JsonObject = msgspec.to_builtins(note)
+        # Two facts of one sentence share its text, so their keys tell them apart.
+        named = f"{note.op}\0{note.key or ''}\0{note.text}\0{source.message}"
         candidate = Candidate(
-            org=self._core.org, ns=self._ns, id=digest(f"{note.op}\0{note.text}\0{source.message}".encode(), 8),
+            org=self._core.org, ns=self._ns, id=digest(named.encode(), 8),
             kind=note.kind, operation="end" if note.op == "end" else "update" if note.target else "add",
             target=note.target.id if note.target else None, text=note.text, proposal=proposal, quote=note.quote,
             reason=reason, confidence=note.confidence, sources=(source.message,), trust=source.trust,
