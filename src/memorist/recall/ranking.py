@@ -171,7 +171,9 @@ def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
     table = pool.table
     states = (table.signals["asks"] == 0) | (table.signals["first"] == 1.0)
     own = ~table.assistant & states
-    return [place for place in order if own[place] and pool.entries[place].kind != "document"]
+    # What was replaced, or was to be forgotten, is sent only if the question itself finds it.
+    holds = [entry.kind != "document" and SUPERSEDED not in entry.metadata for entry in pool.entries]
+    return [place for place in order if own[place] and holds[place]]
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
