@@ -17,10 +17,10 @@ from .display import echo
 from .session import Session, confirm, session_of
 
 WHERE = click.option("--where", type=click.Choice(["project", "user"]), default="project", show_default=True,
-                     help="Only this repository, or all of the user's.")  # fmt: skip
+                     help="Only this repository, or all of your repositories.")  # fmt: skip
 AGENT = click.argument("agent", type=click.Choice(AGENTS))
 ROOT = click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".",
-                    help="The repository.  [default: the current folder]")  # fmt: skip
+                    help="The folder of the repository.  [default: the current folder]")  # fmt: skip
 
 
 def _agents_url(session: Session) -> str:
@@ -44,13 +44,13 @@ def _installer(session: Session, agent: Agent, where: Any, root: Path) -> Instal
 @AGENT
 @WHERE
 @ROOT
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only show the changes.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @session_of
 def install(session: Session, agent: Agent, where: str, root: Path, yes: bool, dry_run: bool) -> None:
-    """Give a coding agent a memory: the MCP server and hooks, in its own configuration.
+    """Give a coding agent a memory by adding the MCP server and hooks to its configuration.
 
-    Shows the changes first. A backup of every file is kept, and `memorist uninstall` puts it back.
+    The command shows the changes first. It keeps a backup of every file, which `memorist uninstall` restores.
     """
     from ..agents.hosts import AFTERWARDS
 
@@ -73,11 +73,11 @@ def install(session: Session, agent: Agent, where: str, root: Path, yes: bool, d
 @AGENT
 @WHERE
 @ROOT
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only show the changes.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @session_of
 def uninstall(session: Session, agent: Agent, where: str, root: Path, yes: bool, dry_run: bool) -> None:
-    """Take the memory out of a coding agent's configuration again; what is remembered stays."""
+    """Remove the memory from a coding agent's configuration. Stored memories are kept."""
     installer = _installer(session, agent, where, root)
     changes = [change for change in installer.plan_removal() if change.is_needed]
     _show(session, changes)
@@ -97,7 +97,7 @@ def uninstall(session: Session, agent: Agent, where: str, root: Path, yes: bool,
 @ROOT
 @session_of
 def status(session: Session, agent: Agent | None, root: Path) -> None:
-    """Show which coding agents have a memory, in this repository and for the user."""
+    """Show which coding agents use the memory, in this repository and in all of yours."""
     names: tuple[Agent, ...] = AGENTS if agent is None else (agent,)
     rows = [
         {"agent": name, "where": where, "state": _installer(session, name, where, root).state()}
@@ -115,12 +115,18 @@ def _show(session: Session, changes: list[Change]) -> None:
 
 @click.command()
 @click.argument("event")
-@click.option("--agent", type=click.Choice(AGENTS), default="claude-code", show_default=True, help="Who calls.")
+@click.option(
+    "--agent",
+    type=click.Choice(AGENTS),
+    default="claude-code",
+    show_default=True,
+    help="The agent that calls the hook.",
+)
 @session_of
 def hook(session: Session, event: str, agent: Agent) -> None:
-    """Answer a hook of a coding agent: its JSON on stdin, ours on stdout.
+    """Answer a coding agent's hook: read its JSON from stdin and write the reply to stdout.
 
-    Never fails its host: on an error it prints nothing and exits with 0, and `memorist doctor` shows what happened.
+    An error never stops the agent: the command prints nothing and exits with 0. `memorist doctor` shows the error.
     """
     text = run_hook(
         event, sys.stdin.read(), agent=agent, url=_agents_url(session), user=session.user or DEFAULT_USER,

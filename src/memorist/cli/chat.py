@@ -25,21 +25,21 @@ HELP = """\
 /why [KEY]     where a fact came from; without a key, what the last message taught
 /forget KEY    forget a fact and what it came from; /forget all forgets you
 /context       what was sent with the last message, and where its tokens went
-/quit          leave; the talk is kept"""
+/quit          leave; the conversation is kept"""
 
 
 @click.command()
 @click.option(
-    "--model", envvar="MEMORIST_MODEL", help="anthropic:MODEL, openai:MODEL or openai:MODEL@URL; without one, an echo."
+    "--model", envvar="MEMORIST_MODEL", help="anthropic:MODEL, openai:MODEL or openai:MODEL@URL; an echo if omitted."
 )
-@click.option("--thread", help="The thread to continue; a new one otherwise.")
-@click.option("--budget", type=int, default=4000, show_default=True, help="The most tokens of a request.")
+@click.option("--thread", help="The thread to continue. Starts a new one if omitted.")
+@click.option("--budget", type=int, default=4000, show_default=True, help="The maximum number of tokens in a request.")
 @click.option("--system", help="The system prompt.")
 @session_of
 def chat(session: Session, model: str | None, thread: str | None, budget: int, system: str | None) -> None:
-    """Chat with memory: with a model, or with an echo that answers with what it remembers and needs no key.
+    """Chat with memory, either with a model or with an echo that needs no key and replies with what it remembers.
 
-    The user is --user, or your login. /help lists the commands.
+    The user is --user or your login name. Type /help for the commands.
     """
     from ..models import open_model
 

@@ -15,7 +15,7 @@ _COMMON = {"--user": "Whose memory, and only what this user may see.", "--json":
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print the completion script: eval "$(memorist completion bash)"."""
+    """Print the completion script for a shell, to use as eval "$(memorist completion bash)"."""
     from .main import cli
 
     completion_class = get_completion_class(shell)

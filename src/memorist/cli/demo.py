@@ -45,13 +45,13 @@ with Memory(sys.argv[1], worker=False) as memory, memory.tasks.run("import-crm",
 
 @click.command()
 @click.option(
-    "--keep", type=click.Path(dir_okay=False), metavar="FILE", help="Write a memory with ten weeks of history instead."
+    "--keep", type=click.Path(dir_okay=False), metavar="FILE", help="Write a memory with ten weeks of history to FILE."
 )
 @session_of
 def demo(session: Session, keep: str | None) -> None:
-    """A guided first look: sessions, facts, a correction, folding, a killed task, forgetting.
+    """Take a guided tour: sessions, facts, a correction, folding, a killed task and forgetting.
 
-    With --keep, write a file with ten weeks of sample history instead; `memorist open FILE` shows it.
+    With --keep, the command writes ten weeks of sample history instead. Look at it with `memorist open FILE`.
     """
     if keep is not None:
         _print_where_kept(keep)

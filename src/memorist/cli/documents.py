@@ -13,7 +13,7 @@ from .session import Session, ending, session_of
 
 @group()
 def documents() -> None:
-    """Long-form knowledge."""
+    """Manage documents: long texts that recall can search."""
 
 
 @documents.command(cls=InNamespace)
@@ -21,11 +21,13 @@ def documents() -> None:
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 )
-@click.option("--title", help="For one file; its name otherwise.")
-@click.option("--source", help="For one file; its path otherwise. Adding the same source again replaces it.")
+@click.option("--title", help="The title, if you add one file.  [default: the file name]")
+@click.option(
+    "--source", help="The source, if you add one file. Adding it again replaces the document.  [default: the path]"
+)
 @session_of
 def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | None, source: str | None) -> None:
-    """Add files (or - for standard input): Markdown, HTML, PDF, Word and plain text."""
+    """Add Markdown, HTML, PDF, Word or plain text files, or - for standard input."""
     if len(files) > 1 and (title or source):
         raise click.UsageError("--title and --source are for one file")
     with session.memory(create=True) as memory:
@@ -43,7 +45,7 @@ def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | 
 @click.argument("namespace")
 @session_of
 def list_(session: Session, namespace: str) -> None:
-    """Documents of a namespace."""
+    """List the documents in a namespace."""
     with session.memory() as memory:
         rows = [
             {
@@ -63,7 +65,7 @@ def list_(session: Session, namespace: str) -> None:
 @click.argument("id")
 @session_of
 def delete(session: Session, namespace: str, id: str) -> None:
-    """Remove a document and its chunks."""
+    """Delete a document and its chunks."""
     with session.memory() as memory:
         whole = ending(id, [document.id for document in memory.documents.list(namespace)])
         gone = memory.documents.delete(namespace, whole)

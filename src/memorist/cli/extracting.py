@@ -12,10 +12,10 @@ from .session import Session, session_of
 
 @click.command()
 @click.argument("text")
-@click.option("--explain", "explained", is_flag=True, help="Also show why the other sentences gave nothing.")
+@click.option("--explain", "explained", is_flag=True, help="Also show why other sentences produced no facts.")
 @session_of
 def extract(session: Session, text: str, explained: bool) -> int:
-    """Show the facts that TEXT states about its writer; exit status 1 if there are none. Stores nothing."""
+    """Show the facts that TEXT states about its writer, without storing them. Exits with 1 if there are none."""
     from ..extract.explain import explain
 
     steps = explain(text, datetime.now(UTC))

@@ -13,20 +13,20 @@ COLUMNS = ("key", "value", "confidence", "sources", "updated_at", "expires_at")
 
 @group()
 def facts() -> None:
-    """Namespaced values with history."""
+    """Manage facts: values in a namespace, with their history."""
 
 
 @group()
 def memory() -> None:
-    """Facts, by namespace."""
+    """List facts by namespace."""
 
 
 @click.command("list", cls=InNamespace)
 @click.argument("namespace")
-@click.option("--prefix", help="Only keys that start so.")
-@click.option("--where", help='A filter in JSON: {"age": {"$gte": 18}}')
-@click.option("--limit", type=int, help="At most so many.")
-@click.option("--after", help="The key to go on after.")
+@click.option("--prefix", help="List only keys that start with this.")
+@click.option("--where", help='A JSON filter, such as {"age": {"$gte": 18}}')
+@click.option("--limit", type=int, help="List at most this many.")
+@click.option("--after", help="Start after this key.")
 @as_of_option
 @session_of
 def list_(
@@ -38,7 +38,7 @@ def list_(
     after: str | None,
     as_of: str | None,
 ) -> None:
-    """Facts of a namespace, such as user:ada, agent:reviewer or global."""
+    """List the facts in a namespace, such as user:ada, agent:reviewer or global."""
     with session.memory(settle=True) as opened:
         facts = opened.facts.list(
             namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after, as_of=as_of
@@ -56,7 +56,7 @@ memory.add_command(list_)
 @as_of_option
 @session_of
 def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
-    """Show one fact; exit status 1 if there is none."""
+    """Show one fact. Exits with 1 if it does not exist."""
     with session.memory(settle=True) as opened:
         session.show_record(opened.facts.get(namespace, key, as_of=as_of), missing=f"no fact {key!r} in {namespace}")
 
@@ -65,12 +65,12 @@ def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")
-@click.option("--ttl", type=float, help="Seconds to live.")
-@click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1.")
-@click.option("--source", help="The message it comes from.")
-@click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
-@click.option("--index", multiple=True, metavar="FIELD", help="Let recall find it by this field; repeatable.")
-@click.option("--no-index", is_flag=True, help="Keep it from recall.")
+@click.option("--ttl", type=float, help="Delete it after this many seconds.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="How certain it is, from 0 to 1.")
+@click.option("--source", help="The id of the message that it comes from.")
+@click.option("--expect", type=int, help="Write only if this is the current version; 0 means it must not exist.")
+@click.option("--index", multiple=True, metavar="FIELD", help="Index this field for recall. Repeatable.")
+@click.option("--no-index", is_flag=True, help="Hide the fact from recall.")
 @session_of
 def set(
     session: Session,
@@ -84,7 +84,7 @@ def set(
     index: tuple[str, ...],
     no_index: bool,
 ) -> None:
-    """Write a fact; VALUE is JSON, or plain text."""
+    """Write a fact. VALUE is JSON or plain text."""
     with session.memory(create=True) as opened:
         fact = opened.facts.set(
             namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect,
@@ -100,7 +100,7 @@ def set(
 @click.argument("key")
 @session_of
 def delete(session: Session, namespace: str, key: str) -> None:
-    """Delete a fact; its history is kept."""
+    """Delete a fact but keep its history."""
     with session.memory() as opened:
         gone = opened.facts.delete(namespace, key)
     session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
@@ -111,7 +111,7 @@ def delete(session: Session, namespace: str, key: str) -> None:
 @click.argument("key")
 @session_of
 def history(session: Session, namespace: str, key: str) -> None:
-    """List every version, oldest first."""
+    """List every version of a fact, oldest first."""
     with session.memory(settle=True) as opened:
         versions = opened.facts.history(namespace, key)
     if not versions:
@@ -123,10 +123,10 @@ def history(session: Session, namespace: str, key: str) -> None:
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")
-@click.option("--reason", help="Why; kept in its history.")
+@click.option("--reason", help="The reason, stored in the history.")
 @session_of
 def correct(session: Session, namespace: str, key: str, value: str, reason: str | None) -> None:
-    """Replace a wrong value by the right one."""
+    """Replace a wrong value with the right one."""
     with session.memory() as opened:
         fact = opened.facts.correct(namespace, key, read_json(value), reason=reason)
         session.done({"version": fact.version}, f"corrected {fact.id}, version {fact.version}")
@@ -135,10 +135,10 @@ def correct(session: Session, namespace: str, key: str, value: str, reason: str 
 @facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
-@click.option("--reason", help="Why; kept in its history.")
+@click.option("--reason", help="The reason, stored in the history.")
 @session_of
 def reject(session: Session, namespace: str, key: str, reason: str | None) -> None:
-    """Mark a fact as wrong; the same value is not extracted again."""
+    """Mark a fact as wrong, so that the same value is not extracted again."""
     with session.memory() as opened:
         fact = opened.facts.reject(namespace, key, reason=reason)
         session.done({"version": fact.version}, f"rejected {fact.id}")
@@ -149,7 +149,7 @@ def reject(session: Session, namespace: str, key: str, reason: str | None) -> No
 @click.argument("key")
 @session_of
 def unforget(session: Session, namespace: str, key: str) -> None:
-    """Undo a request to forget; its key begins with `forgotten.`."""
+    """Undo a request to forget something. Its key begins with `forgotten.`."""
     with session.memory() as opened:
         facts = opened.facts.unforget(namespace, key)
         session.done({"restored": [fact.id for fact in facts]}, f"restored {len(facts)}")

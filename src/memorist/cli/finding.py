@@ -13,16 +13,18 @@ from .session import Session, as_of_option, plain, read_filter, read_json, sessi
 
 @click.command()
 @click.argument("query")
-@click.option("--in", "namespaces", multiple=True, help="Namespaces to search; all readable ones otherwise.")
+@click.option(
+    "--in", "namespaces", multiple=True, help="Search this namespace. Repeatable.  [default: all you can read]"
+)
 @click.option(
     "--kind", "kinds", multiple=True,
     type=click.Choice(["message", "fact", "event", "learning", "summary", "document"]),
-    help="Only things of this kind; may be repeated.",
+    help="Search only this kind. Repeatable.",
 )  # fmt: skip
-@click.option("--top", "top_k", type=int, default=10, show_default=True, help="At most so many.")
-@click.option("--max-tokens", type=int, help="Fill this many tokens with the most useful set.")
-@click.option("--where", help="A filter over metadata, in JSON.")
-@click.option("--min-score", type=float, help="Only hits at least this likely to answer, 0 to 1.")
+@click.option("--top", "top_k", type=int, default=10, show_default=True, help="Return at most this many.")
+@click.option("--max-tokens", type=int, help="Return the most useful hits that fit into this many tokens.")
+@click.option("--where", help="A JSON filter on metadata.")
+@click.option("--min-score", type=float, help="Return only hits that are at least this likely to answer, from 0 to 1.")
 @as_of_option
 @session_of
 def recall(
@@ -36,7 +38,7 @@ def recall(
     min_score: float | None,
     as_of: str | None,
 ) -> int:
-    """Find memories relevant to QUERY; exit status 1 if nothing is found."""
+    """Find memories relevant to QUERY. Exits with 1 if there are none."""
     with session.memory(settle=True) as memory:
         hits = memory.recall(
             query,
@@ -71,15 +73,15 @@ def _readable(row: JsonObject) -> str:
 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="[THREAD] INPUT")
-@click.option("--budget", default="8000", show_default=True, help="Tokens, or a model's name.")
+@click.option("--budget", default="8000", show_default=True, help="A number of tokens, or the name of a model.")
 @click.option("--system", help="The system prompt.")
 @click.option(
     "--layout", type=click.Choice(["standard", "cached"]), default="cached", show_default=True,
-    help="cached keeps the provider's prompt cache warm.",
+    help="Where recalled memory goes. `cached` keeps the provider's prompt cache warm.",
 )  # fmt: skip
-@click.option("--no-recall", is_flag=True, help="History only.")
-@click.option("--stash", type=int, help="Send tool results over so many tokens as previews.")
-@click.option("--messages", is_flag=True, help="Also print the request itself.")
+@click.option("--no-recall", is_flag=True, help="Use only the history, without recalled memory.")
+@click.option("--stash", type=int, help="Send tool results longer than this many tokens as previews.")
+@click.option("--messages", is_flag=True, help="Also print the messages of the request.")
 @as_of_option
 @session_of
 def context(
@@ -93,9 +95,9 @@ def context(
     messages: bool,
     as_of: str | None,
 ) -> None:
-    """Assemble the request for INPUT, and show what it holds, what was left out and why.
+    """Assemble the request for INPUT and show what it contains, what was left out and why.
 
-    With THREAD the request continues that conversation; without one it starts a new one, with what is remembered.
+    With THREAD, the request continues that conversation. Otherwise it starts a new one from stored memories.
     """
     *thread, input = words
     if len(thread) > 1:

@@ -16,13 +16,13 @@ from .session import Session, session_of
 
 @group()
 def gate() -> None:
-    """What may be written: secrets, personal data and retention."""
+    """Decide what may be stored: secrets, personal data and retention."""
 
 
 @gate.command("show")
 @session_of
 def show_policy(session: Session) -> None:
-    """Show the policy of the org."""
+    """Show the org's policy."""
     with session.memory() as memory:
         policy = memory.gate.get().to_dict()
         session.fields(policy)
@@ -30,8 +30,10 @@ def show_policy(session: Session) -> None:
 
 @gate.command("set")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--secret", "secrets", multiple=True, metavar="KIND=ACTION", help="mask, refuse or allow a kind.")
-@click.option("--messages", type=click.Choice(["keep", "mask", "refuse"]), help="Secrets in messages.")
+@click.option(
+    "--secret", "secrets", multiple=True, metavar="KIND=ACTION", help="Mask, refuse or allow this kind of secret."
+)
+@click.option("--messages", type=click.Choice(["keep", "mask", "refuse"]), help="What to do with secrets in messages.")
 @click.option("--personal", multiple=True, metavar="CLASS=RULE", help="allow, review, refuse or 'expire 30d'.")
 @click.option("--reset", is_flag=True, help="Remove the stored policy first.")
 @session_of
@@ -43,7 +45,7 @@ def set_policy(
     personal: tuple[str, ...],
     reset: bool,
 ) -> None:
-    """Store the policy of the org: from a JSON or TOML FILE, and from options, which come second."""
+    """Store the org's policy from a JSON or TOML FILE and from options. Options override the file."""
     with session.memory() as memory:
         if reset:
             memory.gate.reset()
@@ -66,7 +68,7 @@ def set_policy(
 @click.argument("text")
 @session_of
 def check_text(session: Session, text: str) -> None:
-    """Show which secrets and personal data the gate sees in TEXT, and how it would be stored."""
+    """Show which secrets and personal data the gate finds in TEXT, and how TEXT would be stored."""
     with session.memory() as memory:
         check = memory.gate.check(text)
         session.fields(check.to_dict())
@@ -75,7 +77,7 @@ def check_text(session: Session, text: str) -> None:
 @gate.command("report")
 @session_of
 def show_report(session: Session) -> None:
-    """Count what the gate did, by kind of secret and class of personal data."""
+    """Count the gate's actions by kind of secret and class of personal data."""
     with session.memory() as memory:
         report = memory.gate.report()
         session.fields(report.to_dict())

@@ -18,11 +18,11 @@ from .session import Session, session_of
     "--price",
     type=(float, float),
     metavar="IN OUT",
-    help="Prices of a million input and output tokens: shows the cost of extraction per 1,000 messages.",
+    help="Prices per million input and output tokens, to show the cost of extraction per 1,000 messages.",
 )
 @session_of
 def stats(session: Session, price: tuple[float, float] | None) -> None:
-    """Count records by kind; show how much is indexed, and the tokens that extraction by a model has used."""
+    """Count records by kind, and show how much is indexed and how many tokens extraction has used."""
     with session.memory(settle=True) as memory:
         found = msgspec.to_builtins(memory.stats())
     if price is not None:
@@ -34,12 +34,12 @@ def stats(session: Session, price: tuple[float, float] | None) -> None:
 
 @click.command()
 @click.argument("kind", required=False, type=click.Choice(KINDS))
-@click.option("--prefix", help="How the namespace begins; after a KIND, how its id begins.")
-@click.option("--limit", type=int, help="At most so many.")
-@click.option("--after", help="The last one seen.")
+@click.option("--prefix", help="List only namespaces that start with this; after a KIND, only ids.")
+@click.option("--limit", type=int, help="List at most this many.")
+@click.option("--after", help="Start after this namespace.")
 @session_of
 def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: int | None, after: str | None) -> None:
-    """List the namespaces that hold something; KIND is user, agent, workflow or global."""
+    """List the namespaces that are not empty. KIND is user, agent, workflow or global."""
     with session.memory() as memory:
         namespaces = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)
     session.show([{"namespace": name} for name in namespaces], ["namespace"], empty="no namespace holds anything")
@@ -47,11 +47,11 @@ def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: i
 
 @click.command()
 @click.argument("namespaces", nargs=-1)
-@click.option("--kind", "kinds", multiple=True, help="Only changes of this kind, such as fact; may be repeated.")
-@click.option("--for", "seconds", type=float, help="Stop after so many seconds without a change.")
+@click.option("--kind", "kinds", multiple=True, help="Print only changes of this kind, such as fact. Repeatable.")
+@click.option("--for", "seconds", type=float, help="Stop after this many seconds without a change.")
 @session_of
 def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...], seconds: float | None) -> None:
-    """Print changes of any process as they are committed: kind and namespace, never content."""
+    """Print every process's changes as they are committed: the kind and namespace, never the content."""
     with session.memory() as memory, memory.watch(namespaces or None, kinds=kinds or None) as changes:
         while notices := changes.next(timeout=seconds):
             for notice in notices:
@@ -62,12 +62,12 @@ def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...],
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Read every page.")
+@click.option("--deep", is_flag=True, help="Read every page of the store.")
 @click.option("--retry-dead", is_flag=True, help="Retry dead letters first.")
-@click.option("--clear-hooks", is_flag=True, help="Forget the recorded errors of coding agents' hooks first.")
+@click.option("--clear-hooks", is_flag=True, help="Clear the recorded errors of coding agents' hooks first.")
 @session_of
 def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) -> int:
-    """Check the store and print its details and problems; exit status 1 if there are problems."""
+    """Check the store and print its details and problems. Exits with 1 if there are problems."""
     if clear_hooks:
         clear_errors()
     with session.memory() as memory:
@@ -110,11 +110,11 @@ def _queue(queue: JsonObject) -> str:
     "--partitions",
     type=click.IntRange(1),
     metavar="N",
-    help="On Postgres, with no tables yet: create each table with N hash partitions by org.",
+    help="On an empty Postgres database, create each table with N hash partitions by org.",
 )
 @session_of
 def migrate(session: Session, partitions: int | None) -> None:
-    """Bring the store's schema up to date; opening it does this too if the rights suffice."""
+    """Bring the store's schema up to date. Opening the store also does this if you have the rights."""
     if partitions is not None:
         _create_partitioned(session.url, partitions)
     with session.memory(create=True) as memory:

@@ -21,7 +21,7 @@ COLUMNS = ("id", "org", "user", "roles", "created_at", "expires_at", "note")
 
 @group()
 def keys() -> None:
-    """Keys of the server: create, list, rotate, revoke."""
+    """Manage the server's API keys."""
 
 
 def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T:
@@ -33,18 +33,20 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T
 
 
 @keys.command()
-@click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator, admin; repeat for several.")
-@click.option("--actor", default="user", show_default=True, help="The actor of its writes in the audit trail.")
-@click.option("--read", "read", multiple=True, help="A namespace the key may read besides its own.")
-@click.option("--write", "write", multiple=True, help="A namespace the key may write besides its own.")
+@click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator or admin. Repeatable.")
+@click.option(
+    "--actor", default="user", show_default=True, help="The actor recorded in the audit trail for its writes."
+)
+@click.option("--read", "read", multiple=True, help="A namespace that the key may read besides its own. Repeatable.")
+@click.option("--write", "write", multiple=True, help="A namespace that the key may write besides its own. Repeatable.")
 @click.option("--note", default="", help="What the key is for.")
-@click.option("--ttl", type=float, help="Seconds until it ends.")
+@click.option("--ttl", type=float, help="Seconds until the key expires.")
 @session_of
 def create(
     session: Session, roles: tuple[str, ...], actor: Actor, read: tuple[str, ...],
     write: tuple[str, ...], note: str, ttl: float | None,
 ) -> None:  # fmt: skip
-    """Create a key and print it; it is not shown again. It may do what --user NAME may; without one, all of the org."""
+    """Create a key and print it once. It is limited to --user NAME, or covers the whole org without --user."""
     grants: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
     roles = roles or ("reader", "writer")
     key = _with(session, lambda all_: all_.create(org=session.org, user=session.user, roles=roles, **grants))
@@ -54,7 +56,7 @@ def create(
 @keys.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """List keys: id, user, roles, note and times, never the secret."""
+    """List keys with their id, user, roles, note and times, but without the secret."""
     found = _with(session, lambda all_: all_.list())
     rows = [{**msgspec.to_builtins(key), "roles": ", ".join(key.roles)} for key in found]
     session.show([{name: row[name] for name in COLUMNS} for row in rows], COLUMNS, empty="no keys")
@@ -64,7 +66,7 @@ def list_(session: Session) -> None:
 @click.argument("id")
 @session_of
 def rotate(session: Session, id: str) -> None:
-    """Replace the secret of a key; the old one ends at once."""
+    """Replace the secret of a key. The old secret stops working at once."""
     key = _with(session, lambda all_: all_.rotate(id))
     session.done(msgspec.to_builtins(key), key.key)
 

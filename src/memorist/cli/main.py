@@ -23,71 +23,71 @@ if TYPE_CHECKING:
 
 _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {
-        "remember": ("memories", "Store what a user says, and show what was understood."),
+        "remember": ("memories", "Store a statement and show what was understood."),
         "recall": ("finding", "Find memories relevant to a query, with reasons."),
-        "context": ("finding", "Assemble the request for an input, and show where its tokens go."),
-        "memories": ("memories", "Everything remembered, in one list: list, search, show, undo, delete."),
-        "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject, unforget."),
-        "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
-        "profile": ("people", "Everything known about one user: profile show USER."),
-        "why": ("maintenance", "Show where something came from, back to the messages."),
-        "forget": ("maintenance", "Remove one thing and all that was derived from it."),
-        "open": ("serve", "Look at a memory in the browser: open FILE."),
+        "context": ("finding", "Assemble the request for an input and show where its tokens go."),
+        "memories": ("memories", "Manage all memories: list, search, show, undo, delete."),
+        "facts": ("facts", "Manage facts: list, get, set, delete, history, correct, reject, unforget."),
+        "threads": ("threads", "Manage conversations: list, show, create, append, delete, summaries."),
+        "profile": ("people", "Show everything known about one user: profile show USER."),
+        "why": ("maintenance", "Show where a memory came from, back to the messages."),
+        "forget": ("maintenance", "Delete something and everything derived from it."),
+        "open": ("serve", "Open a memory in the browser: open FILE."),
     },
     "What is remembered": {
-        "memory": ("facts", "The same facts, by namespace: memory list NS."),
-        "events": ("memories", "What happened or is planned: list, add, cancel."),
-        "learnings": ("people", "What was learned about a user: list, add, delete."),
-        "documents": ("documents", "Long-form knowledge: add, list, delete."),
-        "state": ("state", "Small key-values and counters: get, set, delete, increment."),
-        "records": ("records", "Data of integrations under ordered keys: list, get, put, delete."),
-        "tasks": ("tasks", "Resumable tasks: list, show, delete."),
-        "namespaces": ("health", "List the namespaces that hold something."),
+        "memory": ("facts", "List facts by namespace: memory list NS."),
+        "events": ("memories", "Manage events, past and planned: list, add, cancel."),
+        "learnings": ("people", "Manage learnings about a user: list, add, delete."),
+        "documents": ("documents", "Manage documents: add, list, delete."),
+        "state": ("state", "Manage small values and counters: get, set, delete, increment."),
+        "records": ("records", "Manage the data of integrations: list, get, put, delete."),
+        "tasks": ("tasks", "Manage resumable tasks: list, show, delete."),
+        "namespaces": ("health", "List the namespaces that are not empty."),
     },
-    "What may be written, and cleaning up": {
-        "extract": ("extracting", "Show the facts that would be extracted from a text."),
-        "gate": ("gate", "What may be written: show, set, check, report."),
-        "review": ("memories", "Memories that wait for approval: list, approve, reject."),
-        "tidy": ("memories", "Merge duplicates and end what is no longer true, by a plan."),
-        "redteam": ("redteam", "Replay attempts to plant memories, and report what got through."),
+    "Review and clean up": {
+        "extract": ("extracting", "Show which facts a text would produce."),
+        "gate": ("gate", "Decide what may be stored: show, set, check, report."),
+        "review": ("memories", "Approve or reject proposed memories: list, approve, reject."),
+        "tidy": ("memories", "Plan how to merge duplicates and end outdated memories."),
+        "redteam": ("redteam", "Replay attempts to plant memories and report which ones succeed."),
         "audit": ("maintenance", "List who changed what and when."),
         "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
     },
     "Test and measure": {
         "test": ("testing", "Test what the memory sends: cases in *.memory.yaml."),
-        "eval": ("testing", "Measure how much of the evidence for known questions is sent."),
+        "eval": ("testing", "Measure how much of the evidence for known questions is sent to the model."),
     },
     "Models and agents": {
-        "chat": ("chat", "Chat with a model, or with an echo, with memory: /why, /forget, /context."),
+        "chat": ("chat", "Chat with memory, with a model or an echo: /why, /forget, /context."),
         "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
-        "proxy": ("proxy", "Forward requests to a model provider, with memory."),
+        "proxy": ("proxy", "Forward requests to a model provider and add memory to them."),
         "install": ("agents", "Give a coding agent a memory: install claude-code."),
-        "uninstall": ("agents", "Take the memory out of a coding agent again."),
-        "status": ("agents", "Show which coding agents have a memory."),
+        "uninstall": ("agents", "Remove the memory from a coding agent."),
+        "status": ("agents", "Show which coding agents use the memory."),
         "mirror": (
             "mirroring",
-            "Notes of coding agents in AGENTS.md, CLAUDE.md or MEMORY.md: import, list, sync, remove.",
+            "Keep coding agents' notes in step with AGENTS.md, CLAUDE.md or MEMORY.md.",
         ),
-        "hook": ("agents", "Answer a hook of a coding agent; agents call this."),
-        "skills": ("skills", "Skills that teach an assistant to use Memorist: list, install DIR."),
+        "hook": ("agents", "Answer a coding agent's hook. Agents call this command."),
+        "skills": ("skills", "Install skills that teach an assistant to use Memorist: list, install DIR."),
     },
-    "Run and look after": {
+    "Operate": {
         "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
-        "keys": ("keys", "API keys of the server: create, list, rotate, revoke."),
+        "keys": ("keys", "Manage the server's API keys: create, list, rotate, revoke."),
         "worker": ("maintenance", "Index messages, extract facts from them and clean up, until stopped."),
         "process": ("maintenance", "Run maintenance processors."),
-        "reindex": ("maintenance", "Make outdated index entries again, while the memory is in use."),
-        "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
-        "browse": ("browse", "Browse a memory on the terminal: users, threads, facts."),
+        "reindex": ("maintenance", "Rebuild outdated index entries while the memory is in use."),
+        "watch": ("health", "Print every process's changes as they happen: kinds and namespaces."),
+        "browse": ("browse", "Browse a memory in the terminal: users, threads, facts."),
         "stats": ("health", "Count records by kind."),
-        "doctor": ("health", "Check the store, and list its details and problems."),
+        "doctor": ("health", "Check the store and print its details and problems."),
         "migrate": ("health", "Bring the store's schema up to date."),
-        "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
-        "import": ("transfer", "Load a file that export wrote, or the data of another tool."),
+        "export": ("transfer", "Export everything to a file of JSON lines, or for another tool."),
+        "import": ("transfer", "Import a file that export wrote, or the data of another tool."),
     },
     "First steps": {
-        "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
-        "completion": ("completion", "Shell completion: memorist completion bash|zsh|fish."),
+        "demo": ("demo", "Take a guided tour that needs no key and no network."),
+        "completion": ("completion", "Print the script for shell completion: completion bash|zsh|fish."),
     },
 }
 _COMMANDS = {name: command for section in _SECTIONS.values() for name, command in section.items()}
@@ -147,24 +147,24 @@ class Commands(Suggesting):
 @click.option(
     "--url",
     envvar="MEMORIST_URL",
-    help="Where the memory is: a path, postgresql://…, redis://…  [default: memorist.db]",
+    help="Where the memory is stored: a path, postgresql://… or redis://…  [default: memorist.db]",
 )
-@click.option("--hot", envvar="MEMORIST_HOT_URL", help="A hot store in front, such as redis://…")
-@click.option("--org", default="default", show_default=True, help="The tenant.")
-@click.option("--user", default=None, metavar="NAME", help="Whose memory, and only what this user may see.")
+@click.option("--hot", envvar="MEMORIST_HOT_URL", help="The URL of a hot store to use in front, such as redis://…")
+@click.option("--org", default="default", show_default=True, help="The organisation (tenant) to work in.")
+@click.option("--user", default=None, metavar="NAME", help="Use this user's memory and only what the user may see.")
 @click.option(
     "--model", envvar="MEMORIST_MODEL", metavar="NAME",
     help="The model that writes memory and summaries: anthropic:MODEL, openai:MODEL or openai:MODEL@URL.",
 )  # fmt: skip
 @click.option(
     "--extraction", envvar="MEMORIST_EXTRACTION", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A TOML or JSON file that says what is noted: instructions, schemas, only, never and so on.",
+    help="A TOML or JSON file that configures extraction: instructions, schemas, only, never and so on.",
 )  # fmt: skip
 @click.option(
     "--key-file", envvar="MEMORIST_KEY_FILE", type=click.Path(dir_okay=False, path_type=Path),
     help="The key file of an encrypted memory.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="JSON for programs, instead of tables for people.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.version_option(__version__, prog_name="memorist")
 @click.pass_context
 def cli(
@@ -173,8 +173,8 @@ def cli(
 ) -> None:  # fmt: skip
     """Memory and context for LLM agents.
 
-    --user and --json may stand before or after the command. Exit status: 0 done, 1 not found or falls short, 2 wrong
-    usage.
+    You can put --user and --json before or after the command. The exit status is 0 for success, 1 if something was not
+    found or a check failed, and 2 for wrong usage.
     """
     ctx.obj = Session(url, hot, org, user, as_json, model=model, extraction=extraction, key_file=key_file)
 

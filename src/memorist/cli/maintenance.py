@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def process(session: Session, names: tuple[str, ...]) -> None:
     """Run processors by name: gc, facts, reindex, vectors, summarizer, limiter, archiver, dedup, tidier.
 
-    With no name: gc, facts, vectors.
+    Without a name, runs gc, facts and vectors.
     """
     with session.memory() as memory, progress("processing") as tick:
         reports = memory.process(*names, progress=tick)
@@ -36,9 +36,9 @@ def process(session: Session, names: tuple[str, ...]) -> None:
 @click.command()
 @session_of
 def reindex(session: Session) -> None:
-    """Make index entries again that another version, stemmer or embedder made.
+    """Rebuild index entries that another version, stemmer or embedder wrote.
 
-    The memory stays in use meanwhile. A run that was stopped continues where it stopped.
+    You can keep using the memory meanwhile. If a run is interrupted, the next one continues where it stopped.
     """
     with session.memory() as memory, progress("reindexing") as tick:
         [report] = memory.process("reindex", progress=tick)
@@ -46,7 +46,7 @@ def reindex(session: Session) -> None:
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Work until nothing is ready, then stop.")
+@click.option("--once", is_flag=True, help="Stop when no job is ready.")
 @click.option(
     "--lease",
     type=float,
@@ -56,14 +56,19 @@ def reindex(session: Session) -> None:
 )
 @click.option("--every", type=float, default=300.0, show_default=True, help="Seconds between maintenance runs.")
 @click.option(
-    "--process", "names", multiple=True, default=("gc",), show_default=True, help="Processors on that schedule."
+    "--process",
+    "names",
+    multiple=True,
+    default=("gc",),
+    show_default=True,
+    help="A processor to run on that schedule. Repeatable.",
 )
 @session_of
 def worker(session: Session, once: bool, lease: float, every: float, names: tuple[str, ...]) -> None:
-    """Index appended messages, extract facts from them, and clean up, until stopped.
+    """Index new messages, extract facts from them and clean up, until stopped.
 
-    Works for all orgs, or for that of --org. Start any number, on any number of machines; each job is done by one.
-    Reports on standard error, and prints the number of jobs at the end.
+    The worker serves all orgs, or only the one in --org. You can start any number of workers on any machines.
+    It logs to standard error and prints the number of jobs at the end.
     """
     if lease <= 0 or every <= 0:
         raise UsageError("--lease and --every must be above 0 seconds")
@@ -123,14 +128,14 @@ def _waiting(memory: Memory) -> int:
 
 
 @click.command()
-@click.option("--thread", help="A conversation.")
-@click.option("--message", help="One message, by its id.")
-@click.option("--fact", help="A fact: NAMESPACE/KEY.")
-@click.option("--source", help="Everything that came from one source.")
-@click.option("--physical", is_flag=True, help="Rewrite the SQLite file too, and verify; on a server see scrub.")
+@click.option("--thread", help="Forget a conversation, by its id.")
+@click.option("--message", help="Forget one message, by its id.")
+@click.option("--fact", help="Forget a fact: NAMESPACE/KEY.")
+@click.option("--source", help="Forget everything that came from this source.")
+@click.option("--physical", is_flag=True, help="Also rewrite the SQLite file and verify it. On a server, use scrub.")
 @click.option("--shred", is_flag=True, help="Also destroy the user's encryption key (needs MEMORIST_KEY_FILE).")
-@click.option("--preview", is_flag=True, help="Count what would be removed, and remove nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--preview", is_flag=True, help="Show how much would be removed, without removing anything.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_of
 def forget(
     session: Session,
@@ -143,9 +148,9 @@ def forget(
     preview: bool,
     yes: bool,
 ) -> int:
-    """Remove one thing and everything derived from it, and print what was removed.
+    """Delete something and everything derived from it, and print what was deleted.
 
-    With --user NAME that is the user, with everything known of them.
+    Choose one thing to forget. With --user NAME, that is the user and everything known about them.
     """
     user = session.user
     named = [value for value in (user, thread, message, fact, source) if value is not None]
@@ -188,13 +193,14 @@ def _say_verified(erasure: Erasure) -> None:
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_of
 def scrub(session: Session, yes: bool) -> int:
-    """Rewrite the store's files without the bytes of deleted rows, for every org; for operators.
+    """Rewrite the store's files without the bytes of deleted rows, for every org. This command is for operators.
 
-    On Postgres each table is locked while it is rewritten, which needs its owner's rights; the write-ahead log needs a
-    superuser's. On Redis each server writes all its data once. Exit status 1 if something may still hold deleted bytes.
+    On Postgres, each table is locked while it is rewritten. This needs the rights of the tables' owner, and the
+    write-ahead log needs a superuser. On Redis, each server writes all its data once. Exits with 1 if some files may
+    still contain deleted bytes.
     """
     if not yes and not session.as_json:
         confirm("This rewrites the files of every org and may take locks. Go on?")
@@ -234,8 +240,8 @@ def why(session: Session, item: str) -> None:
 
 
 @click.command()
-@click.option("--subject", help="Only events about this thing.")
-@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@click.option("--subject", help="List only events about this id.")
+@click.option("--limit", type=int, default=100, show_default=True, help="List at most this many.")
 @session_of
 def audit(session: Session, subject: str | None, limit: int) -> None:
     """List who changed what and when, newest first."""

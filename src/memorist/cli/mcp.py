@@ -17,15 +17,19 @@ NEEDS = f"this needs packages that are not installed; run: {install_command('mcp
 
 
 @click.command()
-@click.option("--tools", default="core", show_default=True, help="core, tasks, graph or all; several with commas.")
-@click.option("--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The most per answer.")
-@click.option("--quiet", is_flag=True, help="No line on stderr for each call.")
+@click.option(
+    "--tools", default="core", show_default=True, help="The tool sets, separated by commas: core, tasks, graph or all."
+)
+@click.option(
+    "--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The maximum tokens of an answer."
+)
+@click.option("--quiet", is_flag=True, help="Do not log each call to stderr.")
 @session_of
 def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     """Serve the memory to an assistant over MCP, on stdin and stdout.
 
-    Claude, Cursor and VS Code start this command themselves. With --user, it serves only that user's memory; otherwise
-    the whole org, with `user:me` as the default namespace.
+    Claude, Cursor and VS Code start this command themselves. With --user, it serves only that user's memory. Without
+    it, it serves the whole org, and `user:me` is the default namespace.
     """
     try:
         with sparing():

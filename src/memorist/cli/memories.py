@@ -19,19 +19,23 @@ _NS = click.option("--ns", "--namespace", "ns", help="The namespace; by default 
 
 @group()
 def memories() -> None:
-    """Everything that is remembered: facts, events and learnings in one list."""
+    """Manage all memories together: facts, events and learnings."""
 
 
 @memories.command("list")
 @_NS
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(["fact", "event", "learning"]), help="Only this kind."
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["fact", "event", "learning"]),
+    help="List only this kind. Repeatable.",
 )
-@click.option("--subject", help="Only about this person or thing.")
-@click.option("--limit", type=int, default=50, show_default=True, help="At most this many.")
+@click.option("--subject", help="List only memories about this person or thing.")
+@click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
 def list_memories(session: Session, ns: str | None, kinds: tuple[Any, ...], subject: str | None, limit: int) -> None:
-    """List what is remembered."""
+    """List memories."""
     with session.memory(settle=True) as memory:
         items = memory.memories.list(
             ns=_space(memory, ns), kinds=kinds or ("fact", "event", "learning"), subject=subject, limit=limit
@@ -42,10 +46,10 @@ def list_memories(session: Session, ns: str | None, kinds: tuple[Any, ...], subj
 @memories.command("search")
 @click.argument("query")
 @_NS
-@click.option("--limit", type=int, default=10, show_default=True, help="At most this many.")
+@click.option("--limit", type=int, default=10, show_default=True, help="List at most this many.")
 @session_of
 def search_memories(session: Session, query: str, ns: str | None, limit: int) -> None:
-    """Find memories by words and meaning."""
+    """Search memories by words and meaning."""
     with session.memory(settle=True) as memory:
         items = memory.memories.search(query, ns=_space(memory, ns), top_k=limit)
         session.show(items, ("id", "text", "score"), empty="nothing found")
@@ -78,7 +82,7 @@ def delete_memory(session: Session, id: str, ns: str | None) -> None:
 @_NS
 @session_of
 def undo_memory(session: Session, id: str, ns: str | None) -> None:
-    """Take back the last change of a memory."""
+    """Undo the last change to a memory."""
     with session.memory() as memory:
         item = memory.memories.undo(id, ns=_space(memory, ns))
     session.done({"memory": item}, f"now: {item.text}" if item is not None else f"{id} is no more")
@@ -86,16 +90,18 @@ def undo_memory(session: Session, id: str, ns: str | None) -> None:
 
 @group()
 def events() -> None:
-    """What happened or is planned."""
+    """Manage events: things that happened or are planned."""
 
 
 @events.command("list")
 @_NS
-@click.option("--status", type=click.Choice(["planned", "done", "cancelled"]), help="Only with this status.")
-@click.option("--limit", type=int, default=50, show_default=True, help="At most this many.")
+@click.option(
+    "--status", type=click.Choice(["planned", "done", "cancelled"]), help="List only events with this status."
+)
+@click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
 def list_events(session: Session, ns: str | None, status: Any, limit: int) -> None:
-    """List events by the time they begin."""
+    """List events in the order of their start times."""
     with session.memory(settle=True) as memory:
         rows = memory.events.list(ns=_space(memory, ns), status=status, limit=limit)
         session.show(rows, ("id", "starts_at", "text", "people", "location", "status"), empty="no events yet")
@@ -106,7 +112,7 @@ def list_events(session: Session, ns: str | None, status: Any, limit: int) -> No
 @_NS
 @click.option("--at", "starts_at", help="When it begins, as an ISO time; now if omitted.")
 @click.option("--until", "ends_at", help="When it ends.")
-@click.option("--with", "people", multiple=True, help="Who takes part. Repeatable.")
+@click.option("--with", "people", multiple=True, help="A person who takes part. Repeatable.")
 @click.option("--where", "location", help="Where it takes place.")
 @session_of
 def add_event(
@@ -129,7 +135,7 @@ def add_event(
 @events.command("cancel")
 @click.argument("id")
 @_NS
-@click.option("--reason", help="Why.")
+@click.option("--reason", help="The reason.")
 @session_of
 def cancel_event(session: Session, id: str, ns: str | None, reason: str | None) -> None:
     """Mark an event as cancelled."""
@@ -140,14 +146,14 @@ def cancel_event(session: Session, id: str, ns: str | None, reason: str | None) 
 
 @group()
 def review() -> None:
-    """Memories that wait for your approval."""
+    """Approve or reject proposed memories."""
 
 
 @review.command("list")
 @_NS
 @session_of
 def list_candidates(session: Session, ns: str | None) -> None:
-    """List what waits."""
+    """List the memories that are waiting for approval."""
     with session.memory(settle=True) as memory:
         rows = memory.review.list(ns=_space(memory, ns))
         session.show(rows, ("id", "operation", "text", "reason", "quote"), empty="nothing waits for approval")
@@ -158,7 +164,7 @@ def list_candidates(session: Session, ns: str | None) -> None:
 @_NS
 @session_of
 def approve_candidates(session: Session, ids: tuple[str, ...], ns: str | None) -> None:
-    """Carry out what candidates propose."""
+    """Approve candidates and store the memories they propose."""
     with session.memory() as memory:
         for id in ids:
             memory.review.approve(id, ns=_space(memory, ns))
@@ -168,10 +174,10 @@ def approve_candidates(session: Session, ids: tuple[str, ...], ns: str | None) -
 @review.command("reject")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_NS
-@click.option("--reason", help="Why.")
+@click.option("--reason", help="The reason.")
 @session_of
 def reject_candidates(session: Session, ids: tuple[str, ...], ns: str | None, reason: str | None) -> None:
-    """Remove candidates; the same is not proposed again from the same message."""
+    """Reject candidates. The same message does not propose them again."""
     with session.memory() as memory:
         rejected = [id for id in ids if memory.review.reject(id, reason=reason, ns=_space(memory, ns))]
         session.done({"rejected": rejected}, f"rejected {len(rejected)}")
@@ -179,10 +185,10 @@ def reject_candidates(session: Session, ids: tuple[str, ...], ns: str | None, re
 
 @click.command()
 @click.argument("text")
-@click.option("--as-is", is_flag=True, help="Store the words as they are, without reading them.")
+@click.option("--as-is", is_flag=True, help="Store the text as it is, without extracting facts.")
 @session_of
 def remember(session: Session, text: str, as_is: bool) -> None:
-    """Store what --user NAME says, and show what was understood."""
+    """Store a statement by --user NAME and show what was understood."""
     with session.memory(create=True) as memory:
         if memory.user is None:
             raise UsageError("whose memory? pass --user NAME")
@@ -201,11 +207,11 @@ def remember(session: Session, text: str, as_is: bool) -> None:
 
 
 @click.command()
-@click.option("--apply", "apply_", is_flag=True, help="Carry out the plan; without this it is only shown.")
-@click.option("--undo", metavar="PLAN", help="Put back what an applied plan changed.")
+@click.option("--apply", "apply_", is_flag=True, help="Apply the plan instead of only showing it.")
+@click.option("--undo", metavar="PLAN", help="Undo the changes of an applied plan.")
 @session_of
 def tidy(session: Session, apply_: bool, undo: str | None) -> None:
-    """Merge duplicates of --user NAME, and end what is no longer true: shows a plan first."""
+    """Plan how to merge duplicate memories of --user NAME and end outdated ones. Nothing changes without --apply."""
     with session.memory(settle=True) as memory:
         user = memory.user
         if user is None:

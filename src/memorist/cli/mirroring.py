@@ -21,7 +21,7 @@ FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
 @click.group(cls=Suggesting)
 def mirror() -> None:
-    """Notes of coding agents in AGENTS.md, CLAUDE.md or MEMORY.md: import, list, sync, remove."""
+    """Keep coding agents' notes in step with AGENTS.md, CLAUDE.md or MEMORY.md."""
 
 
 @mirror.command("import")
@@ -29,9 +29,9 @@ def mirror() -> None:
 @ROOT
 @session_of
 def import_(session: Session, files: tuple[Path, ...], root: Path) -> None:
-    """Keep the rules of instruction files as notes of the repository; importing again changes nothing.
+    """Import the rules in instruction files as notes of the repository. You can safely import a file again.
 
-    Without FILES, reads AGENTS.md, CLAUDE.md and MEMORY.md of the repository.
+    Without FILES, the command reads the repository's AGENTS.md, CLAUDE.md and MEMORY.md.
     """
     project = project_of(root)
     paths = list(files) or instruction_files(project.root)
@@ -46,7 +46,7 @@ def import_(session: Session, files: tuple[Path, ...], root: Path) -> None:
 @ROOT
 @session_of
 def list_(session: Session, root: Path) -> None:
-    """List the notes of the repository with their keys."""
+    """List the repository's notes with their keys."""
     project = project_of(root)
     with agents_session(session).memory(embedder=None, extract=None) as memory:
         facts = [fact for fact in memory.facts.list(project.namespace) if fact.tags]
@@ -59,21 +59,25 @@ def list_(session: Session, root: Path) -> None:
 
 @mirror.command()
 @FILE
-@click.option("--kind", "kinds", type=click.Choice(NOTE_KINDS), multiple=True, help="Mirror notes of this kind.")
-@click.option("--note", "keys", multiple=True, metavar="KEY", help="Mirror this note; `memorist mirror list` has keys.")
-@click.option("--prefer", type=click.Choice(["file", "memory"]), help="Which side wins where both changed.")
-@click.option("--dry-run", is_flag=True, help="Only show the changes.")
+@click.option(
+    "--kind", "kinds", type=click.Choice(NOTE_KINDS), multiple=True, help="Mirror notes of this kind. Repeatable."
+)
+@click.option(
+    "--note", "keys", multiple=True, metavar="KEY", help="Mirror this note, by its key in `memorist mirror list`."
+)
+@click.option("--prefer", type=click.Choice(["file", "memory"]), help="Which side wins if both changed.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @ROOT
 @session_of
 def sync(
     session: Session, file: Path, kinds: tuple[str, ...], keys: tuple[str, ...], prefer: Side | None, dry_run: bool,
     root: Path,
 ) -> None:  # fmt: skip
-    """Bring the marked section of FILE and the notes of the repository into line, both ways.
+    """Synchronise the marked section of FILE with the repository's notes, in both directions.
 
-    Lines that were changed, added or deleted in the section are taken over, and changed notes are written into it.
-    What changed on both sides is shown and left alone, with exit status 1; --prefer decides. The notes chosen with
-    --kind and --note stay chosen for FILE; at first these are all notes.
+    Edits to the section update the notes, and changed notes update the section. If a line changed on both sides, the
+    command shows it, leaves it alone and exits with 1, unless you choose a side with --prefer. FILE remembers which
+    notes you choose with --kind and --note; until you do, it mirrors all notes.
     """
     project = project_of(root)
     choice = Choice(kinds, keys) if kinds or keys else None
@@ -105,7 +109,7 @@ def sync(
 @ROOT
 @session_of
 def remove(session: Session, file: Path, root: Path) -> None:
-    """Take the section out of FILE; the notes stay in the memory."""
+    """Remove the section from FILE. The notes stay in the memory."""
     path = file if file.is_absolute() else root / file
     with agents_session(session).memory(embedder=None, extract=None) as memory:
         was_there = remove_section(memory, project_of(root), path)

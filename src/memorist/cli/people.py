@@ -13,13 +13,21 @@ from .session import Session, as_of_option, ending, session_of
 
 @group()
 def learnings() -> None:
-    """What was learned about a user, or in general."""
+    """Manage learnings: preferences, patterns and corrections."""
 
 
 @learnings.command("list")
-@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Only those at least this sure.")
-@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), help="Only of this type.")
-@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
+@click.option(
+    "--min-confidence",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="List only learnings that are at least this certain.",
+)
+@click.option(
+    "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), help="List only this type."
+)
+@click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
 def list_(session: Session, min_confidence: float, type_: LearningType | None, limit: int) -> None:
     """List learnings, most used first: those of --user NAME; without one, those that apply to everyone."""
@@ -34,12 +42,12 @@ def list_(session: Session, min_confidence: float, type_: LearningType | None, l
 @click.argument("content")
 @click.option(
     "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference",
-    show_default=True, help="What it is.",
+    show_default=True, help="The type of learning.",
 )  # fmt: skip
-@click.option("--confidence", type=float, default=0.5, show_default=True, help="How sure it is, 0 to 1.")
+@click.option("--confidence", type=float, default=0.5, show_default=True, help="How certain it is, from 0 to 1.")
 @session_of
 def add(session: Session, content: str, type_: LearningType, confidence: float) -> None:
-    """Add a learning about --user NAME, or for everyone; adding the same content again reinforces it."""
+    """Add a learning about --user NAME, or for everyone. Adding the same content again reinforces it."""
     with session.memory(create=True) as memory:
         learning = memory.learnings.add(content, type=type_, confidence=confidence)
         session.done(
@@ -51,7 +59,7 @@ def add(session: Session, content: str, type_: LearningType, confidence: float) 
 @click.argument("id")
 @session_of
 def delete(session: Session, id: str) -> None:
-    """Remove a learning of --user NAME, or of everyone; it is not derived again."""
+    """Delete a learning about --user NAME, or for everyone. It is not derived again."""
     with session.memory() as memory:
         whole = ending(id, [learning.id for learning in memory.learnings.list(min_confidence=0.0, limit=None)])
         gone = memory.learnings.delete(whole)
@@ -60,7 +68,7 @@ def delete(session: Session, id: str) -> None:
 
 @group()
 def profile() -> None:
-    """Everything known about one user."""
+    """Show everything known about one user."""
 
 
 @profile.command()
@@ -68,7 +76,7 @@ def profile() -> None:
 @as_of_option
 @session_of
 def show(session: Session, user: str | None, as_of: str | None) -> None:
-    """Show the facts, preferences and learnings of USER, or of --user NAME."""
+    """Show the facts, preferences and learnings about USER, or about --user NAME."""
     user = user or session.user
     if user is None:
         raise UsageError("whose profile? pass --user NAME")

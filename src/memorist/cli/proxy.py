@@ -14,11 +14,17 @@ NEEDS = f"the proxy needs packages that are not installed; run: {install_command
 @click.command()
 @click.option("--upstream", required=True, help="The provider's URL, such as https://api.openai.com/v1.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8378, show_default=True, type=click.IntRange(1, 65535), help="The port.")
-@click.option("--budget", default=800, show_default=True, type=click.IntRange(50), help="Memory tokens per request.")
+@click.option("--port", default=8378, show_default=True, type=click.IntRange(1, 65535), help="The port to listen on.")
+@click.option(
+    "--budget",
+    default=800,
+    show_default=True,
+    type=click.IntRange(50),
+    help="The maximum tokens of memory in a request.",
+)
 @session_of
 def proxy(session: Session, upstream: str, host: str, port: int, budget: int) -> None:
-    """Forward requests to a model provider, with memory.
+    """Forward requests to a model provider and add memory to them.
 
     Point your program at this address instead of the provider's (OPENAI_BASE_URL=http://127.0.0.1:8378/v1). Keys and
     answers pass through unchanged. Name the user with --user, or per request in the header X-Memorist-User or the field

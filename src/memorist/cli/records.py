@@ -19,21 +19,21 @@ _KEY_HELP = "KEY is JSON, like '[\"thread-1\", 7]', or one plain word."
 
 @group()
 def records() -> None:
-    """Bytes and JSON values of integrations, under ordered keys."""
+    """Manage records: bytes and JSON values of integrations, under ordered keys."""
 
 
 @records.command("list", cls=InNamespace)
 @click.argument("namespace")
-@click.option("--prefix", default="[]", help="Only keys that start so: JSON, or one plain word.")
-@click.option("--after", help="Only keys after this one.")
-@click.option("--where", help="A filter over the metadata, as JSON.")
-@click.option("--reverse", is_flag=True, help="The last key first.")
-@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@click.option("--prefix", default="[]", help="List only keys that start with this: JSON or one plain word.")
+@click.option("--after", help="Start after this key.")
+@click.option("--where", help="A JSON filter on metadata.")
+@click.option("--reverse", is_flag=True, help="List the last key first.")
+@click.option("--limit", type=int, default=100, show_default=True, help="List at most this many.")
 @session_of
 def list_(
     session: Session, namespace: str, prefix: str, after: str | None, where: str | None, reverse: bool, limit: int
 ) -> None:
-    """List the keys of a namespace in order, with size and metadata."""
+    """List the keys in a namespace in order, with their size and metadata."""
     bound: Any = None if after is None else {"before" if reverse else "after": _key(after)}
     with session.memory() as memory:
         found = memory.records.scan(
@@ -44,10 +44,10 @@ def list_(
     session.show(rows, ("key", "size", "version", "meta", "updated_at"))
 
 
-@records.command(help=f"Show one record; exit status 1 if there is none. {_KEY_HELP}", cls=InNamespace)
+@records.command(help=f"Show one record. Exits with 1 if it does not exist. {_KEY_HELP}", cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
-@click.option("--raw", is_flag=True, help="The data alone, byte for byte, on standard output.")
+@click.option("--raw", is_flag=True, help="Write only the data, byte for byte, to standard output.")
 @session_of
 def get(session: Session, namespace: str, key: str, raw: bool) -> None:
     with session.memory() as memory:
@@ -61,18 +61,18 @@ def get(session: Session, namespace: str, key: str, raw: bool) -> None:
 
 
 @records.command(
-    help=f"Write a record: VALUE is JSON or plain text, or the bytes of a file. {_KEY_HELP}", cls=InNamespace
+    help=f"Write a record. VALUE is JSON or plain text; use --file for bytes. {_KEY_HELP}", cls=InNamespace
 )
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option(
     "--file", "path", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Write the bytes of this file; - reads standard input.",
+    help="Write the bytes of this file, or of standard input for -.",
 )  # fmt: skip
-@click.option("--meta", help="Metadata as a JSON object.")
-@click.option("--ttl", type=float, help="Seconds to live.")
-@click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
+@click.option("--meta", help="The metadata, as a JSON object.")
+@click.option("--ttl", type=float, help="Delete it after this many seconds.")
+@click.option("--expect", type=int, help="Write only if this is the current version; 0 means it must not exist.")
 @session_of
 def put(
     session: Session, namespace: str, key: str, value: str | None, path: Path | None, meta: str | None,
@@ -88,11 +88,15 @@ def put(
     )
 
 
-@records.command(help=f"Remove a record, or with --range all whose key starts so. {_KEY_HELP}", cls=InNamespace)
+@records.command(
+    help=f"Delete a record, or with --range all records whose key starts with KEY. {_KEY_HELP}", cls=InNamespace
+)
 @click.argument("namespace")
 @click.argument("key")
-@click.option("--range", "ranged", is_flag=True, help="All records whose key starts with KEY; '[]' is all there are.")
-@click.option("--expect", type=int, help="Only this version.")
+@click.option(
+    "--range", "ranged", is_flag=True, help="Delete all records whose key starts with KEY; '[]' matches every key."
+)
+@click.option("--expect", type=int, help="Delete only if this is the current version.")
 @session_of
 def delete(session: Session, namespace: str, key: str, ranged: bool, expect: int | None) -> None:
     with session.memory() as memory:

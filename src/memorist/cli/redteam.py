@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--model", help="The model that reads messages, such as anthropic:NAME; by default the local rules do.")
-@click.option("--family", "families", multiple=True, help="Only this family of attempts.")
-@click.option("--here", is_flag=True, help="Use the configured store, as users of their own who are forgotten again.")
+@click.option("--model", help="The model that reads messages, such as anthropic:NAME.  [default: the local rules]")
+@click.option("--family", "families", multiple=True, help="Replay only this family of attempts. Repeatable.")
+@click.option(
+    "--here", is_flag=True, help="Use the configured store, with temporary users who are forgotten at the end."
+)
 @session_of
 def redteam(session: Session, model: str | None, families: tuple[str, ...], here: bool) -> None:
-    """Replay attempts to plant memories and report what got through; exit 1 if something did."""
+    """Replay attempts to plant memories and report which ones succeed. Exits with 1 if any does."""
     from ..redteam import run_redteam
 
     if here and session.user is not None:

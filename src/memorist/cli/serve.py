@@ -28,31 +28,43 @@ NEEDS = f"the server needs packages that are not installed; run: {install_comman
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8377, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
-@click.option("--name", "names", multiple=True, help="A host name clients may use; repeat for several.")
-@click.option("--root-path", default="", help="The path it is mounted under, behind a proxy.")
+@click.option(
+    "--port",
+    default=8377,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0 chooses a free one.",
+)
+@click.option("--name", "names", multiple=True, help="A host name that clients may use. Repeatable.")
+@click.option("--root-path", default="", help="The path that the server is mounted under, behind a proxy.")
 @click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are trusted.")
 @click.option("--worker/--no-worker", default=True, help="Also run the background worker in this process.")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes over one store.")
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="The number of server processes."
+)
 @click.option(
     "--analyze", "folders", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder that operators may analyse; repeat for several.",
+    help="A folder that operators may analyse. Repeatable.",
 )  # fmt: skip
 @click.option("--link", is_flag=True, help="Print a one-time link to the inspector, even if there are keys.")
-@click.option("--tools", default="all", show_default=True, help="Tool sets of /mcp: core, tasks, graph or all.")
+@click.option("--tools", default="all", show_default=True, help="The tool sets of /mcp: core, tasks, graph or all.")
 @click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp accepts besides keys.")
 @click.option(
-    "--resource", default=None, help="The URL of /mcp that tokens must have as audience.  [default: where it listens]"
+    "--resource",
+    default=None,
+    help="The URL of /mcp that tokens must name as audience.  [default: the server's address]",
 )
 @click.option(
     "--log", "log_format", default="none", show_default=True, type=click.Choice(["none", "text", "json"]),
-    help="A line per request on standard error: ids, status and time, never content.",
+    help="Log each request to standard error: ids, status and time, never content.",
 )  # fmt: skip
 @click.option(
     "--max-budget", default=400_000, show_default=True, type=click.IntRange(min=1_000),
-    help="The largest token budget of a context that a request may ask for.",
+    help="The largest token budget that a request for a context may have.",
 )  # fmt: skip
-@click.option("--trace", is_flag=True, help="Make OpenTelemetry spans of requests, as children of `traceparent`.")
+@click.option(
+    "--trace", is_flag=True, help="Record an OpenTelemetry span for each request, as a child of `traceparent`."
+)
 @session_of
 def serve(
     session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
@@ -61,8 +73,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Serve the memory over HTTP, by default on this machine only.
 
-    Any address other than loopback needs keys: create one first with `memorist keys create`. On loopback, while there
-    is no key, a one-time link to the inspector is printed.
+    Any address other than loopback needs keys: create one first with `memorist keys create`. On loopback, the command
+    prints a one-time link to the inspector if there are no keys.
     """
     _installed()
     from ..server.app import Options
@@ -88,13 +100,13 @@ def serve(
 
 @click.command("open")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False), required=False)
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="The port; any free one unless given.")
-@click.option("--browser/--no-browser", default=True, help="Start the browser; otherwise only print the link.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="The port to listen on.  [default: a free one]")
+@click.option("--browser/--no-browser", default=True, help="Open the browser, or only print the link.")
 @session_of
 def open_(session: Session, file: str | None, port: int, browser: bool) -> None:
-    """Look at a memory in the browser.
+    """Open a memory in the browser.
 
-    Serves FILE (or --url) on this machine until stopped, and opens a one-time link to the inspector.
+    The command serves FILE (or --url) on this machine until you stop it, and opens a one-time link to the inspector.
     """
     _installed()
     from ..server.app import Options

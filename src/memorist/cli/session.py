@@ -245,7 +245,9 @@ def read_json(text: str) -> object:
         return text
 
 
-as_of_option = click.option("--as-of", metavar="TIME", help="What was known then, such as 2026-11-16T09:30Z.")
+as_of_option = click.option(
+    "--as-of", metavar="TIME", help="Show what was known at this time, such as 2026-11-16T09:30Z."
+)
 """The option of commands that can look back."""
 
 

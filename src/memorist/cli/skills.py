@@ -24,7 +24,7 @@ def skill_folders() -> list[Path]:
 
 @click.group(cls=Suggesting)
 def skills() -> None:
-    """Skills for assistants, in the open Agent Skills format: list, install."""
+    """Manage skills for assistants, in the open Agent Skills format."""
 
 
 @skills.command("list")
@@ -38,7 +38,7 @@ def list_(session: Session) -> None:
 
 @skills.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Replace skills that are there already.")
+@click.option("--force", is_flag=True, help="Replace skills that already exist.")
 @session_of
 def install(session: Session, directory: Path, force: bool) -> None:
     """Copy the skills into DIRECTORY, such as ~/.claude/skills or .github/skills."""

@@ -12,15 +12,15 @@ COLUMNS = ("task_id", "ns", "step", "status", "completed_subtasks", "owner", "le
 
 @group()
 def tasks() -> None:
-    """Resumable tasks."""
+    """Manage resumable tasks."""
 
 
 @tasks.command("list")
 @click.argument("namespace", required=False)
-@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=int, default=100, show_default=True, help="List at most this many.")
 @session_of
 def list_(session: Session, namespace: str | None, limit: int) -> None:
-    """List tasks of all namespaces, or of one."""
+    """List the tasks in all namespaces, or in one."""
     with session.memory() as memory:
         found = memory.tasks.list(namespace, limit=limit)
         session.show(found, COLUMNS, empty=f"no tasks in {namespace}" if namespace else "no tasks")
@@ -39,7 +39,7 @@ def show(session: Session, task: str) -> None:
 @click.argument("task")
 @session_of
 def delete(session: Session, task: str) -> None:
-    """Remove a task and its history."""
+    """Delete a task and its history."""
     with session.memory() as memory:
         gone = memory.tasks.delete(task)
     session.gone(gone, task, missing=f"no task {task!r}")

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("-k", "--only", metavar="TEXT", help="Only cases whose name has this text.")
-@click.option("--update", is_flag=True, help="Record the requests of cases with a snapshot anew.")
+@click.option("-k", "--only", metavar="TEXT", help="Run only cases whose name contains this text.")
+@click.option("--update", is_flag=True, help="Record new snapshots for the cases that have one.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write the results as JUnit XML.")
 @click.option(
-    "--keep", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the store of each case, to look at it."
+    "--keep", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the store of each case in this folder."
 )
-@click.option("--record", metavar="MODEL", help="Ask this model, and record its answers for cases with `answers`.")
-@click.option("--mutate", is_flag=True, help="Change each memory in turn, and report which cases notice.")
+@click.option("--record", metavar="MODEL", help="Ask this model and record its answers, for cases with `answers`.")
+@click.option("--mutate", is_flag=True, help="Change each memory in turn and report which cases fail.")
 @session_of
 def test(
     session: Session,
@@ -37,9 +37,9 @@ def test(
     record: str | None,
     mutate: bool,
 ) -> int:
-    """Test what the memory sends: the cases in PATHS, files or folders with *.memory.yaml, .json or .py.
+    """Test what the memory sends. PATHS are case files (*.memory.yaml, .json or .py), or folders that contain them.
 
-    Exit status: 0 if all cases passed, 1 if one failed, 2 if a file is wrong.
+    Exits with 0 if all cases pass, 1 if a case fails and 2 if a file is invalid.
     """
     from ..checking import reports
     from ..checking.running import Options, run_case
@@ -91,13 +91,18 @@ def _mutate(session: Session, chosen: list[tuple[CaseFile, Case]]) -> int:
 
 @click.command()
 @click.argument("questions", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--budget", "budgets", type=int, multiple=True, help="Tokens of a request; repeat for several.")
+@click.option("--budget", "budgets", type=int, multiple=True, help="The token budget of a request. Repeatable.")
 @click.option("--save", metavar="FILE", type=click.Path(path_type=Path), help="Save the result for a later --against.")
 @click.option(
-    "--against", metavar="FILE", type=click.Path(exists=True, path_type=Path), help="Compare with a saved result."
+    "--against",
+    metavar="FILE",
+    type=click.Path(exists=True, path_type=Path),
+    help="Compare with a result that --save wrote.",
 )
-@click.option("--tolerance", type=float, default=0.0, show_default=True, help="Points that evidence may fall by.")
-@click.option("--sample", type=float, default=1.0, show_default=True, help="The share of a public set that is asked.")
+@click.option(
+    "--tolerance", type=float, default=0.0, show_default=True, help="How many points of evidence may be lost."
+)
+@click.option("--sample", type=float, default=1.0, show_default=True, help="The share of a public set to ask.")
 @session_of
 def eval(
     session: Session,
@@ -108,10 +113,10 @@ def eval(
     tolerance: float,
     sample: float,
 ) -> int:
-    """Measure how much of the evidence for known questions is sent, by budget and category.
+    """Measure how much of the evidence for known questions is sent to the model, by budget and category.
 
     QUESTIONS is a file of JSON lines about the memory of --url ({"question": …, "evidence": […], "category": …, "user":
-    …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. Exit status 1 if evidence fell.
+    …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. Exits with 1 if evidence fell.
     """
     import msgspec
 

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @group()
 def threads() -> None:
-    """Conversations."""
+    """Manage conversations."""
 
 
 @threads.command("list")
 @click.argument("namespace", required=False)
-@click.option("--limit", type=int, help="At most so many.")
-@click.option("--after", help="The thread to continue after; needs a NAMESPACE.")
+@click.option("--limit", type=int, help="List at most this many.")
+@click.option("--after", help="Start after this thread; needs a NAMESPACE.")
 @session_of
 def list_(session: Session, namespace: str | None, limit: int | None, after: str | None) -> None:
-    """List the threads of NAMESPACE; without one, those of every namespace you may read."""
+    """List the threads in NAMESPACE, or in every namespace that you can read."""
     if after is not None and namespace is None:
         raise UsageError("--after continues the list of one namespace; name it, such as user:ada")
     with session.memory() as memory:
@@ -49,8 +49,8 @@ def _list_threads(memory: Memory, namespaces: list[str], limit: int | None, afte
 
 @threads.command()
 @click.argument("thread")
-@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest messages.")
-@click.option("--all", "everything", is_flag=True, help="All messages.")
+@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest messages to show.")
+@click.option("--all", "everything", is_flag=True, help="Show all messages.")
 @session_of
 def show(session: Session, thread: str, last: int, everything: bool) -> None:
     """Show the newest messages of a thread, in chronological order."""
@@ -68,9 +68,9 @@ def _calls(message: object) -> str:
 
 @threads.command(cls=InNamespace)
 @click.argument("namespace")
-@click.option("--title", help="What it is about.")
-@click.option("--id", help="An id of your own.")
-@click.option("--ttl", type=float, help="Seconds to live.")
+@click.option("--title", help="The title of the thread.")
+@click.option("--id", help="The id of the thread.  [default: a new id]")
+@click.option("--ttl", type=float, help="Delete it after this many seconds.")
 @session_of
 def create(session: Session, namespace: str, title: str | None, id: str | None, ttl: float | None) -> None:
     """Create a thread and print its id."""
@@ -84,15 +84,15 @@ def create(session: Session, namespace: str, title: str | None, id: str | None, 
 @click.argument("text", required=False)
 @click.option(
     "--role", type=click.Choice(["user", "assistant", "system", "tool"]), default="user", show_default=True,
-    help="Whose words TEXT is.",
+    help="The role of the speaker.",
 )  # fmt: skip
-@click.option("--name", help="Who speaks.")
-@click.option("--key", help="An idempotency key: repeating the command with it adds nothing.")
+@click.option("--name", help="The name of the speaker.")
+@click.option("--key", help="An idempotency key: repeating the command with the same key adds nothing.")
 @session_of
 def append(session: Session, thread: str, text: str | None, role: str, name: str | None, key: str | None) -> None:
-    """Add a message: TEXT, or messages as JSON lines on standard input (OpenAI or Anthropic shape).
+    """Add TEXT as a message, or read messages as JSON lines from standard input (OpenAI or Anthropic shape).
 
-    The message is stored when this returns; facts are extracted by a worker, or by the next command that reads them.
+    The message is stored when this command returns. A worker, or the next command that reads facts, extracts them.
     """
     if text is not None:
         messages: list[dict[str, object]] = [{"role": role, "content": text}]
@@ -116,8 +116,8 @@ def _message(line: str, role: str) -> dict[str, object]:
 
 @threads.command()
 @click.argument("thread")
-@click.option("--over", type=int, default=1000, show_default=True, help="Store a text that takes more tokens.")
-@click.option("--key", help="An idempotency key: repeating the command with it stores nothing.")
+@click.option("--over", type=int, default=1000, show_default=True, help="Store texts longer than this many tokens.")
+@click.option("--key", help="An idempotency key: repeating the command with the same key stores nothing.")
 @session_of
 def stash(session: Session, thread: str, over: int, key: str | None) -> None:
     """Store a long tool result from standard input beside THREAD, and print the preview to send to the model."""
@@ -128,7 +128,7 @@ def stash(session: Session, thread: str, over: int, key: str | None) -> None:
 
 @threads.command()
 @click.argument("thread")
-@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest requests.")
+@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest requests to show.")
 @session_of
 def requests(session: Session, thread: str, last: int) -> None:
     """Show what the last requests of a thread cost, and what broke the provider's prompt cache."""
@@ -144,12 +144,12 @@ def requests(session: Session, thread: str, last: int) -> None:
 
 @threads.command()
 @click.argument("message")
-@click.option("--from", "first", type=int, default=1, show_default=True, help="The first line.")
-@click.option("--lines", type=int, default=MAX_LINES, show_default=True, help="How many lines.")
-@click.option("--pattern", default="", help="Only lines with this text.")
+@click.option("--from", "first", type=int, default=1, show_default=True, help="The first line to print.")
+@click.option("--lines", type=int, default=MAX_LINES, show_default=True, help="How many lines to print.")
+@click.option("--pattern", default="", help="Print only lines that contain this text.")
 @session_of
 def read(session: Session, message: str, first: int, lines: int, pattern: str) -> int:
-    """Print lines of a message or a stashed result by its id, as the tool `read_more` does."""
+    """Print lines of a message or a stashed result, like the tool `read_more`."""
     with session.memory() as memory:
         stored = memory.threads.message(message)
     if stored is None:
@@ -164,7 +164,7 @@ def read(session: Session, message: str, first: int, lines: int, pattern: str) -
 @click.argument("thread")
 @session_of
 def delete(session: Session, thread: str) -> None:
-    """Delete a thread with its messages; `forget` also removes what was derived from them."""
+    """Delete a thread and its messages. To delete the memories derived from them too, use `forget`."""
     with session.memory() as memory:
         gone = memory.threads.delete(thread_id(memory, thread))
     session.gone(gone, thread, missing=f"no thread {thread!r}")
@@ -172,10 +172,10 @@ def delete(session: Session, thread: str) -> None:
 
 @threads.command()
 @click.argument("thread")
-@click.option("--lines", is_flag=True, help="The lines of the newest one, each with the messages behind it.")
+@click.option("--lines", is_flag=True, help="Show the lines of the newest summary with the messages they come from.")
 @session_of
 def summaries(session: Session, thread: str, lines: bool) -> None:
-    """List the summaries of a thread, each with the range of messages it replaces."""
+    """List the summaries of a thread and the messages that each of them replaces."""
     with session.memory() as memory:
         if lines:
             rows = memory.threads.summary_lines(thread_id(memory, thread))
@@ -189,7 +189,7 @@ def summaries(session: Session, thread: str, lines: bool) -> None:
 @click.argument("thread")
 @session_of
 def compactions(session: Session, thread: str) -> None:
-    """List the parts of a thread that a provider compacted, each with the message that has the provider's item."""
+    """List the parts of a thread that a provider compacted, and the message that contains the provider's item."""
     with session.memory() as memory:
         parts = memory.threads.compactions(thread_id(memory, thread))
         session.show(parts, ("provider", "id", "first", "last", "summary", "created_at"), empty="no compactions yet")

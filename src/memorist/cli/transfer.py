@@ -25,14 +25,14 @@ FORMATS = ("memorist", "openai", "anthropic", "markdown", "langgraph")
 
 @click.command()
 @click.argument("path", metavar="PATH", type=click.Path(writable=True))
-@click.option("--to", type=click.Choice(FORMATS), default="memorist", show_default=True, help="The format.")
-@click.option("--namespace", metavar="NS", help="Only what is in this namespace; not for memorist.")
+@click.option("--to", type=click.Choice(FORMATS), default="memorist", show_default=True, help="The format to write.")
+@click.option("--namespace", metavar="NS", help="Export only this namespace; not for the format memorist.")
 @session_of
 def export(session: Session, path: str, to: str, namespace: str | None) -> None:
-    """Write everything of the org to PATH, as JSON lines that import loads; or with --to for another tool.
+    """Export the whole org to PATH, as JSON lines that `import` can load, or with --to for another tool.
 
-    openai and anthropic: JSON lines, one thread per line. markdown: a folder. langgraph: a SQLite file for its saver
-    and its store. PATH - writes JSON lines to standard output.
+    The formats openai and anthropic write JSON lines with one thread per line, markdown writes a folder, and langgraph
+    writes a SQLite file for its saver and its store. If PATH is -, JSON lines go to standard output.
     """
     if path == "-":
         if to != "memorist" or namespace is not None:
@@ -49,14 +49,14 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
 
 @click.command("import")
 @click.argument("path", metavar="PATH")
-@click.option("--from", "kind", type=click.Choice(KINDS), help="The tool that wrote it; auto recognises it.")
-@click.option("--namespace", metavar="NS", help="Where it goes.  [default: each user's own, or user:me]")
+@click.option("--from", "kind", type=click.Choice(KINDS), help="The tool that wrote the data; auto recognises it.")
+@click.option("--namespace", metavar="NS", help="The namespace to import into.  [default: each user's own, or user:me]")
 @click.option("--map", "mapping", metavar="FILE", help="A mapping of users and namespaces, as TOML or JSON.")
 @click.option("--map-user", "users", metavar="THERE=HERE", multiple=True, help="Map a user of the source to one here.")
 @click.option("--source", metavar="NAME", help="The source name, for `forget --source`.  [default: KIND:FILE]")
-@click.option("--dry-run", is_flag=True, help="Show what would be imported, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported without writing anything.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything cannot be imported.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_of
 def import_(
     session: Session,
@@ -70,10 +70,11 @@ def import_(
     strict: bool,
     yes: bool,
 ) -> int:
-    """Load PATH, a file that export wrote, or with --from the data of another tool.
+    """Import PATH, a file that `export` wrote, or with --from the data of another tool.
 
-    With --from, what would be imported is counted and shown first. Importing again adds only what is missing, also
-    after a kill. What cannot be imported is listed with its position and the reason, and the exit status is 1.
+    With --from, the command first shows how much it would import. Importing again adds only what is missing, even
+    after an interrupted import. If some items cannot be imported, the command lists each with its position and the
+    reason, and exits with 1.
     """
     if kind is None:
         _load(session, path)
