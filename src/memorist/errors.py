@@ -3,27 +3,27 @@
 MemoristError
 ├── UsageError           also ValueError: the caller asked for something impossible or invalid
 │   ├── InvalidNamespace
-│   ├── Forbidden        this handle may not do it: another user's, not granted, or for the whole org
+│   ├── Forbidden        this handle has no access: another user's data, not granted, or reserved for the org
 │   ├── InvalidFilter
-│   ├── InvalidValue     a value, id or name that no store can keep exactly
+│   ├── InvalidValue     a value, id or name that a store could not return exactly
 │   ├── TooLarge
-│   ├── NotAdmitted      the gate refuses it: a secret, or personal data; carries the kinds
-│   └── Unsupported      this store or build cannot do it; says which can
+│   ├── NotAdmitted      the gate refuses to store a secret or personal data; has the kinds
+│   └── Unsupported      this store or build does not support the operation
 ├── NotFound             also LookupError
-├── Conflict             the record was changed since it was read; carries both versions
-├── BudgetError          what is pinned does not fit; carries the sections and their tokens
+├── Conflict             the record has changed since you read it; has both versions
+├── BudgetError          the pinned content does not fit; has the sections and their tokens
 ├── StoreError           the driver failed
-│   ├── StoreUnavailable nothing was done; may be retried
-│   ├── StoreTimeout     nothing was done in time
-│   ├── CorruptRecord    stored bytes are damaged; never served as an answer
-│   ├── SchemaError      not our file, or written by a newer version
-│   └── UnknownOutcome   the reply was lost: done or not, the store could not say
+│   ├── StoreUnavailable nothing was done; you can retry
+│   ├── StoreTimeout     the store did not answer in time; nothing was done
+│   ├── CorruptRecord    stored bytes are damaged
+│   ├── SchemaError      not a Memorist store, or one written by a newer version
+│   └── UnknownOutcome   the reply was lost; the write may or may not have happened
 ├── ModelError           an embedder or language model failed
-├── LeaseLost            another worker holds the task or job now
-└── SuspendedError       a blocking call reached code that needs a loop
+├── LeaseLost            another worker has taken over the task or job
+└── SuspendedError       a blocking call reached code that needs an event loop
 
-A message says what happened, to which thing, and what to do. Facts are attributes, not prose to parse.
-Messages carry ids, names and lengths, never stored content.
+A message says what happened, to which item, and what to do next. Details are attributes, so that you never have to
+parse a message. Messages contain ids, names and lengths, never stored content.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any
 
 
 class MemoristError(Exception):
-    """Base of every error raised by Memorist."""
+    """The base class of all errors that Memorist raises."""
 
     retryable = False
 
@@ -48,39 +48,39 @@ class UsageError(MemoristError, ValueError):
 
 
 class InvalidNamespace(UsageError):
-    """Not a namespace: `kind:id`, or `global`."""
+    """The text is not a namespace, such as `user:ada` or `global`."""
 
 
 class Forbidden(UsageError):
-    """This handle may not do that: it belongs to another user, was not granted, or is for a handle on the whole org."""
+    """This handle has no access: the data is another user's, was not granted, or needs a handle on the whole org."""
 
 
 class InvalidFilter(UsageError):
-    """A filter with an unknown operator, a wrong operand or too much nesting."""
+    """The filter has an unknown operator, a wrong operand or too much nesting."""
 
 
 class InvalidValue(UsageError):
-    """A value, id or name that no store could give back exactly."""
+    """A store could not return this value, id or name exactly."""
 
 
 class TooLarge(UsageError):
-    """Over a documented limit."""
+    """The value exceeds a documented limit."""
 
 
 class NotAdmitted(UsageError):
-    """The policy of the gate refuses to store this; `kinds` names the secrets or the classes of personal data."""
+    """The gate's policy refuses to store this; `kinds` lists the kinds of secrets or personal data."""
 
 
 class Unsupported(UsageError):
-    """This store or build cannot do it."""
+    """This store or build does not support the operation."""
 
 
 class NotFound(MemoristError, LookupError):
-    """Nothing of that id, key or name exists in this scope."""
+    """Nothing with that id, key or name exists in this scope."""
 
 
 class Conflict(MemoristError):
-    """The record was changed by someone else since it was read."""
+    """Someone else has changed the record since you read it."""
 
     def __init__(self, message: str, *, expected: Any = None, actual: Any = None, **facts: Any) -> None:
         super().__init__(message, **facts)
@@ -89,7 +89,7 @@ class Conflict(MemoristError):
 
 
 class BudgetError(MemoristError):
-    """What must be kept does not fit the token budget."""
+    """The content that must be sent does not fit into the token budget."""
 
     def __init__(self, message: str, *, sections: dict[str, int] | None = None, budget_tokens: int = 0) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class StoreError(MemoristError):
     """The database or its driver failed."""
 
     refuses_writes = False
-    """Whether the store can still be read: its disk is full, or it is read-only."""
+    """True if only writes fail, because the disk is full or the store is read-only."""
 
 
 class StoreUnavailable(StoreError):
@@ -121,11 +121,11 @@ class CorruptRecord(StoreError):
 
 
 class SchemaError(StoreError):
-    """Not a Memorist store, or one written by a newer version."""
+    """This is not a Memorist store, or a newer version wrote it."""
 
 
 class UnknownOutcome(StoreError):
-    """The reply to a write was lost: it may or may not have been done."""
+    """The reply to a write was lost, so the write may or may not have happened."""
 
 
 class ModelError(MemoristError):

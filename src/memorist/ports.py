@@ -1,4 +1,4 @@
-"""Protocols for what users plug in (clock, token counter, embedder, reranker, model), and conversions of times."""
+"""Protocols for parts that users plug in (clock, token counter, embedder, reranker, model), and time conversions."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 FLOAT_EXACT = (1 << 33) * 1_000_000
-"""Below this many microseconds (the year 2242) a float of seconds is precise enough to round-trip to the
-microsecond."""
+"""Below this many microseconds (the year 2242), a float of seconds round-trips to the microsecond."""
 
 Clock = Callable[[], datetime]
-"""A function without arguments that returns an aware datetime. Rows are never ordered by it."""
+"""A function without arguments that returns an aware datetime. Stores never order rows by its times."""
 
 When = datetime | str
-"""A moment: an aware datetime, or the same as ISO text (`2026-11-16T09:30:00Z`; a date alone is its midnight, UTC)."""
+"""A time: an aware datetime, or ISO text such as `2026-11-16T09:30:00Z`. A date alone means midnight UTC."""
 
 Ttl = float | timedelta
-"""A duration: seconds or a timedelta."""
+"""A duration, as a number of seconds or a timedelta."""
 
 
 _last = EPOCH, 0
-"""The moment that was last converted: the rows of one commit mostly share one, and converting costs as much as a row
-of other cells."""
+"""The time that was converted last. Most rows of a commit share one time, and converting it costs as much as all other
+cells of a row."""
 
 
 def as_datetime(when: When, what: str = "a time") -> datetime:
-    """An aware datetime from one, or from ISO text; text without an offset is UTC."""
+    """Return a time as an aware datetime; ISO text without an offset is read as UTC."""
     if isinstance(when, datetime):
         to_micros(when)
         return when
@@ -49,12 +48,16 @@ def as_datetime(when: When, what: str = "a time") -> datetime:
 
 
 def as_micros(when: When | None, what: str = "a time") -> int | None:
-    """The same in microseconds since the epoch; None stays None."""
+    """Convert a time to microseconds since the epoch; None stays None."""
     return None if when is None else to_micros(as_datetime(when, what))
 
 
 def to_micros(when: datetime) -> int:
-    """Microseconds since the epoch; a naive datetime is refused, because it is ambiguous between machines."""
+    """Convert a datetime to microseconds since the epoch.
+
+    Raises:
+        UsageError: The datetime is naive, so that its meaning would depend on the machine.
+    """
     global _last
     moment, micros = _last
     if when is not moment:
@@ -66,14 +69,14 @@ def to_micros(when: datetime) -> int:
 
 
 def to_datetime(micros: int) -> datetime:
-    """An aware UTC datetime."""
+    """Convert microseconds since the epoch to an aware UTC datetime."""
     if 0 <= micros < FLOAT_EXACT:
         return datetime.fromtimestamp(micros / 1e6, UTC)  # half the cost of adding to the epoch
     return EPOCH + timedelta(microseconds=micros)
 
 
 def ttl_micros(ttl: Ttl | None) -> int | None:
-    """A time to live in microseconds; seconds or timedelta in."""
+    """Convert a time to live, in seconds or as a timedelta, to microseconds."""
     if ttl is None:
         return None
     if isinstance(ttl, timedelta):
@@ -89,48 +92,48 @@ def ttl_micros(ttl: Ttl | None) -> int | None:
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """Counts tokens of text; `name` is stored beside the counts it made."""
+    """Counts the tokens of a text; its `name` is stored with each count."""
 
     @property
     def name(self) -> str:
-        """The tokenizer's name; counts stored under another name are computed again."""
+        """The name of the tokenizer. Counts stored under another name are computed again."""
         ...
 
     def count(self, text: str) -> int:
-        """How many tokens a text has."""
+        """Return the number of tokens in a text."""
         ...
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors; name and dimensions are stored beside each vector."""
+    """Turns texts into unit vectors; its name and dimensions are stored with each vector."""
 
     @property
     def name(self) -> str:
-        """The model's name; only vectors made under the same name are compared."""
+        """The name of the model. Only vectors with the same name are compared."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """The number of dimensions of each vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[Any] | Awaitable[NDArray[Any]]:
-        """One row of numbers for each text, in their order."""
+        """Return one vector per text, in the same order."""
         ...
 
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Reads a query and texts together and scores each text; used on the best candidates of a recall."""
+    """Scores how well each text answers a query; recall applies it to the best candidates."""
 
     @property
     def name(self) -> str:
-        """The model's name, shown in the reasons of a hit."""
+        """The name of the model, shown in the reasons of a hit."""
         ...
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | Awaitable[Sequence[float]]:
-        """How well each text answers the query, in their order; more is better."""
+        """Return one score per text, in the same order; a higher score is better."""
         ...
 
 
@@ -138,39 +141,42 @@ Messages = Sequence[Mapping[str, Any]]
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens as the provider counted them; zero where it did not say."""
+    """Token counts as the provider reported them; zero for counts it did not report."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """How many of the input tokens the provider's prompt cache served."""
+    """The number of input tokens that came from the provider's prompt cache."""
     written_tokens: int = 0
-    """How many of them were written to the cache."""
+    """The number of input tokens that were written to the cache."""
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """An answer: its text, its parsed JSON when a schema was asked for (None if it was not JSON), and its cost."""
+    """A model's answer, with its token usage.
+
+    If the request had a schema, `data` is the parsed JSON, or None if the answer was not JSON.
+    """
 
     text: str
     data: Any = None
     usage: Usage = Usage()
     model: str = ""
     stop: str = "end"
-    """`end`, `length` (cut off at max_tokens) or `refusal`."""
+    """Why the answer stopped: `end`, `length` (cut off at max_tokens) or `refusal`."""
 
 
 @runtime_checkable
 class Model(Protocol):
-    """A language model. Both flavours have coroutine methods; those of a blocking one never suspend."""
+    """A language model. Its methods are coroutines; those of a blocking model never suspend."""
 
     @property
     def name(self) -> str:
-        """The model's name, shown in receipts and reports."""
+        """The name of the model, shown in receipts and reports."""
         ...
 
     @property
     def blocking(self) -> bool:
-        """Whether its coroutines can be stepped without an event loop."""
+        """Whether the coroutines run without an event loop."""
         ...
 
     async def complete(
@@ -182,28 +188,42 @@ class Model(Protocol):
         schema: dict[str, Any] | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """One answer; raises ModelError with `retryable`, `status` and `reason`, and without any content."""
+        """Ask the model for one answer.
+
+        Args:
+            messages: The conversation, in the OpenAI shape.
+            system: The system prompt.
+            max_tokens: The maximum number of tokens in the answer.
+            schema: A JSON schema for the answer.
+            timeout: The maximum number of seconds to wait.
+
+        Returns:
+            The answer; `data` is its parsed JSON if you passed a schema.
+
+        Raises:
+            ModelError: The call failed. The error has `retryable`, `status` and `reason`, and contains no content.
+        """
         ...
 
     def stream(
         self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
     ) -> AsyncIterator[str]:
-        """The answer's text as it comes."""
+        """Yield the text of the answer as it arrives."""
         ...
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the model's connections."""
         ...
 
 
 EmbedderSpec = str | Embedder | Callable[[Sequence[str]], Any] | None
-"""What `embedder=` takes: a name, an object, a function from texts to vectors, or None (recall is lexical)."""
+"""The type of `embedder=`: a name, an object, a function from texts to vectors, or None for lexical recall."""
 
 RerankerSpec = str | Reranker | Callable[[str, Sequence[str]], Any] | None
-"""What `reranker=` takes: a name, an object, a function from a question and texts to numbers, or None (no reranker)."""
+"""The type of `reranker=`: a name, an object, a function from a query and texts to scores, or None."""
 
 ModelSpec = str | Model | Callable[[str], Any] | None
-"""What `model=` takes: `provider:id`, an object with `complete`, a function from text to text, or None (rules)."""
+"""The type of `model=`: `provider:id`, an object with `complete`, a function from text to text, or None for rules."""
 
 CounterSpec = str | TokenCounter | Callable[[str], int] | None
-"""What `counter=` takes: the name of an encoding, an object, a function from text to a number, or None (o200k_base)."""
+"""The type of `counter=`: an encoding's name, an object, a function from text to int, or None for o200k_base."""

@@ -1,7 +1,7 @@
 """The stored records: frozen structs that declare their table and key, org first.
 
-From this one declaration SQL stores take their columns, Redis its keys and the in-memory store its sort order.
-Times are aware UTC datetimes here and integer microseconds in stores; JSON fields are kept as exact JSON text there.
+SQL stores derive their columns from this declaration, Redis its keys, and the in-memory store its sort order.
+Times are aware UTC datetimes here and integer microseconds in stores, which also keep JSON fields as exact JSON text.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ R = typing.TypeVar("R", bound="Record")
 
 
 class Table(msgspec.Struct, frozen=True):
-    """How stores keep a kind of record: the table's name, its primary key, its indexes and options."""
+    """Describes how stores keep a kind of record: the table's name, primary key, indexes and options."""
 
     name: str
     key: tuple[str, ...]
     indexes: dict[str, tuple[str, ...]] = {}
-    """Columns of each index that a scan may follow; each ends with enough of the key to be unique."""
+    """The columns of each index that a scan may follow. Each index ends with enough of the key to be unique."""
     history: str | None = None
-    """The table into which the version that a Put replaces is copied."""
+    """The table that receives a copy of every version that a Put replaces."""
     checksum: bool = False
-    """Whether each row carries a CRC of all its columns, checked on read: for what cannot be derived again."""
+    """Whether each row has a CRC of all its columns, checked on read. Tables that cannot be derived again have one."""
 
     sealed: bool = False
-    """Of a view: whether its rows have a checksum, which only stores that read whole rows can check."""
+    """For a view, whether its rows have a checksum. Only stores that read whole rows can check it."""
 
     def order(self, index: str | None) -> tuple[str, ...]:
-        """The columns of an index, or those of the key for None."""
+        """Return the columns of an index, or those of the primary key for None."""
         return self.key if index is None else self.indexes[index]
 
 
 def as_dict(struct: msgspec.Struct) -> dict[str, Any]:
-    """A struct as a dict of JSON values: what `to_dict` returns."""
+    """Return a struct as a dict of JSON values, for `to_dict`."""
     fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(struct))
     return fields
 
@@ -51,7 +51,7 @@ def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all stored records."""
+    """The base class of all stored records."""
 
     table: ClassVar[Table]
     org: str = "default"
@@ -62,14 +62,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return _key_of(type(self))(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as a dict of JSON values; times are ISO texts."""
+        """Return the record as a dict of JSON values; times become ISO strings."""
         return as_dict(self)
 
 
 class Thread(Record, frozen=True, kw_only=True):
-    """An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
+    """An ordered, append-only conversation in a namespace; `length` is the last sequence number.
 
-    A thread created again under the id of a deleted one continues its numbers: they begin after `start`.
+    If you create a thread with the id of a deleted one, its sequence numbers continue after `start`.
     """
 
     table = Table("threads", ("org", "id"), indexes={"by_ns": ("org", "ns", "id")})
@@ -87,7 +87,7 @@ class Thread(Record, frozen=True, kw_only=True):
 
 
 class Receipt(Record, frozen=True, kw_only=True):
-    """Records an append done under an idempotency key: the numbers of its messages."""
+    """Remembers an append with an idempotency key, and the sequence numbers of its messages."""
 
     table = Table("receipts", ("org", "thread", "key"))
     thread: str
@@ -98,7 +98,7 @@ class Receipt(Record, frozen=True, kw_only=True):
 
 
 class Summary(Record, frozen=True, kw_only=True):
-    """Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes."""
+    """Text that replaces messages `first` to `last` of a thread; `sources` are the summaries it includes."""
 
     table = Table("summaries", ("org", "thread", "last"))
     thread: str
@@ -120,10 +120,10 @@ class Summary(Record, frozen=True, kw_only=True):
 
 
 class Fact(Record, frozen=True, kw_only=True):
-    """A namespaced JSON value under a key, with its sources and confidence.
+    """A JSON value under a key in a namespace, with its sources and confidence.
 
-    `key` identifies the fact in its namespace. A fact about somebody or something else than the namespace's owner has
-    that `subject` in its key (`birthday@Mia`), so facts about two sisters never overwrite each other.
+    `key` identifies the fact in its namespace. If the fact is not about the owner of the namespace, its key contains
+    the `subject` (`birthday@Mia`), so facts about two sisters never overwrite each other.
     """
 
     table = Table("facts", ("org", "ns", "key"), history="fact_versions", checksum=True)
@@ -131,17 +131,17 @@ class Fact(Record, frozen=True, kw_only=True):
     key: str
     value: Any
     text: str | None = None
-    """The fact as a sentence that can be read alone."""
+    """The fact as a sentence that makes sense on its own."""
     subject: str | None = None
-    """Whom or what it is about; None for the owner of the namespace."""
+    """The person or thing that the fact is about; None means the owner of the namespace."""
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     scope: str = "standing"
-    """How long it matters: `standing`, `conversation` or `task`."""
+    """How long the fact matters: `standing`, `conversation` or `task`."""
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
     inferred: bool = False
-    """Whether it was concluded from what was said, not said itself."""
+    """Whether the fact was inferred rather than stated."""
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
     actor: str = "user"
@@ -149,7 +149,7 @@ class Fact(Record, frozen=True, kw_only=True):
     status: str = "active"
     reason: str | None = None
     indexed: list[str] | None = None
-    """The fields of the value that are indexed for recall; None means the whole value, an empty list nothing."""
+    """The fields of the value that are indexed for recall; None means the whole value, and an empty list means none."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -157,7 +157,7 @@ class Fact(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str | None:
-        """The newest message this was taken from."""
+        """The newest message that the fact was taken from."""
         return self.sources[-1] if self.sources else None
 
     @property
@@ -167,23 +167,23 @@ class Fact(Record, frozen=True, kw_only=True):
 
     @property
     def namespace(self) -> str:
-        """Where it belongs, such as `user:ada`."""
+        """The namespace of the fact, such as `user:ada`."""
         return self.ns
 
     @property
     def id(self) -> str:
-        """The namespace and the key: `user:ada/city`."""
+        """The namespace and the key, such as `user:ada/city`."""
         return f"{self.ns}/{self.key}"
 
 
 class FactVersion(Fact, frozen=True, kw_only=True):
-    """A version of a fact that a later one replaced."""
+    """An earlier version of a fact."""
 
     table = Table("fact_versions", ("org", "ns", "key", "version"), checksum=True)
 
 
 class Event(Record, frozen=True, kw_only=True):
-    """Something that happened or is planned: a sentence, its time, the people and the place."""
+    """Something that happened or is planned, with its time, people and place."""
 
     table = Table(
         "events",
@@ -196,10 +196,10 @@ class Event(Record, frozen=True, kw_only=True):
     id: str
     text: str
     starts_at: datetime
-    """When it begins; if that is not known, when it was said."""
+    """When the event begins, or when somebody mentioned it if the start is unknown."""
     ends_at: datetime | None = None
     status: str = "done"
-    """`planned`, `done` or `cancelled`."""
+    """The status: `planned`, `done` or `cancelled`."""
     subject: str | None = None
     people: tuple[str, ...] = ()
     location: str | None = None
@@ -218,24 +218,24 @@ class Event(Record, frozen=True, kw_only=True):
 
 
 class EventVersion(Event, frozen=True, kw_only=True):
-    """A version of an event that a later one replaced."""
+    """An earlier version of an event."""
 
     table = Table("event_versions", ("org", "ns", "id", "version"), checksum=True)
 
 
 class Candidate(Record, frozen=True, kw_only=True):
-    """A memory that waits for a person's approval; never recalled and never sent to a model.
+    """A memory that is waiting for a person's approval. It is never recalled or sent to a model.
 
-    `proposal` holds the arguments of the operation that approval carries out; `reason` says why it waits.
+    `proposal` contains the arguments of the operation that runs on approval, and `reason` says why approval is needed.
     """
 
     table = Table("candidates", ("org", "ns", "id"))
     ns: str
     id: str
     kind: str
-    """`fact`, `event` or `learning`."""
+    """The kind of memory: `fact`, `event` or `learning`."""
     operation: str = "add"
-    """`add`, `update` or `end`."""
+    """The proposed operation: `add`, `update` or `end`."""
     target: str | None = None
     """The id of the memory to update or end."""
     text: str
@@ -253,7 +253,7 @@ class Candidate(Record, frozen=True, kw_only=True):
 
 
 class StateEntry(Record, frozen=True, kw_only=True):
-    """A small key-value or counter."""
+    """A small value or counter under a key."""
 
     table = Table("state", ("org", "ns", "key"))
     ns: str
@@ -266,20 +266,21 @@ class StateEntry(Record, frozen=True, kw_only=True):
 
 
 class StoredRecord(Record, frozen=True, kw_only=True):
-    """Opaque bytes or JSON under an ordered key, as stores keep it; users see `memorist.OpaqueRecord`.
+    """Bytes or JSON under an ordered key, in the form that stores keep. Users see `memorist.OpaqueRecord`.
 
-    A long value is not in `data` but in the `pieces` of an `upload`, which are invisible until this row refers to them.
+    A long value is stored in the `pieces` of an `upload` instead of in `data`. Pieces are invisible until this row
+    refers to them.
     """
 
     table = Table("records", ("org", "ns", "key"), checksum=True)
     ns: str
     key: str
-    """The key as text that sorts as its elements do; see `memorist.ordered_keys`."""
+    """The key as text that sorts in the same order as its elements; see `memorist.ordered_keys`."""
     data: bytes | None = None
     form: str = "bytes"
-    """`bytes`, or `json` where the data is JSON text."""
+    """The form of the data: `bytes`, or `json` for JSON text."""
     size: int = 0
-    """Bytes of the whole value."""
+    """The size of the whole value in bytes."""
     upload: str | None = None
     pieces: int = 0
     metadata: dict[str, Any] = {}
@@ -290,7 +291,7 @@ class StoredRecord(Record, frozen=True, kw_only=True):
 
 
 class RecordPiece(Record, frozen=True, kw_only=True):
-    """A part of a long record's data."""
+    """One part of the data of a long record."""
 
     table = Table("record_pieces", ("org", "ns", "key", "upload", "number"), checksum=True)
     ns: str
@@ -304,7 +305,7 @@ class RecordPiece(Record, frozen=True, kw_only=True):
 
 
 class Learning(Record, frozen=True, kw_only=True):
-    """Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row."""
+    """Something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a row."""
 
     table = Table("learnings", ("org", "ns", "id"))
     ns: str
@@ -328,7 +329,7 @@ class Learning(Record, frozen=True, kw_only=True):
 
 
 class WorkingDocument(Record, frozen=True, kw_only=True):
-    """Working memory of one user (and session), as JSON; the typed view is `memorist.Working`."""
+    """The working memory of a user, or of one session of theirs, as JSON. `memorist.Working` is the typed view."""
 
     table = Table("working", ("org", "user", "session"))
     user: str
@@ -341,9 +342,10 @@ class WorkingDocument(Record, frozen=True, kw_only=True):
 
 
 class CachedEntity(Record, frozen=True, kw_only=True):
-    """Someone else's record, cached: `found`, `missing` (a cached absence) or `loading` (nothing yet).
+    """A cached copy of a record from another system, with the status `found`, `missing` or `loading`.
 
-    `owner` holds the lease on loading it until `leased_until`; after `fresh_until` it counts as stale.
+    `missing` means that the other system has no such record, and `loading` that no value was loaded yet. `owner` holds
+    the lease for loading until `leased_until`. After `fresh_until` the copy is stale.
     """
 
     table = Table("entities", ("org", "type", "id"))
@@ -361,7 +363,7 @@ class CachedEntity(Record, frozen=True, kw_only=True):
 
 
 class Document(Record, frozen=True, kw_only=True):
-    """Long-form knowledge, cut into chunks for recall."""
+    """A long text, split into chunks for recall."""
 
     table = Table("documents", ("org", "ns", "id"), checksum=True)
     ns: str
@@ -381,9 +383,9 @@ class Document(Record, frozen=True, kw_only=True):
 
 
 class Chunk(Record, frozen=True, kw_only=True):
-    """A piece of a document, cut at a sentence or heading.
+    """A piece of a document that ends at a sentence or heading.
 
-    `part` is derived from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+    `part` is derived from the text, so a chunk that only moved keeps its row, its index entry and its vector.
     """
 
     table = Table("chunks", ("org", "ns", "document", "part"))
@@ -393,9 +395,9 @@ class Chunk(Record, frozen=True, kw_only=True):
     position: int
     text: str
     heading: str | None = None
-    """The headings above it: `Refunds > Exceptions`."""
+    """The headings above the chunk, such as `Refunds > Exceptions`."""
     page: int | None = None
-    """The page it begins on, from 1 on; None for formats without pages."""
+    """The page on which the chunk begins, counted from 1; None for formats without pages."""
     start: int = 0
     stop: int = 0
     tokens: int = 0
@@ -403,12 +405,12 @@ class Chunk(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The document and the part of it: `handbook#3`."""
+        """The document and the part, such as `handbook#3`."""
         return f"{self.document}#{self.part}"
 
 
 class Task(Record, frozen=True, kw_only=True):
-    """A task's progress and lease; its state is in its CheckpointSteps, from the snapshot at `base` on."""
+    """The progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base` on."""
 
     table = Table("tasks", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
     task_id: str
@@ -420,11 +422,11 @@ class Task(Record, frozen=True, kw_only=True):
     base: int = 0
     """The number of the newest saved step that is a snapshot."""
     keep: int | None = None
-    """How many saved steps stay readable; None is all."""
+    """How many saved steps stay readable; None means all."""
     completed: int = 0
     """How many subtasks are complete."""
     size: int = 0
-    """Bytes of the state as JSON."""
+    """The size of the state as JSON, in bytes."""
     owner: str | None = None
     fence: int = 0
     leased_until: datetime | None = None
@@ -435,10 +437,10 @@ class Task(Record, frozen=True, kw_only=True):
 
 
 class CheckpointStep(Record, frozen=True, kw_only=True):
-    """One saved step of a task: its whole state (`snapshot`), or the change since the step before.
+    """A saved step of a task: its whole state (`snapshot`), or the change since the previous step.
 
-    `body` is the JSON text of the state, or of a patch of the state before, compressed where it is long; `completed`
-    holds all completed subtasks on a snapshot, and the new ones otherwise.
+    `body` is the JSON text of the state, or of a patch to the previous state. Long bodies are compressed. `completed`
+    lists all completed subtasks in a snapshot, and only the new ones in other steps.
     """
 
     table = Table("checkpoint_steps", ("org", "task_id", "number"), checksum=True)
@@ -454,7 +456,7 @@ class CheckpointStep(Record, frozen=True, kw_only=True):
 
 
 class Job(Record, frozen=True, kw_only=True):
-    """A row of the durable outbox: work to do on one thing, such as indexing a thread."""
+    """A row of the durable outbox: a unit of work, such as indexing one thread."""
 
     table = Table(
         "jobs",
@@ -477,7 +479,7 @@ class Job(Record, frozen=True, kw_only=True):
 
 
 class IndexProgress(Record, frozen=True, kw_only=True):
-    """How far a thread is indexed: the number of the last message whose entry was written."""
+    """Records how far a thread is indexed: the number of the last message with an index entry."""
 
     table = Table("index_progress", ("org", "thread"))
     thread: str
@@ -487,33 +489,33 @@ class IndexProgress(Record, frozen=True, kw_only=True):
 
 
 class Derivation(Record, frozen=True, kw_only=True):
-    """How far memories were derived from a thread, what could not be read, and what the model's calls cost."""
+    """Records how far a thread was read for memories, which messages failed, and what the model's calls cost."""
 
     table = Table("derivations", ("org", "thread"))
     thread: str
     position: int = 0
     failed: tuple[int, ...] = ()
-    """The numbers of the messages for which the model's answer was unusable."""
+    """The numbers of messages for which the model's answer was unusable."""
     unread: tuple[int, ...] = ()
-    """The numbers of messages in a language that cannot be read."""
+    """The numbers of messages in an unsupported language."""
     ended: dict[str, list[str]] = {}
-    """What messages ended: ids of memories by the number of the message, as text."""
+    """The ids of memories that each message ended, by the number of the message as text."""
     refused: dict[str, list[str]] = {}
-    """Why items were refused, by the number of the message as text."""
+    """The reasons why items were refused, by the number of the message as text."""
     by_rules: tuple[int, ...] = ()
-    """The numbers of messages that the rules have read in the model's place."""
+    """The numbers of messages that the rules read instead of the model."""
     cost: dict[str, int] = {}
-    """What the model's calls for the thread have used, by name: calls, messages, tokens and the like."""
+    """Counters of the model's work on the thread, by name: calls, messages, tokens and so on."""
     stuck: bool = False
-    """Whether the job was given up."""
+    """Whether the worker gave up on the job."""
     again: bool = False
-    """Whether failed messages are being read once more."""
+    """Whether failed messages are being read again."""
     updated_at: datetime
     version: int = 0
 
 
 class Pins(Record, frozen=True, kw_only=True):
-    """The numbers of a thread's pinned messages, so that a context need not search the thread for them."""
+    """The numbers of a thread's pinned messages, so that a context does not have to search for them."""
 
     table = Table("pins", ("org", "thread"))
     thread: str
@@ -523,22 +525,24 @@ class Pins(Record, frozen=True, kw_only=True):
 
 
 class RequestLog(Record, frozen=True, kw_only=True):
-    """What the last requests of a thread cost, the parts of the last one, to compare the next one with, and how it was
-    assembled."""
+    """The cost of a thread's last requests, and the parts and settings of the newest one.
+
+    The next request is compared with these parts.
+    """
 
     table = Table("request_logs", ("org", "thread"))
     thread: str
     reports: Any = None
     pieces: Any = None
     settings: Any = None
-    """How a program had the last request assembled: the fields of `RequestSettings`."""
+    """The settings with which the last request was assembled: the fields of `RequestSettings`."""
     model: str | None = None
     updated_at: datetime
     version: int = 0
 
 
 class MessagePart(Record, frozen=True, kw_only=True):
-    """A binary part of messages of a thread (an image, a file), stored once under a hash of its bytes."""
+    """A binary part of a thread's messages, such as an image or a file, stored once under a hash of its bytes."""
 
     table = Table("message_parts", ("org", "thread", "digest"), checksum=True)
     thread: str
@@ -549,7 +553,7 @@ class MessagePart(Record, frozen=True, kw_only=True):
 
 
 class ImportedDigests(Record, frozen=True, kw_only=True):
-    """Digests, one after the other, of messages that an import added to a thread, so that none is added twice."""
+    """The concatenated digests of messages that an import added to a thread, so that it adds none twice."""
 
     table = Table("imported_digests", ("org", "thread", "block"))
     thread: str
@@ -560,7 +564,7 @@ class ImportedDigests(Record, frozen=True, kw_only=True):
 
 
 class NamespaceStats(Record, frozen=True, kw_only=True):
-    """The statistics of a namespace that ranking needs: its index entries, their terms, speakers and languages."""
+    """Statistics of a namespace for ranking: its index entries, their terms, speakers and languages."""
 
     table = Table("namespace_stats", ("org", "ns"))
     ns: str
@@ -577,26 +581,26 @@ class NamespaceStats(Record, frozen=True, kw_only=True):
     languages: dict[str, int] = {}
     """How many texts are in each language, by its Snowball name."""
     analysis: str = ""
-    """The analysis that made the oldest entries."""
+    """The version of the analysis that wrote the oldest entries."""
     updated_at: datetime
     version: int = 0
 
 
 class Sweep(Record, frozen=True, kw_only=True):
-    """The last index batch of a namespace that a processor has seen; under an empty namespace, a finished full run."""
+    """The last index batch of a namespace that a processor saw. An empty namespace marks a finished full run."""
 
     table = Table("sweeps", ("org", "ns", "processor"))
     ns: str
     processor: str
     position: int = 0
     maker: str | None = None
-    """The analysis and embedder that the work was done with; with others it begins anew."""
+    """The analysis and embedder used for the work. If either changes, the work starts again."""
     updated_at: datetime
     version: int = 0
 
 
 class ChangeNotice(Record, frozen=True, kw_only=True):
-    """Tells watchers, by its version, that something of a kind changed in a namespace."""
+    """Notifies watchers, by its version, that records of a kind changed in a namespace."""
 
     table = Table("notices", ("org", "ns", "kind"))
     ns: str
@@ -606,7 +610,7 @@ class ChangeNotice(Record, frozen=True, kw_only=True):
 
 
 class Epoch(Record, frozen=True, kw_only=True):
-    """The epoch of a source under its fingerprint; a version above 1 means that something of it was deleted."""
+    """The epoch of a source, under its fingerprint. A version above 1 means that part of the source was deleted."""
 
     table = Table("epochs", ("org", "fingerprint"))
     fingerprint: str
@@ -615,11 +619,11 @@ class Epoch(Record, frozen=True, kw_only=True):
 
 
 class RequestKey(Record, frozen=True, kw_only=True):
-    """An idempotency key of an HTTP request: a digest of the request, and at most one number of its outcome."""
+    """The idempotency key of an HTTP request, with a digest of the request and at most one number from its outcome."""
 
     table = Table("request_keys", ("org", "day", "key"))
     day: int
-    """The day since 1970; it comes first, so that old rows can be deleted as a range."""
+    """Days since 1970. The key begins with the day, so that old rows can be deleted as a range."""
     key: str
     digest: str
     outcome: int | None = None
@@ -628,9 +632,12 @@ class RequestKey(Record, frozen=True, kw_only=True):
 
 
 class Watermark(Record, frozen=True, kw_only=True):
-    """A number that grows: `numbers` (the last message number of a deleted thread, by its fingerprint), `import`
-    (rows loaded from a file, by its digest), `tokens` (what the org's model has used on the day of `updated_at`) and
-    `watched` (until when somebody watches, in microseconds)."""
+    """A number that only grows.
+
+    `numbers` is the last message number of a deleted thread, by its fingerprint; `import` counts the rows loaded from a
+    file, by its digest; `tokens` counts the tokens that the org's model used on the day of `updated_at`; `watched` is
+    the time until which somebody watches, in microseconds.
+    """
 
     table = Table("watermarks", ("org", "name", "item"))
     name: typing.Literal["numbers", "import", "tokens", "watched"]
@@ -641,7 +648,7 @@ class Watermark(Record, frozen=True, kw_only=True):
 
 
 class StoreIdentity(Record, frozen=True, kw_only=True):
-    """An id that a durable store got once, by which a hot store knows whose copies it holds."""
+    """The permanent id of a durable store. A hot store uses it to check which store its copies belong to."""
 
     table = Table("identities", ("org", "name"))
     name: str
@@ -649,11 +656,11 @@ class StoreIdentity(Record, frozen=True, kw_only=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """A reference to a thing in lineage: its kind, its namespace and its key, and a `part` of it.
+    """A reference to an item in the lineage, by its kind, namespace and key, and optionally a `part` of it.
 
-    A thread has its id as key and no namespace, because ids of threads are unique in an org; its messages and summaries
-    are parts of it, as the chunks of a document are. The kind `source` is a name whose kind is not known: that of an
-    import, of a file, or of whatever a caller named as a source.
+    A thread has its id as key and no namespace, because thread ids are unique in an org. Messages and summaries are
+    parts of their thread, and chunks are parts of their document. The kind `source` is a name of unknown kind: an
+    import, a file, or any source that a caller named.
     """
 
     kind: str
@@ -663,24 +670,24 @@ class Ref(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id that users see and type: `talk#12`, `user:ada/city`."""
+        """The id that users see and type, such as `talk#12` or `user:ada/city`."""
         in_ns = self.ns and self.key and self.kind != "chunk"
         whole = f"{self.ns}/{self.key}" if in_ns else self.key or self.ns
         return f"{whole}#{self.part}" if self.part else whole
 
     @property
     def owner(self) -> Ref:
-        """The thing that this is a part of, or itself."""
+        """The item that this is a part of, or the item itself if it is not a part."""
         if not self.part:
             return self
         return Ref({"chunk": "document"}.get(self.kind, "thread"), self.ns, self.key)
 
 
 class Link(Record, frozen=True, kw_only=True):
-    """An edge of lineage from a source to what came from it. why() follows it back, forget() forward.
+    """An edge of the lineage, from a source to something derived from it. why() follows it back, forget() forward.
 
-    The key begins with the place of the source, so that one scan finds what came from a thing and all its parts, or
-    from everything in a namespace.
+    The key begins with the source, so that one scan finds everything derived from an item and its parts, or from a
+    whole namespace.
     """
 
     table = Table(
@@ -701,9 +708,9 @@ class Link(Record, frozen=True, kw_only=True):
     source_key: str = ""
     source_part: str = ""
     relation: str = "derived"
-    """`derived`; `copied` (a fork; the part is its last copied message); `child` (made for another
-    thread); `carried` and `written` (messages of the target thread hold recalled text, or were written from it);
-    `imported`; `owns` (a namespace and what it had)."""
+    """How the target came from the source: `derived`; `copied` (a fork; the part is its last copied message); `child`
+    (created for another thread); `carried` and `written` (messages of the target thread contain recalled text, or were
+    written from it); `imported`; `owns` (a namespace and its contents)."""
     target_kind: str
     target_ns: str = ""
     target_key: str = ""
@@ -712,7 +719,7 @@ class Link(Record, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, org: str, source: Ref, target: Ref, at: datetime, relation: str = "derived") -> Link:
-        """The link between two references."""
+        """Create the link between two references."""
         return cls(
             org=org, source_kind=source.kind, source_ns=source.ns, source_key=source.key, source_part=source.part,
             relation=relation, target_kind=target.kind, target_ns=target.ns, target_key=target.key,
@@ -721,17 +728,17 @@ class Link(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> Ref:
-        """What it came from."""
+        """The item that the target came from."""
         return Ref(self.source_kind, self.source_ns, self.source_key, self.source_part)
 
     @property
     def target(self) -> Ref:
-        """What came from it."""
+        """The item that came from the source."""
         return Ref(self.target_kind, self.target_ns, self.target_key, self.target_part)
 
 
 class Tombstone(Record, frozen=True, kw_only=True):
-    """A fingerprint of something that must not be derived again: a rejected value or a forgotten source."""
+    """The fingerprint of a rejected value or a forgotten source, which must not be derived again."""
 
     table = Table("tombstones", ("org", "kind", "fingerprint"))
     kind: str
@@ -741,7 +748,7 @@ class Tombstone(Record, frozen=True, kw_only=True):
 
 
 class AuditEvent(Record, frozen=True, kw_only=True):
-    """An entry of the audit trail: who did what to which thing, when, from which source; never content."""
+    """An entry in the audit trail: who did what to which item, when and from which source. It contains no content."""
 
     table = Table("audit", ("org", "id"), indexes={"by_subject": ("org", "subject", "id")})
     id: str
@@ -757,10 +764,10 @@ class AuditEvent(Record, frozen=True, kw_only=True):
 
 
 class Entry(Record, frozen=True, kw_only=True):
-    """An index entry of recall: the analysed terms and the vector of one findable thing, never its text.
+    """An index entry for recall: the analysed terms and the vector of one item, but not its text.
 
-    `parent` is its thread or document. `stamp` numbers the index batches of a namespace, so that a process that has
-    some of them in RAM reads only newer ones.
+    `parent` is the thread or document of the item. `stamp` numbers the index batches of a namespace, so that a process
+    with some batches in RAM reads only newer ones.
     """
 
     table = Table(
@@ -778,7 +785,7 @@ class Entry(Record, frozen=True, kw_only=True):
     context_terms: str = ""
     signals: bytes = b""
     analysis: str = ""
-    """The version of the analysis that made the terms and signals; see `recall.analyze.analysis_version`."""
+    """The version of the analysis that produced the terms and signals; see `recall.analyze.analysis_version`."""
     role: str | None = None
     speaker: str | None = None
     trust: str = "user"
@@ -793,15 +800,15 @@ class Entry(Record, frozen=True, kw_only=True):
 
 
 SUPERSEDED = "memorist.superseded"
-"""The metadata key of an entry that names the fact which replaced what was said there."""
+"""The metadata key under which an entry names the fact that replaced its statement."""
 
 
 @cache
 def view_of(kind: type[R], *fields: str) -> type[R]:
-    """A kind that reads only the key, the expiry and these fields of another kind's rows, for scans that need no more.
+    """Return a record type that reads only the key, the expiry and these fields of another type's rows.
 
-    Other fields are missing, although its type says that it is that kind. It has no checksum, because that is over all
-    columns. Rows are never written through a view.
+    Use it for scans that need no other fields. They are missing at run time, although the return type declares them.
+    A view has no checksum, because checksums cover all columns. Rows are never written through a view.
     """
     columns = {field.name: field for field in msgspec.structs.fields(kind)}
     wanted = [name for name in columns if name in (*kind.table.key, "expires_at", *fields) and name != "org"]

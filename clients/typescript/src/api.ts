@@ -13,10 +13,10 @@ export type RenderedRequest = {
 };
 
 /**
- * A namespaced JSON value under a key, with its sources and confidence.
+ * A JSON value under a key in a namespace, with its sources and confidence.
  *
- *     `key` identifies the fact in its namespace. A fact about somebody or something else than the namespace's owner has
- *     that `subject` in its key (`birthday@Mia`), so facts about two sisters never overwrite each other.
+ *     `key` identifies the fact in its namespace. If the fact is not about the owner of the namespace, its key contains
+ *     the `subject` (`birthday@Mia`), so facts about two sisters never overwrite each other.
  */
 export type Fact = {
   org: string;
@@ -45,9 +45,9 @@ export type Fact = {
 };
 
 /**
- * An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
+ * An ordered, append-only conversation in a namespace; `length` is the last sequence number.
  *
- *     A thread created again under the id of a deleted one continues its numbers: they begin after `start`.
+ *     If you create a thread with the id of a deleted one, its sequence numbers continue after `start`.
  */
 export type Thread = {
   org: string;
@@ -137,7 +137,7 @@ export type MessageReceipt = {
   refused: string[];
 };
 
-/** Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes. */
+/** Text that replaces messages `first` to `last` of a thread; `sources` are the summaries it includes. */
 export type Summary = {
   org: string;
   thread: string;
@@ -169,7 +169,7 @@ export type Compaction = {
   created_at: string | null;
 };
 
-/** Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row. */
+/** Something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a row. */
 export type Learning = {
   org: string;
   ns: string;
@@ -192,7 +192,7 @@ export type Learning = {
   version: number;
 };
 
-/** Something that happened or is planned: a sentence, its time, the people and the place. */
+/** Something that happened or is planned, with its time, people and place. */
 export type Event = {
   org: string;
   ns: string;
@@ -249,9 +249,9 @@ export type Remembered = {
 };
 
 /**
- * A memory that waits for a person's approval; never recalled and never sent to a model.
+ * A memory that is waiting for a person's approval. It is never recalled or sent to a model.
  *
- *     `proposal` holds the arguments of the operation that approval carries out; `reason` says why it waits.
+ *     `proposal` contains the arguments of the operation that runs on approval, and `reason` says why approval is needed.
  */
 export type Candidate = {
   org: string;
@@ -404,7 +404,7 @@ export type PlanStep = {
   status: "active" | "done" | "failed" | "pending" | "skipped";
 };
 
-/** A small key-value or counter. */
+/** A small value or counter under a key. */
 export type StateEntry = {
   org: string;
   ns: string;
@@ -416,7 +416,7 @@ export type StateEntry = {
   version: number;
 };
 
-/** Long-form knowledge, cut into chunks for recall. */
+/** A long text, split into chunks for recall. */
 export type Document = {
   org: string;
   ns: string;
@@ -441,9 +441,9 @@ export type SentBytes = {
 };
 
 /**
- * A piece of a document, cut at a sentence or heading.
+ * A piece of a document that ends at a sentence or heading.
  *
- *     `part` is derived from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+ *     `part` is derived from the text, so a chunk that only moved keeps its row, its index entry and its vector.
  */
 export type Chunk = {
   org: string;
@@ -460,7 +460,7 @@ export type Chunk = {
   created_at: string;
 };
 
-/** A task's progress and lease; its state is in its CheckpointSteps, from the snapshot at `base` on. */
+/** The progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base` on. */
 export type Task = {
   org: string;
   task_id: string;
@@ -521,7 +521,7 @@ export type RecordItem = {
   absent?: boolean;
 };
 
-/** An entry of the audit trail: who did what to which thing, when, from which source; never content. */
+/** An entry in the audit trail: who did what to which item, when and from which source. It contains no content. */
 export type AuditEvent = {
   org: string;
   id: string;
@@ -547,7 +547,7 @@ export type Backlog = {
   reasons: string[];
 };
 
-/** A row of the durable outbox: work to do on one thing, such as indexing a thread. */
+/** A row of the durable outbox: a unit of work, such as indexing one thread. */
 export type Job = {
   org: string;
   queue: string;
