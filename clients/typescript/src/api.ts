@@ -1035,6 +1035,9 @@ export class FactsNoun {
    *     reverse: Whether to list from the end.
    *     as_of: Return the facts of this time, with the values they had.
    *
+   * Returns:
+   *     The facts.
+   *
    * Raises:
    *     InvalidFilter: `where` is not a valid filter.
    *
@@ -1053,6 +1056,13 @@ export class FactsNoun {
    *     ttl: How long to keep each of them.
    *     index: What recall indexes of each, as in `set`.
    *
+   * Returns:
+   *     The stored facts, in the order of the items.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
+   *     NotAdmitted: The gate refuses one of the values; nothing is written.
+   *
    * Role: `writer`.
    */
   setMany(args: { ns?: string | null; items: Record<string, unknown> | [string, unknown][]; ttl?: number | null; index?: boolean | string[] }, options: CallOptions = {}): Promise<Listed<Fact>> {
@@ -1061,6 +1071,17 @@ export class FactsNoun {
 
   /**
    * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     prefix: The beginning of the keys; the default matches every key.
+   *     history: Whether to keep the history.
+   *
+   * Returns:
+   *     How many facts were deleted.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
    *
    * Role: `writer`.
    */
@@ -1071,6 +1092,16 @@ export class FactsNoun {
   /**
    * Return several facts at once, in the order of the keys, with None for those that do not exist.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     keys: The keys to read.
+   *
+   * Returns:
+   *     One fact or None per key.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   getMany(args: { ns?: string | null; keys: string[] }, options: CallOptions = {}): Promise<Listed<Fact | null>> {
@@ -1080,6 +1111,9 @@ export class FactsNoun {
   /**
    * Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
    * were.
+   *
+   * Returns:
+   *     How many facts were deleted.
    *
    * Role: `writer`.
    */
@@ -1094,6 +1128,12 @@ export class FactsNoun {
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
    *     as_of: Return the version that was current at this time.
+   *
+   * Returns:
+   *     The fact, or None.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -1164,6 +1204,22 @@ export class FactsNoun {
   /**
    * Change some fields of a fact and return its new version. Fields that you leave out stay as they are.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *     value: The new value; to store null, use `set`.
+   *     text: The fact as a sentence that makes sense on its own.
+   *     valid_from: When it became true.
+   *     valid_until: When it stops being true.
+   *     tags: Labels of your own, which replace the present ones.
+   *     metadata: Any other JSON, which replaces the present metadata.
+   *     confidence: How certain it is, from 0 to 1.
+   *     reason: The reason, for the history.
+   *     expect: Only if the present version is this one.
+   *
+   * Returns:
+   *     The fact with its new version.
+   *
    * Raises:
    *     NotFound: There is no such fact.
    *     Conflict: `expect` is not the present version.
@@ -1185,6 +1241,9 @@ export class FactsNoun {
    * Returns:
    *     The fact, or None if there is none.
    *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
+   *
    * Role: `writer`.
    */
   touch(args: { ns?: string | null; key: string; ttl: number | null }, options: CallOptions = {}): Promise<Fact | null> {
@@ -1195,6 +1254,16 @@ export class FactsNoun {
    * List every version of a fact, oldest first. The last one is current, or has the status `deleted`, `ended` or
    * `rejected`.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *
+   * Returns:
+   *     All versions, or an empty list.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   history(args: { ns?: string | null; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
@@ -1202,7 +1271,7 @@ export class FactsNoun {
   }
 
   /**
-   * Replace a wrong value by the right one.
+   * Replace a wrong value with the right one.
    *
    * The wrong value stays in the history, and is not derived again from the same sources.
    *
@@ -1215,6 +1284,9 @@ export class FactsNoun {
    *
    * Returns:
    *     The corrected fact.
+   *
+   * Raises:
+   *     Conflict: `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -1255,6 +1327,9 @@ export class FactsNoun {
    *     reason: Why, for the history.
    *     expect: Only if the present version is this one.
    *
+   * Returns:
+   *     The rejected version.
+   *
    * Raises:
    *     NotFound: There is no such fact.
    *
@@ -1273,6 +1348,9 @@ export class FactsNoun {
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The last id in the `ended` of the request's receipt.
+   *
+   * Returns:
+   *     The restored facts.
    *
    * Raises:
    *     NotFound: There is no such request, or it was undone already.
@@ -1293,6 +1371,9 @@ export class FactsNoun {
    *     key: The key.
    *     version: The number of the version to restore.
    *     expect: Only if the present version is this one.
+   *
+   * Returns:
+   *     The restored fact, with its new version.
    *
    * Raises:
    *     NotFound: There is no such version.
@@ -1326,6 +1407,9 @@ export class ThreadsNoun {
    *     after: The last thread of the previous page.
    *     reverse: Whether to list from the end.
    *
+   * Returns:
+   *     The threads.
+   *
    * Role: `reader`.
    */
   list(args: { ns?: string | null; where?: Record<string, unknown> | null; by?: "created_at" | "id" | "updated_at"; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Thread>> {
@@ -1344,6 +1428,9 @@ export class ThreadsNoun {
    *     new: Whether to refuse an id that is taken.
    *     parent: The id of an existing thread; forgetting that thread forgets this one too.
    *
+   * Returns:
+   *     The thread.
+   *
    * Raises:
    *     Conflict: With `new`, the id is taken.
    *
@@ -1356,6 +1443,12 @@ export class ThreadsNoun {
   /**
    * Return several threads at once, in the order of the ids, with None for those that do not exist.
    *
+   * Args:
+   *     ids: The ids of the threads.
+   *
+   * Returns:
+   *     One thread or None per id.
+   *
    * Role: `reader`.
    */
   getMany(args: { ids: string[] }, options: CallOptions = {}): Promise<Listed<Thread | null>> {
@@ -1364,6 +1457,12 @@ export class ThreadsNoun {
 
   /**
    * Return a thread without its messages, or None if there is none.
+   *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     The thread, or None.
    *
    * Role: `reader`.
    */
@@ -1380,6 +1479,9 @@ export class ThreadsNoun {
    *     metadata: The new metadata.
    *     expect: Only if the present version is this one.
    *
+   * Returns:
+   *     The changed thread.
+   *
    * Raises:
    *     NotFound: There is no such thread.
    *     Conflict: `expect` is not the present version.
@@ -1393,6 +1495,12 @@ export class ThreadsNoun {
   /**
    * Delete a thread with its messages, summaries and index entries, and return whether there was one.
    *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     Whether the thread existed.
+   *
    * Role: `writer`.
    */
   delete(args: { id: string }, options: CallOptions = {}): Promise<boolean> {
@@ -1401,6 +1509,15 @@ export class ThreadsNoun {
 
   /**
    * Remove and return the newest message, or None if there is none. What was derived from it stays.
+   *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     The removed message, or None.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
    *
    * Role: `writer`.
    */
@@ -1443,6 +1560,9 @@ export class ThreadsNoun {
    *     key: Makes the call idempotent.
    *     create: The namespace to store in, if the thread itself does not exist.
    *
+   * Returns:
+   *     The preview.
+   *
    * Role: `writer`.
    */
   stash(args: { id: string; text: string; over_tokens?: number; key?: string | null; create?: string | null }, options: CallOptions = {}): Promise<Stashed> {
@@ -1466,6 +1586,15 @@ export class ThreadsNoun {
 
   /**
    * List what the last requests of a thread cost, oldest first, as `report` recorded it.
+   *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     One report per request.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
    *
    * Role: `reader`.
    */
@@ -1503,6 +1632,9 @@ export class ThreadsNoun {
    *     after: Only messages after this number.
    *     roles: Only these roles.
    *
+   * Returns:
+   *     The messages.
+   *
    * Role: `reader`.
    */
   messages(args: { id: string; limit?: number | null; before?: number | string | null; after?: number | string | null; roles?: string[] | null }, options: CallOptions = {}): Promise<Listed<Message>> {
@@ -1519,6 +1651,9 @@ export class ThreadsNoun {
    *         seen is not added again, and its receipt says `replayed`.
    *     create: The namespace in which to create the thread if it does not exist.
    *     expect: Only if the thread's `length` (the number of its last message) is this.
+   *
+   * Returns:
+   *     One receipt per message.
    *
    * Raises:
    *     NotFound: There is no such thread, and `create` is not given.
@@ -1538,6 +1673,9 @@ export class ThreadsNoun {
    *     ids: The messages to delete.
    *     before: Delete all messages before this number.
    *
+   * Returns:
+   *     How many messages were deleted.
+   *
    * Role: `writer`.
    */
   deleteMessages(args: { id: string; ids?: string[] | null; before?: number | string | null }, options: CallOptions = {}): Promise<number> {
@@ -1546,6 +1684,16 @@ export class ThreadsNoun {
 
   /**
    * Return the newest `n` messages, the newest last.
+   *
+   * Args:
+   *     id: The id of the thread.
+   *     n: How many messages to return at most.
+   *
+   * Returns:
+   *     The messages.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
    *
    * Role: `reader`.
    */
@@ -1556,6 +1704,15 @@ export class ThreadsNoun {
   /**
    * List the summaries of a thread, oldest first, each with the messages it covers.
    *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     The summaries.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
+   *
    * Role: `reader`.
    */
   summaries(args: { id: string }, options: CallOptions = {}): Promise<Listed<Summary>> {
@@ -1564,6 +1721,15 @@ export class ThreadsNoun {
 
   /**
    * List the lines of a thread's newest summary, each with the ids of the messages behind it.
+   *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     The lines.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
    *
    * Role: `reader`.
    */
@@ -1574,6 +1740,15 @@ export class ThreadsNoun {
   /**
    * List the parts of a thread that a provider compacted, oldest first, each with the message that has its item.
    *
+   * Args:
+   *     id: The id of the thread.
+   *
+   * Returns:
+   *     The compacted parts.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
+   *
    * Role: `reader`.
    */
   compactions(args: { id: string }, options: CallOptions = {}): Promise<Listed<Compaction>> {
@@ -1583,6 +1758,12 @@ export class ThreadsNoun {
   /**
    * Return one message by its id, or None if there is none.
    *
+   * Args:
+   *     id: The id of the message, such as `talk#12`.
+   *
+   * Returns:
+   *     The message, or None.
+   *
    * Role: `reader`.
    */
   message(args: { id: string }, options: CallOptions = {}): Promise<Message | null> {
@@ -1591,6 +1772,15 @@ export class ThreadsNoun {
 
   /**
    * Remove the content of a message, and what was derived from it, but keep its place and its tool call ids.
+   *
+   * Args:
+   *     message: The message, or its id.
+   *
+   * Returns:
+   *     The redacted message.
+   *
+   * Raises:
+   *     NotFound: There is no such thread or message.
    *
    * Role: `writer`.
    */
@@ -1604,6 +1794,9 @@ export class ThreadsNoun {
    * Args:
    *     message: The message, or its id.
    *     pinned: False to unpin it.
+   *
+   * Returns:
+   *     The message.
    *
    * Raises:
    *     NotFound: There is no such message.
@@ -1634,6 +1827,9 @@ export class LearningsNoun {
    *     reverse: Whether to list from the end.
    *     user: Whose; by default the user of this handle.
    *
+   * Returns:
+   *     The learnings.
+   *
    * Role: `reader`.
    */
   list(args: { min_confidence?: number; type?: "correction" | "pattern" | "preference" | null; limit?: number | null; after?: string | null; reverse?: boolean; user?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Learning>> {
@@ -1656,6 +1852,9 @@ export class LearningsNoun {
    *     metadata: Anything else, as JSON.
    *     user: Whose; by default the user of this handle.
    *
+   * Returns:
+   *     The learning, new or reinforced.
+   *
    * Role: `writer`.
    */
   add(args: { content: string; type?: "correction" | "pattern" | "preference"; confidence?: number; source?: string | null; corrects?: string | null; tags?: string[]; metadata?: Record<string, unknown> | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
@@ -1664,6 +1863,13 @@ export class LearningsNoun {
 
   /**
    * Return several learnings at once, in the order of the ids, with None for those that do not exist.
+   *
+   * Args:
+   *     ids: The ids of the learnings.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     One learning or None per id.
    *
    * Role: `reader`.
    */
@@ -1674,6 +1880,13 @@ export class LearningsNoun {
   /**
    * Count a use of each learning, as a context does, and return how many of them exist.
    *
+   * Args:
+   *     ids: The ids of the learnings.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     How many of the learnings exist.
+   *
    * Role: `writer`.
    */
   used(args: { ids: string[]; user?: string | null }, options: CallOptions = {}): Promise<number> {
@@ -1682,6 +1895,13 @@ export class LearningsNoun {
 
   /**
    * Return a learning by its id, or None if there is none.
+   *
+   * Args:
+   *     id: The id of the learning.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     The learning, or None.
    *
    * Role: `reader`.
    */
@@ -1692,6 +1912,13 @@ export class LearningsNoun {
   /**
    * Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
    *
+   * Args:
+   *     id: The id of the learning.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     Whether the learning existed.
+   *
    * Role: `writer`.
    */
   delete(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<boolean> {
@@ -1700,6 +1927,19 @@ export class LearningsNoun {
 
   /**
    * Change some fields of a learning and return it. Its id stays the same.
+   *
+   * Args:
+   *     id: The id of the learning.
+   *     content: The learning, in words.
+   *     type: `preference`, `pattern` or `correction`.
+   *     confidence: How certain it is, from 0 to 1.
+   *     tags: Labels of your own, which replace the present ones.
+   *     metadata: Any other JSON, which replaces the present metadata.
+   *     reason: The reason, stored with the learning.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     The changed learning.
    *
    * Raises:
    *     NotFound: There is no such learning.
@@ -1713,6 +1953,13 @@ export class LearningsNoun {
   /**
    * Raise the confidence of a learning that proved right, and return it.
    *
+   * Args:
+   *     id: The id of the learning.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     The learning with its new confidence.
+   *
    * Raises:
    *     NotFound: There is no such learning.
    *
@@ -1724,6 +1971,13 @@ export class LearningsNoun {
 
   /**
    * Lower the confidence of a learning that proved wrong, and return it.
+   *
+   * Args:
+   *     id: The id of the learning.
+   *     user: Whose; by default the user of this handle.
+   *
+   * Returns:
+   *     The learning with its new confidence.
    *
    * Raises:
    *     NotFound: There is no such learning.
@@ -1755,6 +2009,12 @@ export class EventsNoun {
    *     reverse: Whether to list from the end.
    *     ns: The namespace.
    *
+   * Returns:
+   *     The events.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   list(args: { status?: "cancelled" | "done" | "planned" | null; since?: string | null; until?: string | null; limit?: number | null; after?: string | null; reverse?: boolean; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Event>> {
@@ -1779,6 +2039,9 @@ export class EventsNoun {
    *     ttl: Forget it after this time.
    *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
    *
+   * Returns:
+   *     The stored event.
+   *
    * Raises:
    *     InvalidValue: A value is out of bounds, or `ends_at` is before `starts_at`.
    *     Forbidden: This handle may not write to the namespace.
@@ -1792,6 +2055,16 @@ export class EventsNoun {
   /**
    * Return several events at once, in the order of the ids, with None for those that do not exist.
    *
+   * Args:
+   *     ids: The ids of the events.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     One event or None per id.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   getMany(args: { ids: string[]; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Event | null>> {
@@ -1801,6 +2074,16 @@ export class EventsNoun {
   /**
    * Return an event by its id, or None if there is none.
    *
+   * Args:
+   *     id: The id of the event.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The event, or None.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   get(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Event | null> {
@@ -1809,6 +2092,23 @@ export class EventsNoun {
 
   /**
    * Change some fields of an event and return its new version; the old version stays in its history.
+   *
+   * Args:
+   *     id: The id of the event.
+   *     text: A sentence that makes sense on its own.
+   *     starts_at: When it begins.
+   *     ends_at: When it ends.
+   *     status: `planned`, `done` or `cancelled`.
+   *     people: The names of those who take part.
+   *     location: Where it takes place.
+   *     tags: Labels of your own, which replace the present ones.
+   *     metadata: Any other JSON, which replaces the present metadata.
+   *     reason: The reason, for the history.
+   *     expect: Only if the present version is this one.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The event with its new version.
    *
    * Raises:
    *     NotFound: There is no such event.
@@ -1822,6 +2122,16 @@ export class EventsNoun {
 
   /**
    * Delete an event with its history, and return whether there was one.
+   *
+   * Args:
+   *     id: The id of the event.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     Whether the event existed.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
    *
    * Role: `writer`.
    */
@@ -1837,6 +2147,9 @@ export class EventsNoun {
    *     reason: Why, for the history.
    *     ns: The namespace.
    *
+   * Returns:
+   *     The cancelled event.
+   *
    * Raises:
    *     NotFound: There is no such event.
    *
@@ -1848,6 +2161,16 @@ export class EventsNoun {
 
   /**
    * Return every version of an event, oldest first.
+   *
+   * Args:
+   *     id: The id of the event.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     All versions, or an empty list.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -1875,6 +2198,12 @@ export class MemoriesNoun {
    *     after: The id of the last memory of the previous page.
    *     ns: The namespace; by default the user's own.
    *
+   * Returns:
+   *     The memories.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   list(args: { kinds?: ("event" | "fact" | "learning")[]; subject?: string | null; tag?: string | null; limit?: number | null; after?: string | null; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Remembered>> {
@@ -1891,6 +2220,9 @@ export class MemoriesNoun {
    *     min_score: Leave out those with a lower score.
    *     ns: The namespace; by default the user's own.
    *
+   * Returns:
+   *     The memories with their scores.
+   *
    * Role: `reader`.
    */
   search(args: { query: string; kinds?: ("event" | "fact" | "learning")[]; top_k?: number; min_score?: number | null; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Remembered>> {
@@ -1901,6 +2233,16 @@ export class MemoriesNoun {
    * Return a memory by its id, or None if there is none.
    *
    * You can pass a bare key if only one memory has it: `city` for `fact:city`.
+   *
+   * Args:
+   *     id: The id, such as `fact:city`.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The memory, or None.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -1913,6 +2255,21 @@ export class MemoriesNoun {
    *
    * `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
    * and end.
+   *
+   * Args:
+   *     id: The id, such as `fact:city`.
+   *     text: The memory as a sentence.
+   *     value: The new value of a fact.
+   *     valid_from: When the fact became true, or when the event begins.
+   *     valid_until: When the fact stops being true, or when the event ends.
+   *     tags: Labels of your own, which replace the present ones.
+   *     metadata: Any other JSON, which replaces the present metadata.
+   *     confidence: How certain it is, from 0 to 1.
+   *     reason: The reason, for the history.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The memory with its new version.
    *
    * Raises:
    *     NotFound: There is no such memory.
@@ -1927,6 +2284,16 @@ export class MemoriesNoun {
   /**
    * Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
    *
+   * Args:
+   *     id: The id, such as `fact:city`.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     Whether the memory existed.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
+   *
    * Role: `writer`.
    */
   delete(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<boolean> {
@@ -1935,6 +2302,16 @@ export class MemoriesNoun {
 
   /**
    * Return every version of a memory, oldest first, also of a fact that has ended.
+   *
+   * Args:
+   *     id: The id, such as `fact:city`.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     All versions.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -1947,6 +2324,13 @@ export class MemoriesNoun {
    *
    * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
    * from the same message again.
+   *
+   * Args:
+   *     id: The id, such as `fact:city`.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The memory after the undo, or None if it no longer exists.
    *
    * Raises:
    *     NotFound: There is no such memory.
@@ -2031,6 +2415,9 @@ export class GateNoun {
   /**
    * Return the policy of this org: the stored one, or else the one the memory was opened with.
    *
+   * Returns:
+   *     The policy.
+   *
    * Role: `reader`.
    */
   get(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Gate> {
@@ -2047,6 +2434,9 @@ export class GateNoun {
    *     personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
    *     namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
    *     retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
+   *
+   * Returns:
+   *     The whole policy as it is now.
    *
    * Raises:
    *     Forbidden: On a user's handle.
@@ -2075,6 +2465,12 @@ export class GateNoun {
   /**
    * Return the secrets and personal data in a text, and how it would be stored. Nothing is written.
    *
+   * Args:
+   *     text: The text to check.
+   *
+   * Returns:
+   *     The findings and the text as it would be stored.
+   *
    * Role: `reader`.
    */
   check(args: { text: string }, options: CallOptions = {}): Promise<GateCheck> {
@@ -2083,6 +2479,9 @@ export class GateNoun {
 
   /**
    * Count what the gate did, and how many memories contain personal data, by kind and class.
+   *
+   * Returns:
+   *     The counts.
    *
    * Raises:
    *     Forbidden: This is a user's handle.
@@ -2105,6 +2504,12 @@ export class PlansNoun {
   /**
    * Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
    *
+   * Args:
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The plan.
+   *
    * Role: `writer`.
    */
   make(args: { ns?: string | null } = {}, options: CallOptions = {}): Promise<Plan> {
@@ -2113,6 +2518,12 @@ export class PlansNoun {
 
   /**
    * Carry out a plan in one transaction, and return it as applied.
+   *
+   * Args:
+   *     plan: The plan to carry out.
+   *
+   * Returns:
+   *     The applied plan.
    *
    * Raises:
    *     Conflict: A memory that the plan changes has changed since the plan was made.
@@ -2125,6 +2536,13 @@ export class PlansNoun {
 
   /**
    * Restore everything that an applied plan changed, in one transaction, and return how many memories.
+   *
+   * Args:
+   *     id: The id of the plan.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     How many memories were restored.
    *
    * Raises:
    *     NotFound: No plan with this id was applied in the namespace.
@@ -2152,6 +2570,9 @@ export class ProfileNoun {
    *     min_confidence: Leave out what is less certain.
    *     as_of: Return the profile of this time.
    *
+   * Returns:
+   *     The profile.
+   *
    * Role: `reader`.
    */
   get(args: { user?: string | null; min_confidence?: number; as_of?: string | null } = {}, options: CallOptions = {}): Promise<UserProfile> {
@@ -2160,6 +2581,13 @@ export class ProfileNoun {
 
   /**
    * Return the profiles of several users, in the order of their ids.
+   *
+   * Args:
+   *     users: The ids of the users.
+   *     min_confidence: Leave out memories that are less certain than this.
+   *
+   * Returns:
+   *     One profile per user.
    *
    * Role: `reader`.
    */
@@ -2179,6 +2607,9 @@ export class ProfileNoun {
    *     max_tokens: The size of the block at most.
    *     as_of: Return the block of this time.
    *
+   * Returns:
+   *     The lines of the block.
+   *
    * Role: `reader`.
    */
   block(args: { user?: string | null; max_tokens?: number; as_of?: string | null } = {}, options: CallOptions = {}): Promise<Listed<ProfileLine>> {
@@ -2192,6 +2623,9 @@ export class ProfileNoun {
    *     user: Whose; None for the user of this handle.
    *     key: The name of the preference, such as `language`.
    *     value: Any JSON value.
+   *
+   * Returns:
+   *     The stored fact.
    *
    * Role: `writer`.
    */
@@ -2211,6 +2645,13 @@ export class WorkingNoun {
   /**
    * Return the document, or None if there is none or it has expired.
    *
+   * Args:
+   *     user: Whose document; by default that of the handle's user.
+   *     session: The session; by default the document that belongs to no session.
+   *
+   * Returns:
+   *     The document, or None.
+   *
    * Role: `reader`.
    */
   get(args: { user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<Working | null> {
@@ -2219,6 +2660,14 @@ export class WorkingNoun {
 
   /**
    * Write the whole document.
+   *
+   * Args:
+   *     doc: The document, or its fields.
+   *     user: Whose document; by default that of the handle's user.
+   *     session: The session; by default the document that belongs to no session.
+   *
+   * Returns:
+   *     The stored document.
    *
    * Raises:
    *     InvalidValue: A field does not have the type that the template declares.
@@ -2232,6 +2681,12 @@ export class WorkingNoun {
   /**
    * Set some fields and keep the others. `session=` and `user=` choose the document.
    *
+   * Args:
+   *     **fields: The fields to set.
+   *
+   * Returns:
+   *     The changed document.
+   *
    * Raises:
    *     InvalidValue: A field does not have the type that the template declares.
    *
@@ -2244,6 +2699,13 @@ export class WorkingNoun {
   /**
    * Delete the document, and return whether there was one.
    *
+   * Args:
+   *     user: Whose document; by default that of the handle's user.
+   *     session: The session; by default the document that belongs to no session.
+   *
+   * Returns:
+   *     Whether the document existed.
+   *
    * Role: `writer`.
    */
   clear(args: { user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<boolean> {
@@ -2252,6 +2714,13 @@ export class WorkingNoun {
 
   /**
    * Return the documents of several sessions, in order, with None for those that do not exist.
+   *
+   * Args:
+   *     sessions: The sessions; None means the document that belongs to no session.
+   *     user: Whose document; by default that of the handle's user.
+   *
+   * Returns:
+   *     One document or None per session.
    *
    * Role: `reader`.
    */
@@ -2262,6 +2731,15 @@ export class WorkingNoun {
   /**
    * Add an action to the recent ones, of which the newest 20 are kept.
    *
+   * Args:
+   *     action: What the user did.
+   *     entity_id: The id of the thing that the action concerned.
+   *     user: Whose document; by default that of the handle's user.
+   *     session: The session; by default the document that belongs to no session.
+   *
+   * Returns:
+   *     The changed document.
+   *
    * Role: `writer`.
    */
   recordAction(args: { action: string; entity_id?: string | null; user?: string | null; session?: string | null }, options: CallOptions = {}): Promise<Working> {
@@ -2271,6 +2749,13 @@ export class WorkingNoun {
   /**
    * Remove the newest action and return it, or None if there is none.
    *
+   * Args:
+   *     user: Whose document; by default that of the handle's user.
+   *     session: The session; by default the document that belongs to no session.
+   *
+   * Returns:
+   *     The removed action, or None.
+   *
    * Role: `writer`.
    */
   undoAction(args: { user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<Action | null> {
@@ -2279,6 +2764,14 @@ export class WorkingNoun {
 
   /**
    * Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
+   *
+   * Args:
+   *     *messages: The messages of the turn.
+   *     user: Whose document; by default that of the handle's user.
+   *     session: The session; by default the document that belongs to no session.
+   *
+   * Returns:
+   *     The changed document.
    *
    * Role: `writer`.
    */
@@ -2304,6 +2797,9 @@ export class StateNoun {
    *     after: The last key of the previous page.
    *     reverse: Whether to list from the end.
    *
+   * Returns:
+   *     The entries.
+   *
    * Role: `reader`.
    */
   list(args: { prefix?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<StateEntry>> {
@@ -2313,6 +2809,13 @@ export class StateNoun {
   /**
    * Return several values at once, in the order of the keys, with `default` for those that do not exist.
    *
+   * Args:
+   *     keys: The keys to read.
+   *     default: The value to return for keys that do not exist.
+   *
+   * Returns:
+   *     One value per key.
+   *
    * Role: `reader`.
    */
   getMany(args: { keys: string[]; default?: unknown }, options: CallOptions = {}): Promise<Listed<unknown>> {
@@ -2321,6 +2824,12 @@ export class StateNoun {
 
   /**
    * Return a value with its version and times. Pass the version to `set` as `expect`.
+   *
+   * Args:
+   *     key: The key.
+   *
+   * Returns:
+   *     The entry, or None.
    *
    * Role: `reader`.
    */
@@ -2349,6 +2858,12 @@ export class StateNoun {
   /**
    * Delete a key, and return whether it existed.
    *
+   * Args:
+   *     key: The key.
+   *
+   * Returns:
+   *     Whether the key existed.
+   *
    * Role: `writer`.
    */
   delete(args: { key: string }, options: CallOptions = {}): Promise<boolean> {
@@ -2362,6 +2877,9 @@ export class StateNoun {
    *     key: The key; a new counter starts at 0.
    *     by: How much to add.
    *     ttl: How long to keep a new counter.
+   *
+   * Returns:
+   *     The new value.
    *
    * Raises:
    *     InvalidValue: The value is not a whole number.
@@ -2391,6 +2909,13 @@ export class DocumentsNoun {
    *     after: The last id of the previous page.
    *     reverse: Whether to list from the end.
    *
+   * Returns:
+   *     The documents.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *     InvalidFilter: `where` is not a valid filter.
+   *
    * Role: `reader`.
    */
   list(args: { ns?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Document>> {
@@ -2410,6 +2935,9 @@ export class DocumentsNoun {
    *     id: An id of your own.
    *     ttl: How long to keep it.
    *
+   * Returns:
+   *     The stored document.
+   *
    * Raises:
    *     InvalidValue: The file cannot be read, or has no text.
    *     Unsupported: The format needs an extra that is not installed.
@@ -2423,6 +2951,16 @@ export class DocumentsNoun {
   /**
    * Return several documents at once, in the order of the ids, with None for those that do not exist.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ids: The ids of the documents.
+   *
+   * Returns:
+   *     One document or None per id.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   getMany(args: { ns?: string | null; ids: string[] }, options: CallOptions = {}): Promise<Listed<Document | null>> {
@@ -2431,6 +2969,16 @@ export class DocumentsNoun {
 
   /**
    * Return a document with its text, or None if there is none.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     id: The id of the document.
+   *
+   * Returns:
+   *     The document, or None.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -2441,6 +2989,16 @@ export class DocumentsNoun {
   /**
    * Delete a document with its chunks and their index entries, and return whether there was one.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     id: The id of the document.
+   *
+   * Returns:
+   *     Whether the document existed.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
+   *
    * Role: `writer`.
    */
   delete(args: { ns?: string | null; id: string }, options: CallOptions = {}): Promise<boolean> {
@@ -2449,6 +3007,16 @@ export class DocumentsNoun {
 
   /**
    * List the chunks of a document, in the order of its text.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     id: The id of the document.
+   *
+   * Returns:
+   *     The chunks, or an empty list.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -2474,6 +3042,9 @@ export class TasksNoun {
    *     after: The last id of the previous page.
    *     reverse: Whether to list from the end.
    *
+   * Returns:
+   *     The tasks.
+   *
    * Role: `reader`.
    */
   list(args: { ns?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Task>> {
@@ -2483,6 +3054,12 @@ export class TasksNoun {
   /**
    * Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
    *
+   * Args:
+   *     task_ids: The ids of the tasks.
+   *
+   * Returns:
+   *     One checkpoint or None per id.
+   *
    * Role: `reader`.
    */
   getMany(args: { task_ids: string[] }, options: CallOptions = {}): Promise<Listed<Checkpoint | null>> {
@@ -2491,6 +3068,12 @@ export class TasksNoun {
 
   /**
    * Return the last checkpoint of a task, or None if there is no such task.
+   *
+   * Args:
+   *     task_id: The id of the task.
+   *
+   * Returns:
+   *     The checkpoint, or None.
    *
    * Role: `reader`.
    */
@@ -2518,6 +3101,12 @@ export class TasksNoun {
   /**
    * Delete a task with its saved steps, and return whether there was one.
    *
+   * Args:
+   *     task_id: The id of the task.
+   *
+   * Returns:
+   *     Whether the task existed.
+   *
    * Role: `writer`.
    */
   delete(args: { task_id: string }, options: CallOptions = {}): Promise<boolean> {
@@ -2526,6 +3115,16 @@ export class TasksNoun {
 
   /**
    * List the last `n` saved steps of a task, the newest last.
+   *
+   * Args:
+   *     task_id: The id of the task.
+   *     n: How many steps to return at most.
+   *
+   * Returns:
+   *     The saved steps.
+   *
+   * Raises:
+   *     NotFound: There is no such task.
    *
    * Role: `reader`.
    */
@@ -2564,6 +3163,18 @@ export class RecordsNoun {
   /**
    * Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     prefix: The beginning of the keys; the default matches every key.
+   *     after: Delete only keys after this one.
+   *     before: Delete only keys before this one.
+   *
+   * Returns:
+   *     How many records were deleted.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
+   *
    * Role: `writer`.
    */
   deleteRange(args: { ns?: string | null; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null } = {}, options: CallOptions = {}): Promise<number> {
@@ -2589,6 +3200,16 @@ export class RecordsNoun {
   /**
    * Return the records under several keys, in order, with None for those that do not exist.
    *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     keys: The keys to read.
+   *
+   * Returns:
+   *     One record or None per key.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   getMany(args: { ns?: string | null; keys: ((string | number)[])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord | null>> {
@@ -2597,6 +3218,16 @@ export class RecordsNoun {
 
   /**
    * Return the record under a key, or None if there is none.
+   *
+   * Args:
+   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     key: The key.
+   *
+   * Returns:
+   *     The record, or None.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -2662,6 +3293,9 @@ export class AuditNoun {
    *     after: The id or time of the last event of the previous page.
    *     reverse: Whether to list the newest first.
    *
+   * Returns:
+   *     The events.
+   *
    * Role: `operator`.
    */
   list(args: { subject?: string | null; kind?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<AuditEvent>> {
@@ -2673,6 +3307,9 @@ export class AuditNoun {
    *
    * Args:
    *     older_than: Seconds or a timedelta.
+   *
+   * Returns:
+   *     How many events were deleted.
    *
    * Raises:
    *     Forbidden: This is a user's handle.
@@ -2695,6 +3332,9 @@ export class JobsNoun {
   /**
    * Return the state of each queue of this org, as far as this handle may see.
    *
+   * Returns:
+   *     One entry per queue.
+   *
    * Role: `operator`.
    */
   backlog(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Listed<Backlog>> {
@@ -2703,6 +3343,9 @@ export class JobsNoun {
 
   /**
    * List the jobs that were given up and that this handle may see, with the reasons.
+   *
+   * Returns:
+   *     The jobs, each with its error.
    *
    * Role: `operator`.
    */
@@ -2715,6 +3358,9 @@ export class JobsNoun {
    *
    * Args:
    *     item: Only those of this item, such as `thread:<id>`; all by default.
+   *
+   * Returns:
+   *     How many jobs will be retried.
    *
    * Role: `operator`.
    */
@@ -2730,6 +3376,9 @@ export class JobsNoun {
    * Args:
    *     seconds: How long to work at most.
    *     lease: How many seconds a job is reserved for this call.
+   *
+   * Returns:
+   *     How many jobs were claimed.
    *
    * Raises:
    *     Forbidden: This is a user's handle.

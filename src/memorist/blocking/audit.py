@@ -23,6 +23,9 @@ class Audit:
         Args:
             older_than: Seconds or a timedelta.
 
+        Returns:
+            How many events were deleted.
+
         Raises:
             Forbidden: This is a user's handle.
 
@@ -49,6 +52,9 @@ class Audit:
             limit: How many to return at most.
             after: The id or time of the last event of the previous page.
             reverse: Whether to list the newest first.
+
+        Returns:
+            The events.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")

@@ -46,6 +46,9 @@ class Documents:
             id: An id of your own.
             ttl: How long to keep it.
 
+        Returns:
+            The stored document.
+
         Raises:
             InvalidValue: The file cannot be read, or has no text.
             Unsupported: The format needs an extra that is not installed.
@@ -60,6 +63,16 @@ class Documents:
     def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
         """Return a document with its text, or None if there is none.
 
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            id: The id of the document.
+
+        Returns:
+            The document, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
             >>> memory.documents.get("global", page.id).title
@@ -69,6 +82,16 @@ class Documents:
 
     def get_many(self, ns: Ns | Iterable[str] | None = None, ids: Iterable[str] = OMITTED) -> list[Document | None]:
         """Return several documents at once, in the order of the ids, with None for those that do not exist.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            ids: The ids of the documents.
+
+        Returns:
+            One document or None per id.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -80,6 +103,16 @@ class Documents:
     def chunks(self, ns: Ns | None = None, id: str = OMITTED) -> list[Chunk]:
         """List the chunks of a document, in the order of its text.
 
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            id: The id of the document.
+
+        Returns:
+            The chunks, or an empty list.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> page = memory.documents.add("global", "Refunds within 30 days.")
             >>> [chunk.text for chunk in memory.documents.chunks("global", page.id)]
@@ -89,6 +122,16 @@ class Documents:
 
     def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
         """Delete a document with its chunks and their index entries, and return whether there was one.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            id: The id of the document.
+
+        Returns:
+            Whether the document existed.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.")
@@ -114,6 +157,13 @@ class Documents:
             limit: How many to return at most.
             after: The last id of the previous page.
             reverse: Whether to list from the end.
+
+        Returns:
+            The documents.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+            InvalidFilter: `where` is not a valid filter.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", metadata={"team": "support"})

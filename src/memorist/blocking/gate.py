@@ -23,6 +23,9 @@ class Gating:
     def get(self) -> Gate:
         """Return the policy of this org: the stored one, or else the one the memory was opened with.
 
+        Returns:
+            The policy.
+
         Examples:
             >>> memory.gate.get().messages
             'keep'
@@ -47,6 +50,9 @@ class Gating:
             personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
             namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
             retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
+
+        Returns:
+            The whole policy as it is now.
 
         Raises:
             Forbidden: On a user's handle.
@@ -75,6 +81,12 @@ class Gating:
     def check(self, text: str) -> GateCheck:
         """Return the secrets and personal data in a text, and how it would be stored. Nothing is written.
 
+        Args:
+            text: The text to check.
+
+        Returns:
+            The findings and the text as it would be stored.
+
         Examples:
             >>> memory.gate.check("My card is 4111 1111 1111 1111").secrets
             ['card-number']
@@ -83,6 +95,9 @@ class Gating:
 
     def report(self) -> GateReport:
         """Count what the gate did, and how many memories contain personal data, by kind and class.
+
+        Returns:
+            The counts.
 
         Raises:
             Forbidden: This is a user's handle.

@@ -20,6 +20,9 @@ class Jobs:
     def backlog(self) -> list[Backlog]:
         """Return the state of each queue of this org, as far as this handle may see.
 
+        Returns:
+            One entry per queue.
+
         Examples:
             >>> jobs = memory.jobs.drain()
             >>> [queue.waiting for queue in memory.jobs.backlog()]
@@ -29,6 +32,9 @@ class Jobs:
 
     def dead(self) -> list[Job]:
         """List the jobs that were given up and that this handle may see, with the reasons.
+
+        Returns:
+            The jobs, each with its error.
 
         Examples:
             >>> memory.jobs.dead()
@@ -41,6 +47,9 @@ class Jobs:
 
         Args:
             item: Only those of this item, such as `thread:<id>`; all by default.
+
+        Returns:
+            How many jobs will be retried.
 
         Examples:
             >>> memory.jobs.retry_dead()
@@ -56,6 +65,9 @@ class Jobs:
         Args:
             seconds: How long to work at most.
             lease: How many seconds a job is reserved for this call.
+
+        Returns:
+            How many jobs were claimed.
 
         Raises:
             Forbidden: This is a user's handle.

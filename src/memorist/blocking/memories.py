@@ -26,6 +26,16 @@ class Memories:
 
         You can pass a bare key if only one memory has it: `city` for `fact:city`.
 
+        Args:
+            id: The id, such as `fact:city`.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The memory, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> memory.memories.get("fact:city", ns="user:ada").value
@@ -50,6 +60,9 @@ class Memories:
             top_k: How many to return.
             min_score: Leave out those with a lower score.
             ns: The namespace; by default the user's own.
+
+        Returns:
+            The memories with their scores.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -76,6 +89,21 @@ class Memories:
 
         `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
         and end.
+
+        Args:
+            id: The id, such as `fact:city`.
+            text: The memory as a sentence.
+            value: The new value of a fact.
+            valid_from: When the fact became true, or when the event begins.
+            valid_until: When the fact stops being true, or when the event ends.
+            tags: Labels of your own, which replace the present ones.
+            metadata: Any other JSON, which replaces the present metadata.
+            confidence: How certain it is, from 0 to 1.
+            reason: The reason, for the history.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The memory with its new version.
 
         Raises:
             NotFound: There is no such memory.
@@ -104,6 +132,16 @@ class Memories:
     def delete(self, id: str, *, ns: Ns | None = None) -> bool:
         """Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
 
+        Args:
+            id: The id, such as `fact:city`.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            Whether the memory existed.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> memory.memories.delete("fact:city", ns="user:ada")
@@ -113,6 +151,16 @@ class Memories:
 
     def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
         """Return every version of a memory, oldest first, also of a fact that has ended.
+
+        Args:
+            id: The id, such as `fact:city`.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            All versions.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -126,6 +174,13 @@ class Memories:
 
         The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
         from the same message again.
+
+        Args:
+            id: The id, such as `fact:city`.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The memory after the undo, or None if it no longer exists.
 
         Raises:
             NotFound: There is no such memory.
@@ -152,6 +207,9 @@ class Memories:
             subject: Whom it is about; by default the user.
             user: Whose memory it is.
             ns: The namespace; by default the user's own.
+
+        Returns:
+            An instance of the schema, or None.
 
         Examples:
             >>> import dataclasses
@@ -184,6 +242,12 @@ class Memories:
             limit: How many to return at most.
             after: The id of the last memory of the previous page.
             ns: The namespace; by default the user's own.
+
+        Returns:
+            The memories.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")

@@ -20,6 +20,12 @@ class Plans:
     def make(self, *, ns: Ns | None = None) -> Plan:
         """Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
 
+        Args:
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The plan.
+
         Examples:
             >>> memory.plans.make(ns="user:ada").lines
             []
@@ -29,6 +35,12 @@ class Plans:
     def apply(self, plan: Plan) -> Plan:
         """Carry out a plan in one transaction, and return it as applied.
 
+        Args:
+            plan: The plan to carry out.
+
+        Returns:
+            The applied plan.
+
         Raises:
             Conflict: A memory that the plan changes has changed since the plan was made.
         """
@@ -36,6 +48,13 @@ class Plans:
 
     def undo(self, id: str, *, ns: Ns | None = None) -> int:
         """Restore everything that an applied plan changed, in one transaction, and return how many memories.
+
+        Args:
+            id: The id of the plan.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            How many memories were restored.
 
         Raises:
             NotFound: No plan with this id was applied in the namespace.

@@ -33,6 +33,9 @@ class Profile:
             min_confidence: Leave out what is less certain.
             as_of: Return the profile of this time.
 
+        Returns:
+            The profile.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> [fact.value for fact in memory.profile.get("ada").facts]
@@ -42,6 +45,13 @@ class Profile:
 
     def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
         """Return the profiles of several users, in the order of their ids.
+
+        Args:
+            users: The ids of the users.
+            min_confidence: Leave out memories that are less certain than this.
+
+        Returns:
+            One profile per user.
 
         Examples:
             >>> len(memory.profile.get_many(["ada", "bob"]))
@@ -56,6 +66,9 @@ class Profile:
             user: Whose; None for the user of this handle.
             key: The name of the preference, such as `language`.
             value: Any JSON value.
+
+        Returns:
+            The stored fact.
 
         Examples:
             >>> memory.profile.set_preference("ada", "language", "Portuguese").key
@@ -74,6 +87,9 @@ class Profile:
             user: Whose; by default the user of this handle.
             max_tokens: The size of the block at most.
             as_of: Return the block of this time.
+
+        Returns:
+            The lines of the block.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")

@@ -85,6 +85,16 @@ class Records:
     ) -> OpaqueRecord | None:
         """Return the record under a key, or None if there is none.
 
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+
+        Returns:
+            The record, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), {"step": 7})
             >>> memory.records.get("workflow:graph", ("run-1", 7)).data
@@ -98,6 +108,16 @@ class Records:
         keys: Iterable[Sequence[str | int | float]] = OMITTED,
     ) -> list[OpaqueRecord | None]:
         """Return the records under several keys, in order, with None for those that do not exist.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            keys: The keys to read.
+
+        Returns:
+            One record or None per key.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -174,6 +194,18 @@ class Records:
         before: Sequence[str | int | float] | None = None,
     ) -> int:
         """Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            prefix: The beginning of the keys; the default matches every key.
+            after: Delete only keys after this one.
+            before: Delete only keys before this one.
+
+        Returns:
+            How many records were deleted.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]

@@ -51,6 +51,12 @@ class Tasks:
     def resume(self, task_id: str) -> Checkpoint | None:
         """Return the last checkpoint of a task, or None if there is no such task.
 
+        Args:
+            task_id: The id of the task.
+
+        Returns:
+            The checkpoint, or None.
+
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
             >>> memory.tasks.resume("report").state
@@ -61,6 +67,12 @@ class Tasks:
     def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
         """Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
 
+        Args:
+            task_ids: The ids of the tasks.
+
+        Returns:
+            One checkpoint or None per id.
+
         Examples:
             >>> memory.tasks.get_many(["report", "import"])
             [None, None]
@@ -69,6 +81,16 @@ class Tasks:
 
     def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
         """List the last `n` saved steps of a task, the newest last.
+
+        Args:
+            task_id: The id of the task.
+            n: How many steps to return at most.
+
+        Returns:
+            The saved steps.
+
+        Raises:
+            NotFound: There is no such task.
 
         Examples:
             >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
@@ -79,6 +101,12 @@ class Tasks:
 
     def delete(self, task_id: str) -> bool:
         """Delete a task with its saved steps, and return whether there was one.
+
+        Args:
+            task_id: The id of the task.
+
+        Returns:
+            Whether the task existed.
 
         Examples:
             >>> memory.tasks.delete("report")
@@ -128,6 +156,9 @@ class Tasks:
             limit: How many to return at most.
             after: The last id of the previous page.
             reverse: Whether to list from the end.
+
+        Returns:
+            The tasks.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})

@@ -23,6 +23,12 @@ class WorkingMemory(Generic[W]):
     def template(self, template: type[V]) -> WorkingMemory[V]:
         """Return the same working memory, typed and validated by a subclass of `Working`.
 
+        Args:
+            template: A subclass of `Working`.
+
+        Returns:
+            The typed working memory.
+
         Examples:
             >>> from memorist import Working
             >>> class Shop(Working):
@@ -35,6 +41,13 @@ class WorkingMemory(Generic[W]):
     def get(self, user: str | None = None, session: str | None = None) -> W | None:
         """Return the document, or None if there is none or it has expired.
 
+        Args:
+            user: Whose document; by default that of the handle's user.
+            session: The session; by default the document that belongs to no session.
+
+        Returns:
+            The document, or None.
+
         Examples:
             >>> memory.working.get("ada") is None
             True
@@ -44,6 +57,13 @@ class WorkingMemory(Generic[W]):
     def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
         """Return the documents of several sessions, in order, with None for those that do not exist.
 
+        Args:
+            sessions: The sessions; None means the document that belongs to no session.
+            user: Whose document; by default that of the handle's user.
+
+        Returns:
+            One document or None per session.
+
         Examples:
             >>> memory.working.get_many(["morning", "evening"], user="ada")
             [None, None]
@@ -52,6 +72,14 @@ class WorkingMemory(Generic[W]):
 
     def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
+
+        Args:
+            doc: The document, or its fields.
+            user: Whose document; by default that of the handle's user.
+            session: The session; by default the document that belongs to no session.
+
+        Returns:
+            The stored document.
 
         Raises:
             InvalidValue: A field does not have the type that the template declares.
@@ -65,6 +93,12 @@ class WorkingMemory(Generic[W]):
 
     def update(self, **fields: Json) -> W:
         """Set some fields and keep the others. `session=` and `user=` choose the document.
+
+        Args:
+            **fields: The fields to set.
+
+        Returns:
+            The changed document.
 
         Raises:
             InvalidValue: A field does not have the type that the template declares.
@@ -80,6 +114,15 @@ class WorkingMemory(Generic[W]):
     ) -> W:
         """Add an action to the recent ones, of which the newest 20 are kept.
 
+        Args:
+            action: What the user did.
+            entity_id: The id of the thing that the action concerned.
+            user: Whose document; by default that of the handle's user.
+            session: The session; by default the document that belongs to no session.
+
+        Returns:
+            The changed document.
+
         Examples:
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
             'opened'
@@ -88,6 +131,13 @@ class WorkingMemory(Generic[W]):
 
     def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
         """Remove the newest action and return it, or None if there is none.
+
+        Args:
+            user: Whose document; by default that of the handle's user.
+            session: The session; by default the document that belongs to no session.
+
+        Returns:
+            The removed action, or None.
 
         Examples:
             >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
@@ -99,6 +149,14 @@ class WorkingMemory(Generic[W]):
     def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
         """Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
 
+        Args:
+            *messages: The messages of the turn.
+            user: Whose document; by default that of the handle's user.
+            session: The session; by default the document that belongs to no session.
+
+        Returns:
+            The changed document.
+
         Examples:
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
             1
@@ -107,6 +165,13 @@ class WorkingMemory(Generic[W]):
 
     def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
         """Delete the document, and return whether there was one.
+
+        Args:
+            user: Whose document; by default that of the handle's user.
+            session: The session; by default the document that belongs to no session.
+
+        Returns:
+            Whether the document existed.
 
         Examples:
             >>> memory.working.clear(user="ada")

@@ -88,6 +88,9 @@ class Audit:
             after: The id or time of the last event of the previous page.
             reverse: Whether to list the newest first.
 
+        Returns:
+            The events.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> [event.action for event in memory.audit.list(subject="user:ada/city")]
@@ -109,6 +112,9 @@ class Audit:
 
         Args:
             older_than: Seconds or a timedelta.
+
+        Returns:
+            How many events were deleted.
 
         Raises:
             Forbidden: This is a user's handle.

@@ -195,6 +195,9 @@ class Entities:
             ttl: How long to cache the value.
             stale: Return a value that expired less than this ago at once, and reload it in the background.
 
+        Returns:
+            The entity as JSON, or None.
+
         Examples:
             >>> memory.entities.get("customer", "7", lambda id: {"id": id})
             {'id': '7'}
@@ -226,6 +229,16 @@ class Entities:
     ) -> list[Json]:
         """Return several entities of one type, in the order of the ids. Missing ones are loaded concurrently.
 
+        Args:
+            type: The type.
+            ids: The ids, as your loader knows them.
+            load: The loader, if the type is not registered.
+            ttl: How long to cache each value.
+            stale: Return a value that expired less than this ago at once, and reload it in the background.
+
+        Returns:
+            One entity or None per id.
+
         Examples:
             >>> memory.entities.get_many("customer", ["7", "8"], lambda id: {"id": id})
             [{'id': '7'}, {'id': '8'}]
@@ -236,6 +249,13 @@ class Entities:
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
         """Remove one entity, or all of a type, from the cache, and return how many.
+
+        Args:
+            type: The type.
+            id: The id; by default all entities of the type.
+
+        Returns:
+            How many entities were removed from the cache.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})

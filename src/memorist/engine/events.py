@@ -71,6 +71,9 @@ class Events:
             ttl: Forget it after this time.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
 
+        Returns:
+            The stored event.
+
         Raises:
             InvalidValue: A value is out of bounds, or `ends_at` is before `starts_at`.
             Forbidden: This handle may not write to the namespace.
@@ -132,6 +135,16 @@ class Events:
     async def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
         """Return an event by its id, or None if there is none.
 
+        Args:
+            id: The id of the event.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The event, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> event = memory.events.add("Standup", ns="user:ada")
             >>> memory.events.get(event.id, ns="user:ada").text
@@ -141,6 +154,16 @@ class Events:
 
     async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
         """Return several events at once, in the order of the ids, with None for those that do not exist.
+
+        Args:
+            ids: The ids of the events.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            One event or None per id.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> memory.events.get_many(["nothing"], ns="user:ada")
@@ -167,6 +190,23 @@ class Events:
         ns: Ns | None = None,
     ) -> Event:
         """Change some fields of an event and return its new version; the old version stays in its history.
+
+        Args:
+            id: The id of the event.
+            text: A sentence that makes sense on its own.
+            starts_at: When it begins.
+            ends_at: When it ends.
+            status: `planned`, `done` or `cancelled`.
+            people: The names of those who take part.
+            location: Where it takes place.
+            tags: Labels of your own, which replace the present ones.
+            metadata: Any other JSON, which replaces the present metadata.
+            reason: The reason, for the history.
+            expect: Only if the present version is this one.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The event with its new version.
 
         Raises:
             NotFound: There is no such event.
@@ -198,6 +238,9 @@ class Events:
             reason: Why, for the history.
             ns: The namespace.
 
+        Returns:
+            The cancelled event.
+
         Raises:
             NotFound: There is no such event.
 
@@ -210,6 +253,16 @@ class Events:
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Event]:
         """Return every version of an event, oldest first.
+
+        Args:
+            id: The id of the event.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            All versions, or an empty list.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> event = memory.events.add("Lunch", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
@@ -224,6 +277,16 @@ class Events:
 
     async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
         """Delete an event with its history, and return whether there was one.
+
+        Args:
+            id: The id of the event.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            Whether the event existed.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
 
         Examples:
             >>> event = memory.events.add("Standup", ns="user:ada")
@@ -334,6 +397,12 @@ class Events:
             after: The id of the last event of the previous page.
             reverse: Whether to list from the end.
             ns: The namespace.
+
+        Returns:
+            The events.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> event = memory.events.add("Standup", starts_at="2030-03-01T09:00:00Z", ns="user:ada")

@@ -73,6 +73,9 @@ class Learnings:
             metadata: Anything else, as JSON.
             user: Whose; by default the user of this handle.
 
+        Returns:
+            The learning, new or reinforced.
+
         Examples:
             >>> ada = memory.scope(user="ada")
             >>> ada.learnings.add("Prefers tea", type="preference").content
@@ -104,6 +107,13 @@ class Learnings:
     async def get(self, id: str, *, user: str | None = None) -> Learning | None:
         """Return a learning by its id, or None if there is none.
 
+        Args:
+            id: The id of the learning.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            The learning, or None.
+
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
             >>> memory.learnings.get(learning.id, user="ada").content
@@ -113,6 +123,13 @@ class Learnings:
 
     async def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
         """Return several learnings at once, in the order of the ids, with None for those that do not exist.
+
+        Args:
+            ids: The ids of the learnings.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            One learning or None per id.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -135,6 +152,19 @@ class Learnings:
         user: str | None = None,
     ) -> Learning:
         """Change some fields of a learning and return it. Its id stays the same.
+
+        Args:
+            id: The id of the learning.
+            content: The learning, in words.
+            type: `preference`, `pattern` or `correction`.
+            confidence: How certain it is, from 0 to 1.
+            tags: Labels of your own, which replace the present ones.
+            metadata: Any other JSON, which replaces the present metadata.
+            reason: The reason, stored with the learning.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            The changed learning.
 
         Raises:
             NotFound: There is no such learning.
@@ -172,6 +202,13 @@ class Learnings:
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
         """Raise the confidence of a learning that proved right, and return it.
 
+        Args:
+            id: The id of the learning.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            The learning with its new confidence.
+
         Raises:
             NotFound: There is no such learning.
 
@@ -185,6 +222,13 @@ class Learnings:
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
         """Lower the confidence of a learning that proved wrong, and return it.
 
+        Args:
+            id: The id of the learning.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            The learning with its new confidence.
+
         Raises:
             NotFound: There is no such learning.
 
@@ -197,6 +241,13 @@ class Learnings:
 
     async def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
         """Count a use of each learning, as a context does, and return how many of them exist.
+
+        Args:
+            ids: The ids of the learnings.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            How many of the learnings exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -222,6 +273,13 @@ class Learnings:
 
     async def delete(self, id: str, *, user: str | None = None) -> bool:
         """Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
+
+        Args:
+            id: The id of the learning.
+            user: Whose; by default the user of this handle.
+
+        Returns:
+            Whether the learning existed.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -351,6 +409,9 @@ class Learnings:
             after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next page.
             reverse: Whether to list from the end.
             user: Whose; by default the user of this handle.
+
+        Returns:
+            The learnings.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")

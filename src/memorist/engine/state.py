@@ -24,6 +24,13 @@ class State:
     async def get(self, key: str, default: Json = None) -> Json:
         """Return a value, or `default` if there is none.
 
+        Args:
+            key: The key.
+            default: The value to return if the key does not exist.
+
+        Returns:
+            The value, or `default`.
+
         Examples:
             >>> memory.state.get("theme", "light")
             'light'
@@ -33,6 +40,13 @@ class State:
 
     async def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
+
+        Args:
+            keys: The keys to read.
+            default: The value to return for keys that do not exist.
+
+        Returns:
+            One value per key.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -46,6 +60,12 @@ class State:
 
     async def entry(self, key: str) -> StateEntry | None:
         """Return a value with its version and times. Pass the version to `set` as `expect`.
+
+        Args:
+            key: The key.
+
+        Returns:
+            The entry, or None.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -80,6 +100,12 @@ class State:
     async def delete(self, key: str) -> bool:
         """Delete a key, and return whether it existed.
 
+        Args:
+            key: The key.
+
+        Returns:
+            Whether the key existed.
+
         Examples:
             >>> memory.state.delete("token")
             False
@@ -95,6 +121,9 @@ class State:
             key: The key; a new counter starts at 0.
             by: How much to add.
             ttl: How long to keep a new counter.
+
+        Returns:
+            The new value.
 
         Raises:
             InvalidValue: The value is not a whole number.
@@ -134,6 +163,9 @@ class State:
             limit: How many to return at most.
             after: The last key of the previous page.
             reverse: Whether to list from the end.
+
+        Returns:
+            The entries.
 
         Examples:
             >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]

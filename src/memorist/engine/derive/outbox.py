@@ -270,6 +270,9 @@ class Jobs:
     async def backlog(self) -> list[Backlog]:
         """Return the state of each queue of this org, as far as this handle may see.
 
+        Returns:
+            One entry per queue.
+
         Examples:
             >>> jobs = memory.jobs.drain()
             >>> [queue.waiting for queue in memory.jobs.backlog()]
@@ -295,6 +298,9 @@ class Jobs:
     async def dead(self) -> list[Job]:
         """List the jobs that were given up and that this handle may see, with the reasons.
 
+        Returns:
+            The jobs, each with its error.
+
         Examples:
             >>> memory.jobs.dead()
             []
@@ -306,6 +312,9 @@ class Jobs:
 
         Args:
             item: Only those of this item, such as `thread:<id>`; all by default.
+
+        Returns:
+            How many jobs will be retried.
 
         Examples:
             >>> memory.jobs.retry_dead()
@@ -334,6 +343,9 @@ class Jobs:
         Args:
             seconds: How long to work at most.
             lease: How many seconds a job is reserved for this call.
+
+        Returns:
+            How many jobs were claimed.
 
         Raises:
             Forbidden: This is a user's handle.

@@ -170,6 +170,13 @@ class Facts:
             ttl: How long to keep each of them.
             index: What recall indexes of each, as in `set`.
 
+        Returns:
+            The stored facts, in the order of the items.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
+            NotAdmitted: The gate refuses one of the values; nothing is written.
+
         Examples:
             >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
             ['city', 'role']
@@ -194,6 +201,12 @@ class Facts:
             key: The key.
             as_of: Return the version that was current at this time.
 
+        Returns:
+            The fact, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> memory.facts.get("user:ada", "city").value
@@ -207,6 +220,16 @@ class Facts:
 
     async def get_many(self, ns: Ns | Iterable[str] | None = None, keys: Iterable[str] = OMITTED) -> list[Fact | None]:
         """Return several facts at once, in the order of the keys, with None for those that do not exist.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            keys: The keys to read.
+
+        Returns:
+            One fact or None per key.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -232,6 +255,22 @@ class Facts:
         expect: int | None = None,
     ) -> Fact:
         """Change some fields of a fact and return its new version. Fields that you leave out stay as they are.
+
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+            value: The new value; to store null, use `set`.
+            text: The fact as a sentence that makes sense on its own.
+            valid_from: When it became true.
+            valid_until: When it stops being true.
+            tags: Labels of your own, which replace the present ones.
+            metadata: Any other JSON, which replaces the present metadata.
+            confidence: How certain it is, from 0 to 1.
+            reason: The reason, for the history.
+            expect: Only if the present version is this one.
+
+        Returns:
+            The fact with its new version.
 
         Raises:
             NotFound: There is no such fact.
@@ -323,6 +362,9 @@ class Facts:
         Returns:
             The fact, or None if there is none.
 
+        Raises:
+            Forbidden: This handle may not write to the namespace.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "mood", "curious", ttl=60)
             >>> memory.facts.touch("user:ada", "mood", 3600).version
@@ -383,6 +425,17 @@ class Facts:
     async def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
         """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
 
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            prefix: The beginning of the keys; the default matches every key.
+            history: Whether to keep the history.
+
+        Returns:
+            How many facts were deleted.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
+
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex"})
             >>> memory.facts.delete_range("user:ada", "pet.")
@@ -421,6 +474,9 @@ class Facts:
             reason: Why, for the history.
             expect: Only if the present version is this one.
 
+        Returns:
+            The rejected version.
+
         Raises:
             NotFound: There is no such fact.
 
@@ -446,7 +502,7 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """Replace a wrong value by the right one.
+        """Replace a wrong value with the right one.
 
         The wrong value stays in the history, and is not derived again from the same sources.
 
@@ -459,6 +515,9 @@ class Facts:
 
         Returns:
             The corrected fact.
+
+        Raises:
+            Conflict: `expect` is not the present version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -500,6 +559,9 @@ class Facts:
             key: The key.
             version: The number of the version to restore.
             expect: Only if the present version is this one.
+
+        Returns:
+            The restored fact, with its new version.
 
         Raises:
             NotFound: There is no such version.
@@ -550,6 +612,9 @@ class Facts:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The last id in the `ended` of the request's receipt.
+
+        Returns:
+            The restored facts.
 
         Raises:
             NotFound: There is no such request, or it was undone already.
@@ -606,6 +671,16 @@ class Facts:
         """List every version of a fact, oldest first. The last one is current, or has the status `deleted`, `ended` or
         `rejected`.
 
+        Args:
+            ns: The namespace; on a user's handle, the user's own by default.
+            key: The key.
+
+        Returns:
+            All versions, or an empty list.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
             >>> [(version.version, version.value) for version in memory.facts.history("user:ada", "city")]
@@ -620,6 +695,9 @@ class Facts:
     async def delete_expired(self) -> int:
         """Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
         were.
+
+        Returns:
+            How many facts were deleted.
 
         Examples:
             >>> memory.facts.delete_expired()
@@ -815,6 +893,9 @@ class Facts:
             after: The last key of the previous page.
             reverse: Whether to list from the end.
             as_of: Return the facts of this time, with the values they had.
+
+        Returns:
+            The facts.
 
         Raises:
             InvalidFilter: `where` is not a valid filter.

@@ -73,6 +73,9 @@ class Threads:
             new: Whether to refuse an id that is taken.
             parent: The id of an existing thread; forgetting that thread forgets this one too.
 
+        Returns:
+            The thread.
+
         Raises:
             Conflict: With `new`, the id is taken.
 
@@ -130,6 +133,12 @@ class Threads:
     async def get(self, id: str) -> Thread | None:
         """Return a thread without its messages, or None if there is none.
 
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            The thread, or None.
+
         Examples:
             >>> memory.threads.get("talk").length
             2
@@ -139,6 +148,12 @@ class Threads:
 
     async def get_many(self, ids: Iterable[str]) -> list[Thread | None]:
         """Return several threads at once, in the order of the ids, with None for those that do not exist.
+
+        Args:
+            ids: The ids of the threads.
+
+        Returns:
+            One thread or None per id.
 
         Examples:
             >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
@@ -165,6 +180,9 @@ class Threads:
                 seen is not added again, and its receipt says `replayed`.
             create: The namespace in which to create the thread if it does not exist.
             expect: Only if the thread's `length` (the number of its last message) is this.
+
+        Returns:
+            One receipt per message.
 
         Raises:
             NotFound: There is no such thread, and `create` is not given.
@@ -234,6 +252,9 @@ class Threads:
             after: Only messages after this number.
             roles: Only these roles.
 
+        Returns:
+            The messages.
+
         Examples:
             >>> [message.text for message in memory.threads.messages("talk", roles=["user"])]
             ['I live in Lisbon.']
@@ -256,6 +277,16 @@ class Threads:
     async def recent(self, id: str, n: int = 10) -> list[Message]:
         """Return the newest `n` messages, the newest last.
 
+        Args:
+            id: The id of the thread.
+            n: How many messages to return at most.
+
+        Returns:
+            The messages.
+
+        Raises:
+            NotFound: There is no such thread.
+
         Examples:
             >>> [message.role for message in memory.threads.recent("talk", 2)]
             ['user', 'assistant']
@@ -271,6 +302,12 @@ class Threads:
 
     async def message(self, id: str) -> Message | None:
         """Return one message by its id, or None if there is none.
+
+        Args:
+            id: The id of the message, such as `talk#12`.
+
+        Returns:
+            The message, or None.
 
         Examples:
             >>> memory.threads.message("talk#1").text
@@ -295,6 +332,9 @@ class Threads:
             title: The new title.
             metadata: The new metadata.
             expect: Only if the present version is this one.
+
+        Returns:
+            The changed thread.
 
         Raises:
             NotFound: There is no such thread.
@@ -327,6 +367,15 @@ class Threads:
 
     async def pop(self, id: str) -> Message | None:
         """Remove and return the newest message, or None if there is none. What was derived from it stays.
+
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            The removed message, or None.
+
+        Raises:
+            NotFound: There is no such thread.
 
         Examples:
             >>> memory.threads.pop("talk").text
@@ -378,6 +427,15 @@ class Threads:
     async def redact(self, message: str | Message) -> Message:
         """Remove the content of a message, and what was derived from it, but keep its place and its tool call ids.
 
+        Args:
+            message: The message, or its id.
+
+        Returns:
+            The redacted message.
+
+        Raises:
+            NotFound: There is no such thread or message.
+
         Examples:
             >>> memory.threads.redact("talk#1").text
             '[redacted]'
@@ -391,6 +449,9 @@ class Threads:
         Args:
             message: The message, or its id.
             pinned: False to unpin it.
+
+        Returns:
+            The message.
 
         Raises:
             NotFound: There is no such message.
@@ -464,6 +525,9 @@ class Threads:
             key: Makes the call idempotent.
             create: The namespace to store in, if the thread itself does not exist.
 
+        Returns:
+            The preview.
+
         Examples:
             >>> log = "passed " * 2000
             >>> short = memory.threads.stash("talk", log)
@@ -531,6 +595,15 @@ class Threads:
     async def requests(self, id: str) -> list[RequestReport]:
         """List what the last requests of a thread cost, oldest first, as `report` recorded it.
 
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            One report per request.
+
+        Raises:
+            NotFound: There is no such thread.
+
         Examples:
             >>> memory.threads.requests("talk")
             []
@@ -546,6 +619,9 @@ class Threads:
             id: The thread.
             ids: The messages to delete.
             before: Delete all messages before this number.
+
+        Returns:
+            How many messages were deleted.
 
         Examples:
             >>> memory.threads.delete_messages("talk", ids=["talk#2"])
@@ -578,6 +654,12 @@ class Threads:
 
     async def delete(self, id: str) -> bool:
         """Delete a thread with its messages, summaries and index entries, and return whether there was one.
+
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            Whether the thread existed.
 
         Examples:
             >>> memory.threads.delete("talk")
@@ -618,6 +700,15 @@ class Threads:
     async def summaries(self, id: str) -> list[Summary]:
         """List the summaries of a thread, oldest first, each with the messages it covers.
 
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            The summaries.
+
+        Raises:
+            NotFound: There is no such thread.
+
         Examples:
             >>> memory.threads.summaries("talk")
             []
@@ -630,6 +721,15 @@ class Threads:
 
     async def compactions(self, id: str) -> list[Compaction]:
         """List the parts of a thread that a provider compacted, oldest first, each with the message that has its item.
+
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            The compacted parts.
+
+        Raises:
+            NotFound: There is no such thread.
 
         Examples:
             >>> item = {"type": "compaction", "encrypted_content": "…"}
@@ -653,6 +753,15 @@ class Threads:
 
     async def summary_lines(self, id: str) -> list[SummaryLine]:
         """List the lines of a thread's newest summary, each with the ids of the messages behind it.
+
+        Args:
+            id: The id of the thread.
+
+        Returns:
+            The lines.
+
+        Raises:
+            NotFound: There is no such thread.
 
         Examples:
             >>> memory.threads.summary_lines("talk")
@@ -796,6 +905,9 @@ class Threads:
             limit: How many to return at most.
             after: The last thread of the previous page.
             reverse: Whether to list from the end.
+
+        Returns:
+            The threads.
 
         Examples:
             >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
