@@ -344,7 +344,7 @@ class AsyncMemory(Listens):
             >>> memory.find_tools("write to Bob by email", [weather, mail], top_k=1)[0]["name"]
             'send_mail'
         """
-        return await self._core.part(ToolRecall).find(query, tools, top_k)
+        return await self._core.part(ToolRecall).find_tools(query, tools, top_k=top_k)
 
     def session(
         self,

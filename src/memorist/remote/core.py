@@ -14,6 +14,7 @@ from ..engine.entities import Entities, EntityCache
 from ..engine.forgetting.forget import Forgetting, Scrubbing
 from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
+from ..engine.limits import NO_LIMITS
 from ..engine.locks import KeyedLocks
 from ..engine.namespaces import Namespaces
 from ..engine.portable import Portable
@@ -23,6 +24,7 @@ from ..engine.remembering import Remembering
 from ..engine.sessions.assembling import Assembling
 from ..engine.sessions.inject import Injection
 from ..engine.sessions.session import AsyncSession
+from ..engine.sessions.tools import ToolRecall
 from ..engine.watching import AsyncWatch
 from ..errors import Forbidden, UsageError
 from ..exporting.exporting import Exporting
@@ -43,7 +45,7 @@ from .waiting import RemoteWaiting
 
 T = TypeVar("T")
 _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
-    (Recalling, Assembling, Provenance, Health, Namespaces, Processing, Remembering, Scrubbing), ""
+    (Recalling, Assembling, ToolRecall, Provenance, Health, Namespaces, Processing, Remembering, Scrubbing), ""
 )
 """Parts of the engine whose methods are methods of the memory itself, not of a noun."""
 _OWN: Mapping[Any, Any] = {
@@ -64,6 +66,8 @@ class RemoteShared:
         self.events = RemoteEvents(self)
         self.entity_locks = KeyedLocks(runtime)
         self.entity_cache = EntityCache()
+        self.limits = NO_LIMITS
+        """The server has limits of its own, and refuses what exceeds them."""
         self.closed = False
         self.twin: RemoteShared | None = None
 

@@ -31,7 +31,7 @@ class ToolRecall:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def find(self, query: str, tools: Iterable[Tool], top_k: int) -> list[Tool]:
+    async def find_tools(self, query: str, tools: Iterable[Tool], *, top_k: int = 5) -> list[Tool]:
         """The tools most relevant to a query, best first."""
         from ...context.reading import as_tools
 
