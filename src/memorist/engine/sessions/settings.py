@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...errors import Conflict
+from ...errors import Conflict, StoreError
 from ...records import RequestLog
 from ...stores.base import Expect, Put
 from ..core import Core
@@ -74,11 +74,14 @@ async def keep_settings(
     written_at, last = remembered.get(place, (0.0, None))
     if last == compared and time.monotonic() - written_at < REWRITE_SECONDS:
         return
-    with core.shared.reading_on("the settings of requests"):
-        try:
-            await _write(core, thread, describe(context, budget, options, core.at()))
-        except Conflict:  # another process stored the settings of its own request at this moment: both are the last
-            return
+    try:
+        await _write(core, thread, describe(context, budget, options, core.at()))
+    except Conflict:  # another process stored the settings of its own request at this moment: both are the last
+        return
+    except StoreError as problem:  # `doctor` hears of a full disk from what matters more; the next request tries again
+        if not problem.refuses_writes:
+            raise
+        return
     if len(remembered) >= MAX_REMEMBERED:
         remembered.pop(next(iter(remembered)))
     remembered[place] = (time.monotonic(), compared)
