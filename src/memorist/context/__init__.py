@@ -1,4 +1,4 @@
-"""Assembles a request to a model: within its token budget, with whole tool exchanges, stable for prompt caches.
+"""Assembles requests to a model that fit a token budget, keep tool exchanges whole and stay stable for prompt caches.
 
-Import from its modules: this one is empty, so that counting the tokens of one message loads little.
+Import from the modules directly. This one is empty, so that counting the tokens of a message loads little code.
 """

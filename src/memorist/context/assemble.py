@@ -1,6 +1,6 @@
-"""Puts system prompt, memory, tools, history, input and notes together into one request within its token budget.
+"""Combines system prompt, memory, tools, history, input and notes into one request that fits a token budget.
 
-History is fed newest first, in pages, and only as much as the policy wants to see:
+The caller feeds the history in pages, newest first, and only as much as the policy asks for:
 
     assembly = Assembly(budget=…, input=…)
     while (count := assembly.wants()):
@@ -8,7 +8,7 @@ History is fed newest first, in pages, and only as much as the policy wants to s
         assembly.feed(page, more=len(page) == count)
     context = assembly.finish()
 
-so blocking and async callers drive the same object, and the cost depends on what is kept, not on what is stored.
+Blocking and async callers use the same object, and the cost depends on the history that is kept, not on the stored one.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from .validate import check_view
 
 OMITTED = "(earlier messages are left out)"
 ROUNDS = 2
-"""How often history may grow into what memory gave back because history says it."""
+"""How often history may grow into the room that memory no longer needs because history contains its items."""
 LEAD_TOKENS = 16
-"""More than the note takes that stands first where the first message is not a user's."""
+"""An upper bound for the note that comes first if the first message is not a user's."""
 _Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
 
 class _Remembered(msgspec.Struct, frozen=True):
-    """The profile block and the recalled memory of a request, with what was left out of them."""
+    """The profile block and the recalled memory of a request, and the items that were left out."""
 
     profile: Message | None
     lines: tuple[ProfileLine, ...]
@@ -63,10 +63,14 @@ def _without_room(fate: Fate) -> Fate:
 
 
 class Assembly(Reading):
-    """Builds one request from history that is fed to it newest first."""
+    """Builds one request from history that the caller feeds to it, newest first."""
 
     def finish(self) -> Context:
-        """The request, within the budget and valid, or BudgetError."""
+        """Return the valid request within its budget.
+
+        Raises:
+            BudgetError: The content that must be sent does not fit.
+        """
         if not self._ended:
             for unit in self._grouper.close():
                 self._take(unit)
@@ -84,10 +88,10 @@ class Assembly(Reading):
         return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
 
     def _share(self, spent: int, pinned: int, lines: Sequence[ProfileLine]) -> _Shared:
-        """Give memory its half of the room, history the rest, and memory what history then leaves.
+        """Reserve half of the room for memory, give history the rest, and give memory the room that history leaves.
 
-        What memory is given first is chosen beside the history that would fit then; once memory needs less, more
-        history fits, and says a part of what was recalled. So the two are fitted to each other again.
+        Memory is first chosen next to the history that would fit. If memory then needs less room, more history fits
+        and may contain some of the recalled items, so both are fitted again.
         """
         if not self._items:
             return *self._plan(self._capped(self._room(spent)), pinned), None, []
@@ -108,9 +112,9 @@ class Assembly(Reading):
                 return plan, summary, memory, fates
 
     def _share_cached(self, spent: int, pinned: int, lines: Sequence[ProfileLine]) -> _Shared:
-        """Choose the window without regard to what is recalled this time, so that it stays the same from turn to turn.
+        """Choose the window independently of the recalled items, so that it stays the same from turn to turn.
 
-        A quarter of the room is left free for memory whatever is recalled; memory takes all that the window leaves.
+        A quarter of the room is always reserved for memory, and memory may use all the room that the window leaves.
         """
         room = self._room(spent) - pinned
         reserved = room // CACHED_MEMORY_PART if self.budget.memory is None else min(room, self.budget.memory)
@@ -124,13 +128,13 @@ class Assembly(Reading):
         return Said((*self._head, *window, *self._input), lines, summary)
 
     def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
-        """Tokens left for recalled items once the profile, the planned history and the summary took theirs; at most the
+        """Return the tokens left for recalled items after the profile, the planned history and the summary, at most the
         ceiling of the memory section."""
         left = self._room(spent) - total_tokens((*self._head, *plan.keep)) - _tokens(summary)
         return left if self.budget.memory is None else min(left, self.budget.memory)
 
     def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
-        """The fold to write before this request is sent, or None; also None unless all unfolded history was read."""
+        """Return the fold to write before sending this request, or None. It needs all unfolded history to be read."""
         if not self._ended:
             return None
         room, previous = self.room_tokens(), self._summary_text
@@ -139,7 +143,7 @@ class Assembly(Reading):
         )
 
     def _without_doubles(self) -> None:
-        """Remove from `head` and `found` the units that the window or the input holds too, so each is sent once."""
+        """Remove units from `head` and `found` that the window or the input also contains, to send each once."""
         if self._head:
             seen = {unit.position for unit in (*self._units, *self._input)}
             self._head = [unit for unit in self._head if unit.position not in seen]
@@ -148,7 +152,7 @@ class Assembly(Reading):
             self._found = tuple(unit for unit in self._found if unit.position not in held)
 
     async def finish_async(self) -> Context:
-        """`finish`, awaiting the policy's language model if it has one."""
+        """Return the request like `finish`, and await the policy's language model if it has one."""
         model = awaitable_model(self._needs.model)
         if self._summarize is not None or model is None:
             return self.finish()
@@ -192,7 +196,7 @@ class Assembly(Reading):
         )
 
     def _fit_memory(self, ceiling: int, said: Said) -> tuple[Message | None, list[Fate]]:
-        """The fenced memory: as much of what was recalled and is not said elsewhere as its ceiling takes."""
+        """Return the fenced memory: as many recalled items as fit under its ceiling, without duplicates."""
         items, double = said.split(self._items)
         fates = fill_memory(items, ceiling, self.counter.count, self._shorten)
         while True:
@@ -206,21 +210,21 @@ class Assembly(Reading):
             fates[last] = Fate(items[last], fates[last].tokens, "dropped", NO_ROOM)
 
     def _memory_ceiling(self, room: int) -> int:
-        """Half the room, and what history does not need."""
+        """Return half the room, plus the room that history does not need."""
         if self.budget.memory is not None:
             return min(room, self.budget.memory)
         wanted = self._seen_tokens + _tokens(self._summary) if self._ended else NO_LIMIT
         return max(room // 2, room - min(wanted, room))
 
     def _window(self, room: int, pinned: int) -> Sequence[Unit]:
-        """The history that will be sent: exactly for a sliding window, as the newest that fit for other policies."""
+        """Return the history that will be sent: exact for a sliding window, the newest units that fit otherwise."""
         room = self._capped(room + pinned)
         if self._needs.slides:
             return self._plan(room, pinned)[0].keep
         return newest_that_fit(self.units, room - total_tokens(self._head), "")[0]
 
     def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
-        """The policy's plan for this many tokens, of which older pinned messages take theirs; and the summary."""
+        """Return the summary and the policy's plan for this many tokens, less those of older pinned messages."""
         room, summary = room - total_tokens(self._head), self._summary
         notes: tuple[str, ...] = ()
         if summary is not None and (summary.tokens or 0) + pinned > room:
@@ -268,7 +272,7 @@ class Assembly(Reading):
     def _refitted(
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
-        """The recalled items, chosen again if units that left the history make some of them no longer duplicates."""
+        """Return the recalled items, chosen again if dropped units mean that some are no longer duplicates."""
         said = self._said(keep, summary, about.lines)
         if not about.fates or said.agrees(about.fates):
             return about
@@ -337,7 +341,7 @@ class Assembly(Reading):
     def _with_valid_reasoning(
         self, plan: Plan, about: _Remembered, history: tuple[Message, ...], given: tuple[Message, ...]
     ) -> tuple[tuple[Message, ...], int]:
-        """The history without reasoning that the provider would not take, and the tokens that this saves."""
+        """Return the history without reasoning that the provider would reject, and the tokens that this saves."""
         is_edited = bool(plan.drop or plan.fold or plan.elide or self._head or self._unread())
         # In the standard layout memory stands before the history and changes with every turn.
         is_edited = is_edited or (self.layout == "standard" and about.memory is not None)

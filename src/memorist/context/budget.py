@@ -1,4 +1,4 @@
-"""How many tokens a request may take, in all and per section."""
+"""Token budgets: the size of a request in total and per section."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 from ..errors import UsageError
 
 MOST_TOKENS = 1 << 40
-"""The largest budget; far beyond any model's window."""
+"""The largest budget, far larger than any model's window."""
 CACHED_MEMORY_PART = 4
-"""In the cached layout the window leaves one part in so many of the room to memory, whether or not it is needed: a
-window that made room for what each turn recalls would begin with another message on each turn."""
+"""In the cached layout, the window always leaves a quarter of the room to memory. If the window made
+room for the items of each turn, it would begin with a different message on each turn."""
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
 # Published context windows by model name; the longest matching prefix of a name is used.
 MODEL_WINDOWS = {
@@ -53,10 +53,10 @@ MODEL_WINDOWS = {
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """A total and ceilings per section; tokens that history does not use are given to memory, and vice versa.
+    """A total and ceilings per section. Memory can use the tokens that history does not need, and vice versa.
 
-    `profile` is the ceiling of the profile block; by default a sixth of the total, at most 600.
-    `output_reserve` is kept free for the answer: the whole request takes at most `total - output_reserve`.
+    `profile` is the ceiling of the profile block. By default it is a sixth of the total and at most 600.
+    `output_reserve` stays free for the answer: the whole request has at most `total - output_reserve` tokens.
     """
 
     total: int
@@ -78,33 +78,33 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
     @property
     def request_tokens(self) -> int:
-        """The most tokens of the whole request."""
+        """The maximum tokens of the whole request."""
         return self.total - self.output_reserve
 
     @property
     def profile_tokens(self) -> int:
-        """The most tokens of the profile block."""
+        """The maximum tokens of the profile block."""
         return min(self.total // 6, 600) if self.profile is None else self.profile
 
     @property
     def window_tokens(self) -> int:
-        """The most tokens of history in the cached layout, which leaves the rest of the request to memory."""
+        """The maximum tokens of history in the cached layout, which leaves the rest of the request to memory."""
         window = self.request_tokens - self.request_tokens // CACHED_MEMORY_PART
         return window if self.history is None else min(window, self.history)
 
     def ceiling(self, section: str) -> int | None:
-        """The ceiling of a section, or None."""
+        """Return the ceiling of a section, or None if it has none."""
         found = getattr(self, section, None)
         return found if isinstance(found, int) else None
 
     @classmethod
     def for_model(cls, model: str, **options: Any) -> TokenBudget:
-        """The budget of a model's published window, by its name."""
+        """Return a budget for the published context window of a model."""
         return cls(model_window(model), **options)
 
 
 def model_window(model: str) -> int:
-    """The published window of a model; a provider prefix such as `openai/` is ignored."""
+    """Return the published context window of a model; a provider prefix such as `openai/` is ignored."""
     name = model.rsplit("/", 1)[-1].lower()
     name = name.rsplit(".", 1)[-1] if name.startswith(("anthropic.", "us.anthropic.", "eu.anthropic.")) else name
     known = [prefix for prefix in MODEL_WINDOWS if name == prefix or name.startswith(prefix)]
@@ -117,7 +117,7 @@ def model_window(model: str) -> int:
 
 
 def as_budget(given: TokenBudget | int | str) -> TokenBudget:
-    """A budget from a total, a model's name, or itself."""
+    """Return a budget for a number of tokens or a model's name; a budget is returned unchanged."""
     if isinstance(given, TokenBudget):
         return given
     if isinstance(given, str):

@@ -22,7 +22,7 @@ _UNLIMITED = 1 << 40
 
 
 class PromptBuilder:
-    """Adds sections in any order; `build` puts them in the standard one, within the budget."""
+    """Collects sections in any order. `build` arranges them in the standard order, within the budget."""
 
     def __init__(
         self,
@@ -48,23 +48,23 @@ class PromptBuilder:
         self._notes: list[Any] = []
 
     def add_system(self, prompt: object) -> PromptBuilder:
-        """Text, a system message, or several."""
+        """Add the system prompt: text, a system message, or a list of them."""
         self._system.extend(instruction_messages(prompt))
         return self
 
     def add_context(self, items: object, *, source: str | None = None, trust: str | None = None) -> PromptBuilder:
-        """Retrieved context and memory, best first: text, hits, facts or dicts with `text`."""
+        """Add retrieved context and memory, best first: text, hits, facts or dicts with `text`."""
         for item in as_items(items):
             self._items.append(msgspec.structs.replace(item, source=source or item.source, trust=trust or item.trust))
         return self
 
     def add_profile(self, lines: Iterable[ProfileLine]) -> PromptBuilder:
-        """Lines about the user, such as those of `memory.profile.block()`."""
+        """Add lines about the user, such as those of `memory.profile.block()`."""
         self._profile.extend(lines)
         return self
 
     def add_tools(self, tools: Iterable[object]) -> PromptBuilder:
-        """Tool definitions in either shape."""
+        """Add tool definitions, in the OpenAI or the Anthropic shape."""
         self._tools.extend(as_tools(tools))
         return self
 
@@ -76,7 +76,7 @@ class PromptBuilder:
         policy: Policy | None = None,
         summary: str | None = None,
     ) -> PromptBuilder:
-        """Earlier messages, oldest first, and the summary of what came before them."""
+        """Add earlier messages, oldest first, and a summary of the messages before them."""
         check_count("max_tokens", max_tokens)
         self._history.extend(as_message(message) for message in as_list(messages, "messages"))
         if max_tokens is not None:
@@ -87,19 +87,23 @@ class PromptBuilder:
         return self
 
     def add_user(self, message: object) -> PromptBuilder:
-        """The current input: text, a message, or several (the results of tool calls, say)."""
+        """Add the current input: text, a message, or a list of messages such as the results of tool calls."""
         listed = [message] if isinstance(message, str | Mapping | Message) else as_list(message, "the input")
         self._input.extend(as_message(item) for item in listed)
         return self
 
     def add_scratchpad(self, notes: object) -> PromptBuilder:
-        """Working notes, put last."""
+        """Add working notes, which come last in the request."""
         if notes:
             self._notes.append(notes)
         return self
 
     def build(self) -> Context:
-        """The request, within the budget and valid, or BudgetError."""
+        """Return the valid request within its budget.
+
+        Raises:
+            BudgetError: The content that must be sent does not fit.
+        """
         assembly = Assembly(
             budget=self._ceilings(),
             system=self._system,

@@ -16,7 +16,7 @@ MARKER = {"cache_control": {"type": "ephemeral"}}
 
 
 def mark(request: JsonObject, context: Context) -> JsonObject:
-    """The request with cache markers after the parts that stay the same: tools, system, summary, the input."""
+    """Return the request with cache markers after the stable parts: tools, system prompt, summary and input."""
     made = dict(request)
     if request["tools"]:
         made["tools"] = [*request["tools"][:-1], {**request["tools"][-1], **MARKER}]
@@ -40,7 +40,7 @@ def _mark_summary(messages: list[JsonObject], context: Context) -> None:
 
 
 def _mark_end(messages: list[JsonObject], context: Context) -> None:
-    """Mark the last block that the next request repeats: the input, not the scratchpad, which changes each time."""
+    """Mark the last block that the next request repeats: the input, since the scratchpad changes each time."""
     if not messages:
         return
     content = messages[-1]["content"]
@@ -56,9 +56,9 @@ def _mark_end(messages: list[JsonObject], context: Context) -> None:
 def cached_tokens(
     before: Mapping[str, object] | None, after: Mapping[str, object], counter: Counter
 ) -> tuple[int, int]:
-    """(tokens of the prefix that the OpenAI request `after` shares with `before`, all tokens of `after`).
+    """Return how many tokens two OpenAI requests share at the start, and how many tokens `after` has in total.
 
-    Tools come first, as providers put them; from the first message that differs on, a cache serves nothing.
+    Tools come first, as in the providers' caches. A cache serves nothing from the first different message on.
     """
     pieces = _pieces(after, counter)
     known = [piece for piece, _ in _pieces(before, counter)] if before is not None else []

@@ -21,7 +21,7 @@ from .tool_choice import Tool, ToolChoice, choose_tools, rank_by_words, tool_tex
 
 _PINNED = attrgetter("pinned")
 TOOL_MESSAGES = 64
-"""How many of the newest messages say which tools are in use."""
+"""How many of the newest messages are searched for tools in use."""
 _ACKNOWLEDGED = "Understood. I will go on from there."
 
 
@@ -40,12 +40,12 @@ def compress(
     summarize: Summarizer | None = None,
     search: Searcher | None = None,
 ) -> Context:
-    """Fit a list of messages into a budget; the newest message (or tool exchange) is the current input and is kept.
+    """Fit a list of messages into a budget. The newest message or tool exchange is the current input and is kept.
 
-    `context.inputs` says for each message whether it was kept, shortened, summarised or dropped; `context.kept` lists
-    the positions of those kept. If the tools exceed the budget's `tools`, those named in `pinned_tools`, those that the
-    messages use and those that share words with the input are sent, with `find_tool`. Messages are read from the newest
-    backwards, and no further than the policy needs.
+    `context.inputs` says for each message whether it was kept, shortened, summarised or dropped, and `context.kept`
+    lists the positions of the kept ones. If the tools exceed the budget's `tools`, the request contains `find_tool`,
+    the tools in `pinned_tools`, the tools that the messages use, and the tools that share words with the input.
+    Messages are read from the newest backwards, only as far as the policy needs.
     """
     listed = cast("Sequence[Given]", messages if isinstance(messages, list | tuple) else as_list(messages, "messages"))
     start = _instructions(listed)
@@ -77,7 +77,7 @@ def compress(
 def _chosen_tools(
     tools: Sequence[Tool], ceiling: int | None, counter: Counter, listed: Sequence[Given], pinned: Sequence[str]
 ) -> ToolChoice:
-    """The tools within their ceiling: the most relevant by words to the newest words of the user."""
+    """Return the tools that fit under their ceiling: those that share most words with the user's newest message."""
     if ceiling is None or not tools:
         return choose_tools(tools, None, counter, ranked=(), pinned=pinned)
     newest = [as_message(item) for item in listed[-TOOL_MESSAGES:]]
@@ -87,7 +87,7 @@ def _chosen_tools(
 
 
 class _Read(Sequence[Message]):
-    """The given list as messages, each converted only when it is accessed."""
+    """The input list as messages, each converted when it is first accessed."""
 
     def __init__(self, listed: Sequence[Any]) -> None:
         self._listed = listed
@@ -100,7 +100,7 @@ class _Read(Sequence[Message]):
 
 
 def _instructions(listed: Sequence[object]) -> int:
-    """How many messages at the start are the system prompt."""
+    """Return how many messages at the start belong to the system prompt."""
     for place, item in enumerate(listed):
         role = item.role if isinstance(item, Message) else item.get("role") if isinstance(item, dict) else "user"
         if role not in INSTRUCTIONS:
@@ -121,7 +121,7 @@ def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
 
 
 def _any_pinned(listed: Sequence[Any]) -> bool:
-    """Whether any message may be pinned; C-level loops, since this is the only pass over the whole list."""
+    """Return whether any message may be pinned. It uses C-level loops, as the only pass over the whole list."""
     try:
         if isinstance(listed[0] if listed else None, Message):
             return any(map(_PINNED, listed))

@@ -1,4 +1,4 @@
-"""`Context`: one assembled request, which renders itself for a provider and explains what it holds."""
+"""`Context`: an assembled request that can be rendered for a provider and explains what it contains."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from .usage import Prices
 from .validate import anthropic_problems, openai_problems, refuse
 
 FORMAT = 1
-"""Version of the JSON that `to_json` writes."""
+"""The version of the JSON that `to_json` writes."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The decisions of the assembly, from which the manifest is made when it is asked for."""
+    """The decisions of the assembly. The manifest is built from them on request."""
 
     budget_tokens: int
     output_reserve: int
@@ -59,13 +59,13 @@ class Account:
     elided: Sequence[Left] = ()
     repairs: Sequence[Repair] = ()
     unread: tuple[int, int, int] | None = None
-    """First position, last position and number of the messages that were not read."""
+    """The first position, last position and number of the messages that were not read."""
     memory_kept: int = 0
     memory_dropped: int = 0
     profile_kept: int = 0
     profile_dropped: int = 0
     tools_left: Sequence[str] = ()
-    """The names of tools that are not in the request because they exceed the ceiling of tools."""
+    """The names of tools that were left out because of the ceiling for tools."""
     method: str = ""
     behind: int = 0
     """The last position that the stored summary covers."""
@@ -77,7 +77,7 @@ class Context:
     """The request to the model, assembled to a token budget."""
 
     tokens: int
-    """What the whole request costs, by the rule of `memorist.context.measure`; at most the budget."""
+    """The tokens of the whole request, counted by the rule of `memorist.context.measure`; at most the budget."""
     layout: str
     tools: tuple[Any, ...]
     system_messages: tuple[Message, ...]
@@ -88,37 +88,37 @@ class Context:
     scratchpad_message: Message | None
     account: Account
     lead: Message | None = None
-    """A short user message to put first, for providers that reject a request starting with an assistant's."""
+    """A short user message to put first, for providers that reject requests that start with the assistant."""
     lead_always: bool = False
-    """Whether every provider gets the lead, because older messages were left out."""
+    """Whether to send the lead to every provider, because older messages were left out."""
     profile_message: Message | None = None
     profile: tuple[ProfileLine, ...] = ()
     """The lines of the profile block, each with its source."""
     recalled: tuple[Fate, ...] = ()
-    """All recalled items: their tokens, whether they are in the request, and why not."""
+    """All recalled items, each with its tokens and, if it was left out, the reason."""
     memory_text: str = ""
     memory_items: tuple[MemoryItem, ...] = ()
     """The recalled items that are in the request, best first."""
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
-    """What was done with each message given to `compress`, by its position."""
+    """What `compress` did with each of its messages, by position."""
     broken: Break | None = None
-    """What differs first from the request before it in the same session; None if nothing does."""
+    """The first difference from the previous request of the session; None if there is none."""
     view: tuple[Message, ...] = field(default=(), repr=False)
     """All messages sent after the system prompt, in order, without the lead."""
 
     @property
     def kept(self) -> list[int]:
-        """The positions of the messages given to `compress` that are in the request unchanged."""
+        """The positions of the messages that `compress` kept unchanged."""
         return [one.position for one in self.inputs if one.fate == "kept"]
 
     def to_json(self) -> str:
-        """The whole context as JSON: what is sent, and each recalled item with its tokens, its fate and the reason."""
+        """Return the context as JSON: the request, and each recalled item with its tokens, its fate and the reason."""
         return msgspec.json.encode({"memorist": "context", "format": FORMAT, "context": self}).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Context:
-        """The context that `to_json` wrote: it renders to the same bytes."""
+        """Return the context that `to_json` wrote. It renders to the same bytes."""
         try:
             made = msgspec.json.decode(text, type=_Written)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
@@ -128,10 +128,10 @@ class Context:
         return made.context
 
     def messages(self, *, merge: bool = True) -> list[dict[str, Any]]:
-        """The OpenAI chat message list.
+        """Return the messages for OpenAI's chat API.
 
         Args:
-            merge: Make one message of neighbours with the same role, as templates demand that want roles to alternate.
+            merge: Merge neighbours with the same role, for templates that require alternating roles.
         """
         lead = (self.lead,) if self.lead is not None and self.lead_always else ()
         messages = openai_messages((*self.system_messages, *lead, *self.view))
@@ -139,7 +139,7 @@ class Context:
         return merged(messages) if merge else messages
 
     def openai(self, *, merge: bool = True) -> dict[str, Any]:
-        """`messages`, and `tools` where there are any."""
+        """Return `messages`, and `tools` if there are any, for OpenAI's chat API."""
         request: dict[str, Any] = {"messages": self.messages(merge=merge)}
         if self.tools:
             request["tools"] = openai_tools(self.tools)
@@ -148,12 +148,12 @@ class Context:
     def anthropic(
         self, *, cache: bool | None = None, context_management: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """`system`, `tools` and `messages` for Anthropic.
+        """Return `system`, `tools` and `messages` for Anthropic.
 
         Args:
-            cache: Whether to set cache markers; by default in the cached layout.
-            context_management: Settings for Anthropic's context editing and compaction, passed on with the `betas` that
-                they need.
+            cache: Whether to set cache markers. By default this is done in the cached layout.
+            context_management: Settings for Anthropic's context editing and compaction. The `betas` that they need
+                are added.
         """
         lead = (self.lead,) if self.lead is not None else ()
         messages = anthropic_messages((*lead, *self.view))
@@ -169,10 +169,10 @@ class Context:
         return made
 
     def responses(self, *, context_management: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-        """`instructions`, `input` and `tools` for the Responses API.
+        """Return `instructions`, `input` and `tools` for OpenAI's Responses API.
 
         Args:
-            context_management: Settings for OpenAI's compaction, passed on.
+            context_management: Settings for OpenAI's compaction.
         """
         lead = (self.lead,) if self.lead is not None and self.lead_always else ()
         items = response_items((*lead, *self.view))
@@ -184,7 +184,11 @@ class Context:
         return request
 
     def text(self, template: str | None = None) -> str:
-        """The request as text: a template with {system}, {memory}, {tools}, {history}, {input} and {scratchpad}."""
+        """Return the request as text.
+
+        Args:
+            template: Text with {system}, {memory}, {tools}, {history}, {input} and {scratchpad}.
+        """
         history = (self.summary_message, *self.history) if self.summary_message else self.history
         sections = {
             "system": self._text(self.system_messages),
@@ -202,7 +206,7 @@ class Context:
         return "\n\n".join(message.text for message in messages)
 
     def attach(self, message: Message) -> Message:
-        """The input as it should be stored: with the memory recalled for it, so later requests repeat its bytes."""
+        """Return the input to store, with its recalled memory, so that later requests repeat its bytes."""
         if self.layout != "cached" or self.memory_message is None:
             return message
         kept = {
@@ -218,7 +222,7 @@ class Context:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The tokens of each section, and what was kept, dropped, summarised and shortened, and why."""
+        """Return the tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
         account = self.account
         counts = {
             "profile": (account.profile_kept, account.profile_dropped, 0, 0),
@@ -271,24 +275,24 @@ class Context:
         return entries + runs("history", "kept", ((unit, "") for unit in account.kept))
 
     def explain(self) -> str:
-        """The manifest in words: figures and reasons, no content; and what broke the prompt cache, if anything did."""
+        """Return the manifest as text with figures and reasons, without content, and what broke the prompt cache."""
         lines = self.manifest.explain()
         return lines if self.broken is None else f"{lines}\n  cache: {self.broken}"
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The parts of the request as providers cache them, each with a hash of its bytes and its tokens."""
+        """Return the parts of the request as providers cache them, each with its tokens and a hash of its bytes."""
         return pieces_of(self, open_counter(_counter_name(self.account.counter)))
 
     def report(
         self, usage: Any, *, before: Context | None = None, model: str | None = None, prices: Prices | None = None
     ) -> RequestReport:
-        """What this request cost, from the usage that the provider reported.
+        """Return what this request cost, from the usage that the provider reported.
 
         Args:
-            usage: The provider's answer, or its `usage`: OpenAI, Anthropic or Gemini.
-            before: The request before this one, to find what broke the prompt cache.
-            model: The model that was asked, by which prices are found.
+            usage: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
+            before: The previous request, to find what broke the prompt cache.
+            model: The name of the model, to look up its prices.
             prices: Prices of your own; see `memorist.context.usage`.
         """
         return report_request(
@@ -300,18 +304,18 @@ class Context:
         )
 
     def bar(self, width: int = 60) -> str:
-        """A bar of text that shows how many tokens each section takes."""
+        """Return a bar of text that shows how many tokens each section takes."""
         return self.manifest.bar(width)
 
 
 def _counter_name(name: str) -> str | None:
-    """The counter for comparing requests: the one that counted them, if it can be opened by its name."""
+    """Return the counter for comparing requests: the one that counted them, if it can be opened by its name."""
     return name if name in (*ENCODINGS, "estimate") else None
 
 
 TOOLS_LEFT = "over the ceiling of tools; find_tool finds them"
 STARTS = "(start of the conversation)"
-"""What stands where a request would begin without a message of the user."""
+"""The text that comes first if a request would not begin with a user's message."""
 
 
 class _Written(msgspec.Struct):
@@ -325,7 +329,7 @@ def _noted(line: ProfileLine) -> Outcome:
 
 
 def _recalled(fate: Fate) -> Outcome:
-    """The manifest entry of one recalled item, with its score and why it was dropped or shortened."""
+    """Return the manifest entry of a recalled item, with its score and why it was dropped or shortened."""
     reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
     ids = (fate.item.source,) if fate.item.source else ()
     return Outcome("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)

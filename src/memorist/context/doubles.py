@@ -16,7 +16,7 @@ from .units import Unit
 
 _WORD = re.compile(r"[^\W_]+")
 LEAST_PIECE = 12
-"""A shorter text may stand in a summary by chance, so that it does not count as a duplicate."""
+"""A shorter text may occur in a summary by chance, so it does not count as a duplicate."""
 
 MOST_SPACED = 4
 """A text more than this many times longer than the longest other text is not compared: white space alone does not
@@ -45,7 +45,7 @@ class Said:
         self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
     def where(self, item: MemoryItem) -> str:
-        """The section that contains an item already; empty if none does."""
+        """Return the section that already contains an item, or an empty string."""
         if (mine := identity(item)) in self._ids or mine in self._messages:
             return "history"
         if item.source in self._lines:
@@ -74,11 +74,11 @@ class Said:
         return self._words[id].issuperset(words) or value in self._messages[id].text.casefold()
 
     def agrees(self, fates: Iterable[Fate]) -> bool:
-        """Whether this index finds the same duplicates among the items as the one that decided these fates."""
+        """Return whether this index finds the same duplicates as the one that decided these fates."""
         return all(bool(self.where(fate.item)) == fate.double for fate in fates)
 
     def split(self, items: Iterable[MemoryItem]) -> tuple[list[MemoryItem], list[Fate]]:
-        """The items that are no duplicates, and the fates of those that are."""
+        """Return the items that are not duplicates, and the fates of the duplicates."""
         fresh: list[MemoryItem] = []
         double: list[Fate] = []
         for item in items:
@@ -91,12 +91,12 @@ class Said:
 
 
 def identity(item: MemoryItem) -> str:
-    """The id to compare an item by: its source, or its own id for a passage, since passages share a source."""
+    """Return the id to compare an item by: its source, or its own id for a passage, since passages share a source."""
     return item.id if item.kind == "document" and item.id else item.source
 
 
 def carried(unit: Unit) -> list[str]:
-    """The ids (see `identity`) of the items that were recalled for a turn and are stored with its message."""
+    """Return the ids (see `identity`) of the recalled items that are stored with the message of a turn."""
     if len(unit.messages) < 2:
         return []
     attached = unit.messages[1].metadata.get(ATTACHED)
@@ -105,7 +105,7 @@ def carried(unit: Unit) -> list[str]:
 
 
 def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...]:
-    """The units, each without the memory stored with it if another unit contains one of its items.
+    """Return the units without stored memory whose items another unit contains.
 
     A turn recalls only messages outside the window of its request. A later window may contain these messages again,
     because the budget grew or the input is shorter. Two turns may also have recalled the same item.

@@ -18,23 +18,23 @@ UNREAD = "older than what was needed, not read"
 
 
 class InputFate(msgspec.Struct, frozen=True):
-    """Whether one message given to `compress` was kept, and if not why."""
+    """What `compress` did with one message, and why."""
 
     position: int
     fate: Literal["kept", "elided", "folded", "dropped"]
-    """`elided`: shortened in place; `folded`: replaced by a summary."""
+    """`elided` means shortened in place, and `folded` means replaced by a summary."""
     reason: str = ""
     message: Message | None = None
-    """The message sent for it, or None; several Responses API items may share one."""
+    """The message that is sent for it, or None. Several Responses API items may share one."""
 
 
 def placed(message: Message, place: int) -> Message:
-    """The message with its position in the given list in its metadata, so that it can be traced through repairs."""
+    """Return the message with its position in its metadata, so that it can be traced through repairs."""
     return msgspec.structs.replace(message, metadata={**message.metadata, PLACES: [place]})
 
 
 def with_fates(context: Context, given: Sequence[Message], leading: int) -> Context:
-    """The context with `inputs` filled in; the first `leading` messages are its system prompt."""
+    """Return the context with `inputs` filled in; the first `leading` messages are its system prompt."""
     fates = {place: InputFate(place, "kept", "", given[place]) for place in range(leading)}
     account = context.account
     for one in account.elided:
@@ -56,7 +56,7 @@ def with_fates(context: Context, given: Sequence[Message], leading: int) -> Cont
 
 
 def bare(message: Message) -> Message:
-    """The message without the position that `placed` added."""
+    """Return the message without the position that `placed` added."""
     if PLACES not in message.metadata:
         return message
     left = {name: value for name, value in message.metadata.items() if name != PLACES}

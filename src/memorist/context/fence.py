@@ -37,26 +37,26 @@ NUMBER_DIGITS = 6
 
 
 def is_hidden_or_opening(character: str) -> bool:
-    """Whether a character looks like `<` or is invisible."""
+    """Return whether a character looks like `<` or is invisible."""
     return bool(_OPENERS.match(character) or _INVISIBLE.match(character))
 
 
 def _could_open(text: str) -> bool:
-    """Whether a text contains anything that could be taken for a tag."""
+    """Return whether a text contains anything that could be mistaken for a tag."""
     if text.isascii() and "<" not in text and text.replace("\n", "").replace("\t", "").isprintable():
         return False
     return bool(_OPENERS.search(text) or _INVISIBLE.search(text))
 
 
 def label(text: str) -> str:
-    """A name or source on one line for a quoted label, cut to 200 characters."""
+    """Return a name or source as one line for a quoted label, cut to 200 characters."""
     if text.isalnum() and text.isascii():
         return text[:200]
     return _LINES.sub(" ", text)[:200].replace('"', "'").replace("[", "(").replace("]", ")")
 
 
 def absent_number(text: str) -> str:
-    """A number that a text does not contain; it depends on nothing but the text."""
+    """Return a number that a text does not contain. It depends only on the text."""
     attempt = 0
     while True:
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=attempt.to_bytes(8)).digest()
@@ -69,13 +69,13 @@ def absent_number(text: str) -> str:
 
 
 def fence(tag: str, note: str, body: str, *, attributes: str = "") -> str:
-    """A body between tags, below a note that says what it is; the body is not changed and cannot close the tags."""
+    """Put a body between tags, below a note about it. The body is not changed and cannot close the tags."""
     number = f" {absent_number(body)}" if _could_open(body) else ""
     return f"<{tag}{attributes}{number}>\n{note}\n{body}\n</{tag}{number}>"
 
 
 def unfence(tag: str, note: str, text: str) -> str | None:
-    """The body of a text that `fence` made; None for any other text."""
+    """Return the body of a text that `fence` wrote, or None for any other text."""
     opening = re.match(rf"<{tag}( \d+)?>\n", text)
     if opening is None:
         return None
@@ -88,18 +88,18 @@ def unfence(tag: str, note: str, text: str) -> str | None:
 
 
 def fenced_memory(text: str) -> str:
-    """Stored memory text, unchanged if it is one intact fence; otherwise fenced again."""
+    """Return stored memory text unchanged if it is one intact fence; otherwise fence it again."""
     intact = unfence("recalled_memory", MEMORY_NOTE, text) is not None
     return text if intact else fence("recalled_memory", MEMORY_NOTE, text)
 
 
 def render_summary(text: str) -> str:
-    """A summary in its fence."""
+    """Return a summary in its fence."""
     return fence("conversation_summary", SUMMARY_NOTE, text)
 
 
 def render_scratchpad(notes: object) -> str:
-    """Working notes in their fence."""
+    """Return working notes in their fence."""
     try:
         written = notes if isinstance(notes, str) else msgspec.json.encode(notes).decode()
     except (TypeError, ValueError, OverflowError, RecursionError) as cause:

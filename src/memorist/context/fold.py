@@ -1,8 +1,8 @@
-"""Decides when to fold a stored thread, which is to replace its oldest messages by a summary in later requests.
+"""Decides when to fold a stored thread: later requests then contain a summary instead of its oldest messages.
 
-It works with hysteresis: nothing is folded until history takes `compact_at` of the room, then enough to bring it down
-to `compact_to`. Between two folds each request starts with the bytes of the one before, so prompt caches keep hitting.
-A `Fold` is only a plan: the caller stores the summary first, and only then leaves out the messages.
+It works with hysteresis: nothing is folded until history takes `compact_at` of the room. Then enough is folded to bring
+history down to `compact_to`. Between two folds, each request starts with the bytes of the previous one, so prompt
+caches keep hitting. A `Fold` is only a plan: the caller stores the summary before it leaves out the messages.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from .units import Unit, said
 
 COMPACT_AT, COMPACT_TO = 0.8, 0.5
 SUMMARY_SHARE = 0.4
-"""The part of `compact_to` that the summary itself may take."""
+"""The share of `compact_to` that the summary itself may take."""
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """A range of a thread to be replaced by one summary."""
+    """A range of a thread to replace with one summary."""
 
     first: int
     last: int
-    """Positions of the first and last message folded; later requests start after `last`."""
+    """The positions of the first and last folded message. Later requests start after `last`."""
     messages: tuple[Message, ...]
-    """What is summarised, oldest first; pinned messages of the range are not among them."""
+    """The messages to summarise, oldest first, without the pinned ones."""
     pinned: tuple[Message, ...]
-    """Pinned messages of the range, with their tool exchanges: they stay in every later request."""
+    """The pinned messages of the range with their tool exchanges, which stay in every later request."""
     tokens: int
-    """Tokens of the folded messages and the previous summary."""
+    """The tokens of the folded messages and the previous summary."""
     max_tokens: int
-    """Most tokens of the new summary's text."""
+    """The maximum tokens of the new summary's text."""
     previous: str | None = None
 
 
@@ -50,7 +50,7 @@ def plan_fold(
     compact_to: float = COMPACT_TO,
     keep: int = 2,
 ) -> Fold | None:
-    """The next fold of a thread's unfolded units, or None while they take less than `compact_at` of the room."""
+    """Return the next fold of a thread's units, or None while they take less than `compact_at` of the room."""
     if not 0 < compact_to < compact_at <= 1:
         raise UsageError("compact_to must be above 0 and below compact_at, which is at most 1")
     counter = counter or open_counter()
@@ -66,7 +66,7 @@ def plan_fold(
 def fold_of(
     units: Sequence[Unit], max_tokens: int, *, previous: str | None = None, counter: Counter | None = None
 ) -> Fold | None:
-    """A fold of all these units into a summary that takes at most `max_tokens` in a request.
+    """Return a fold of all these units into a summary that takes at most `max_tokens` in a request.
 
     Also used on a long thread that was never folded: page by page, oldest first, each fold including the summary of
     the one before.
@@ -91,7 +91,7 @@ def fold_of(
 
 
 def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
-    """How many of the oldest units to fold, so that the rest takes at most the target and starts with a user's turn."""
+    """Return how many of the oldest units to fold. The rest fits the target and starts with a user's turn."""
     cut = len(units)
     tail = 0
     while cut > 0 and (tail + units[cut - 1].tokens <= target_tokens or len(units) - cut < keep):
@@ -108,7 +108,7 @@ def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
 
 
 async def write_fold(fold: Fold, *, model: Completer | None = None, counter: Counter | None = None) -> Digest | None:
-    """The summary of a fold, or None where none is shorter than the messages; then nothing is folded.
+    """Return the summary of a fold, or None if no summary is shorter than the messages. Then nothing is folded.
 
     Without a model this never suspends, so a blocking client can run it.
     """

@@ -1,4 +1,4 @@
-"""Types of the arguments of `memory.context`: budgets, prompts, tools, memory items, layouts, profile lines."""
+"""The types of the arguments of `memory.context`: budgets, prompts, tools, memory items, layouts, profile lines."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Tool = JsonMapping
 """A tool's definition, in the OpenAI or the Anthropic shape."""
 
 Item = str | JsonMapping | MemoryItem | Hit | Fact | Learning | Message
-"""Something remembered that goes into a context: text, a hit, a fact, a message, or a dict with `text`."""
+"""A memory to put into a context: text, a hit, a fact, a message, or a dict with `text`."""
 
 Layout = Literal["standard", "cached"]
 """Where recalled memory goes: before the history, or (`cached`) with the turn it was recalled for, so that the start of
 the request stays the same and a provider's prompt cache serves it."""
 
 About = bool | Sequence[str | ProfileLine]
-"""What a context says about its user: true for the profile block, false for nothing, or lines added to the block."""
+"""What a context says about its user: True for the profile block, False for nothing, or lines to add to the block."""
