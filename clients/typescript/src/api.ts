@@ -358,7 +358,7 @@ export type UserProfile = {
   learnings: Learning[];
 };
 
-/** One line about a user, and where it comes from. */
+/** A line about a user, and its source. */
 export type ProfileLine = {
   text: string;
   lane: string;
@@ -634,7 +634,7 @@ export type Context = {
   view: Message[];
 };
 
-/** The decisions of the assembly, from which the manifest is made when it is asked for. */
+/** The decisions of the assembly. The manifest is built from them on request. */
 export type Account = {
   budget_tokens: number;
   output_reserve: number;
@@ -658,7 +658,7 @@ export type Account = {
   notes: string[];
 };
 
-/** A message, or tool calls with their results: kept or left out of a request as a whole. */
+/** A message, or tool calls with their results. A request contains a unit as a whole or not at all. */
 export type Unit = {
   messages: Message[];
   tokens: number;
@@ -668,13 +668,13 @@ export type Unit = {
   last: number;
 };
 
-/** A unit that is dropped or shortened, and why. */
+/** A unit that is dropped or shortened, and the reason. */
 export type Left = {
   unit: Unit;
   reason: string;
 };
 
-/** One change made to a message in the request so that a provider accepts it. */
+/** A change to a message in the request, so that a provider accepts it. */
 export type Repair = {
   position: number;
   reason: string;
@@ -682,7 +682,7 @@ export type Repair = {
   message: string;
 };
 
-/** Whether one recalled item was kept, shortened or dropped, and why; for the manifest. */
+/** Whether a recalled item was kept, shortened or dropped, and why; used by the manifest. */
 export type Fate = {
   item: MemoryItem;
   tokens: number;
@@ -690,7 +690,7 @@ export type Fate = {
   reason: string;
 };
 
-/** Something recalled: what it says, where it came from and how far to trust it. */
+/** A recalled item: its text, where it came from and how far to trust it. */
 export type MemoryItem = {
   text: string;
   kind: string;
@@ -706,7 +706,7 @@ export type MemoryItem = {
   said_in: string;
 };
 
-/** Whether one message given to `compress` was kept, and if not why. */
+/** What `compress` did with one message, and why. */
 export type InputFate = {
   position: number;
   fate: "dropped" | "elided" | "folded" | "kept";

@@ -222,7 +222,7 @@ class Context:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Return the tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
+        """The tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
         account = self.account
         counts = {
             "profile": (account.profile_kept, account.profile_dropped, 0, 0),
@@ -281,7 +281,7 @@ class Context:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """Return the parts of the request as providers cache them, each with its tokens and a hash of its bytes."""
+        """The parts of the request as providers cache them, each with its tokens and a hash of its bytes."""
         return pieces_of(self, open_counter(_counter_name(self.account.counter)))
 
     def report(

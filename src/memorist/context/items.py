@@ -1,7 +1,7 @@
 """Recalled memory in a request: the items, how they are written, and which of them fit.
 
-Items of one date, document or kind are written below one line that names it (their head), so that many short ones cost
-little more than their words. A blank line stands between two conversations. The texts are written as they are.
+Items with the same date, document or kind are grouped under one line that names it (their head), so that many short
+items cost little more than their words. A blank line separates two conversations. The texts are not changed.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .fence import MEMORY_NOTE, fence, label
 LEAST = 48
 MOST = 160
 SHARE = 12
-"""A long item is first cut to a passage of a twelfth of the room, at least 48 and at most 160 tokens; room that is left
-in the end lengthens the passages of the best items."""
+"""A long item is first cut to a passage of a twelfth of the room, with 48 to 160 tokens. In the end, the remaining room
+lengthens the passages of the best items."""
 WHOLE = 0.6
-"""The share of the room that whole passages with a gist may take; of those after, the gist is sent. The answer is more
-often in one of many sentences than in the next few passages."""
+"""The share of the room for whole passages that have a gist. After that, only gists are sent, because the answer is
+more often in one of many sentences than in the next few passages."""
 WORTH_CUTTING = 32
-"""The fewest tokens of room for which an item is cut to a passage."""
+"""The minimum room, in tokens, for which an item is cut to a passage."""
 RANKED_FIRST = 3
 SHORT = 16
-"""Items below this many tokens are weighed as if they had as many, or the shortest would always win."""
+"""Shorter items are weighed as if they had this many tokens; otherwise the shortest would always win."""
 OVERLAP, LONGEST_OVERLAP = 12, 400
 """The least and the most characters that count as repeated text where two passages meet."""
 TRUSTS_IMPLIED = ("user", "assistant", "system", "processor", "unknown")
-"""Trusts that are not written, since the speaker says it. Other sources, such as tools and the web, are named."""
+"""Trust levels that are not written, because the speaker implies them. Others, such as tools and the web, are."""
 _LOOKS_LIKE_OURS = re.compile(r"\n(?:\[|[^\n:]{1,60}:\s)", re.M)
 """A line inside an item that reads like a head or the start of another item."""
 _ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d\d")
@@ -43,32 +43,32 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 """Not `strftime`, which depends on the locale: the same input must yield the same bytes."""
 _QUOTES = re.compile(r'"{2,}')
 SAID = "in the "
-"""How the reason begins for which an item was left out that another section of the request says."""
+"""The beginning of the reason for leaving out an item that another section contains."""
 NO_ROOM = "over the room for memory"
-"""Why an item was left out."""
+"""The reason for leaving out an item that does not fit."""
 Shorten = Callable[[str, int], str]
-"""(text, tokens) → the best passage of the text in so many tokens, or ""."""
+"""(text, tokens) → the best passage of the text that fits into this many tokens, or ""."""
 
 
 class MemoryItem(msgspec.Struct, frozen=True):
-    """Something recalled: what it says, where it came from and how far to trust it."""
+    """A recalled item: its text, where it came from and how far to trust it."""
 
     text: str
     kind: str = "memory"
     source: str = ""
-    """The record's own id, such as `thread#12`, `user:ada/location`, or what a document was made from."""
+    """The id of the record, such as `thread#12` or `user:ada/location`, or the source of a document."""
     trust: str = "unknown"
     created_at: str | None = None
-    """An ISO timestamp, or other text that says when it was."""
+    """An ISO timestamp, or other text for the time."""
     speaker: str = ""
     superseded_by: str | None = None
     score: float | None = None
     id: str = ""
-    """The hit's id, where it is not the source."""
+    """The id of the hit, if it differs from the source."""
     place: int = 0
-    """The number of a passage in its document, from 1 on."""
+    """The number of a passage in its document, counted from 1."""
     gist: str = ""
-    """The part of a passage that is sent alone where the whole has no room."""
+    """The part of a passage that is sent if the whole passage does not fit."""
     said_in: str = ""
     """The id of the message that a fact or learning was taken from."""
 
@@ -84,8 +84,8 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
     def head(self, year: str = "") -> str:
-        """The line above its group: the date (without the `year` that is known already), and where it comes from unless
-        it was said in a conversation."""
+        """Return the line above its group: the date (without the `year`, if it is the same), and the source unless it
+        was a conversation."""
         parts = [_short_date(self.created_at, year)]
         if self.kind in DERIVED:
             parts.append(f"{self.kind}s")
@@ -99,7 +99,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return f"[{' '.join(part for part in parts if part)}]"
 
     def line(self) -> str:
-        """Its text as it is, after the speaker and what was stated later instead of it."""
+        """Return its unchanged text after the speaker and a note about any newer statement."""
         speaker = label(self.speaker or ("assistant" if self.trust == "assistant" and self.kind == "message" else ""))
         if self.superseded_by:
             # Not "superseded": the rest of what a message says may still be true.
@@ -114,7 +114,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """Whether one recalled item was kept, shortened or dropped, and why; for the manifest."""
+    """Whether a recalled item was kept, shortened or dropped, and why; used by the manifest."""
 
     item: MemoryItem
     tokens: int
@@ -124,19 +124,19 @@ class Fate(msgspec.Struct, frozen=True):
 
     @property
     def double(self) -> bool:
-        """Whether it was left out because another section says it."""
+        """Whether it was left out because another section contains it."""
         return self.fate == "dropped" and self.reason.startswith(SAID)
 
     @property
     def for_room(self) -> bool:
-        """Whether more of it would have been sent, had there been more room."""
+        """Whether more of it would be sent if there were more room."""
         return self.fate == "shortened" or (self.fate == "dropped" and not self.double)
 
 
 def fill_memory(
     items: Sequence[MemoryItem], room: int, count: Callable[[str], int], shorten: Shorten | None = None
 ) -> list[Fate]:
-    """Fill the room with items by usefulness; long ones are cut to passages, which then grow into the room left."""
+    """Fill the room with items by usefulness. Long items are cut to passages, which then grow into the room left."""
     base = count(fence("recalled_memory", MEMORY_NOTE, ""))
     left = room - base
     cap = max(LEAST, min(MOST, room // SHARE))
@@ -158,7 +158,7 @@ def fill_memory(
 
 
 def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list[int]:
-    """Indices in the order in which items are given room: the first few as ranked, then by usefulness per token."""
+    """Return the order in which items get room: the first few as ranked, then by usefulness per token."""
     if any(item.score is None for item in items):
         return list(range(len(items)))
     worth = []
@@ -188,7 +188,7 @@ def _placed(
 
 
 def _with_gist(item: MemoryItem, tokens: int, left: int, count: Callable[[str], int]) -> Fate | None:
-    """The item cut to its gist; None if that does not fit or is no shorter."""
+    """Return the item cut to its gist, or None if the gist does not fit or is not shorter."""
     cut = msgspec.structs.replace(item, text=item.gist)
     cost = _cost(cut, count)
     return Fate(cut, cost, "shortened", f"a sentence of {tokens} tokens") if cost <= left and cost < tokens else None
@@ -202,7 +202,7 @@ def _lengthened(
     count: Callable[[str], int],
     shorten: Shorten | None,
 ) -> list[Fate]:
-    """Give the room that is left to the passages, best first."""
+    """Lengthen the passages into the remaining room, best first."""
     out = list(fates)
     for place, fate in enumerate(fates):
         if fate.fate != "shortened" or shorten is None or left < WORTH_CUTTING:
@@ -227,7 +227,7 @@ def _cost(item: MemoryItem, count: Callable[[str], int]) -> int:
 
 
 def as_items(given: object) -> list[MemoryItem]:
-    """Memory items from hits, messages, facts, dicts or plain text."""
+    """Convert hits, messages, facts, dicts or plain text to memory items."""
     if given is None:
         return []
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
@@ -269,17 +269,17 @@ def _field(given: object, name: str) -> Any:
 
 
 def when(moment: datetime | str | None) -> str | None:
-    """A time as text, the form in which an item keeps it."""
+    """Return a time as the text that an item stores."""
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def _date(when: str | None) -> str:
-    """The date of an ISO timestamp; other text unchanged."""
+    """Return the date of an ISO timestamp; other text is returned unchanged."""
     return when[:10] if when is not None and when[10:11] == "T" else when or ""
 
 
 def _short_date(when: str | None, year: str) -> str:
-    """A date as people write it, "15 Nov 2026"; other text unchanged."""
+    """Return a date as people write it, such as "15 Nov 2026"; other text is returned unchanged."""
     date = _date(when)
     if not _ISO_DATE.fullmatch(date):
         return date
@@ -288,7 +288,7 @@ def _short_date(when: str | None, year: str) -> str:
 
 
 def render_memory(items: Iterable[MemoryItem]) -> str:
-    """All items in one fence, grouped below their heads, oldest first, so that the newest statement comes last."""
+    """Return all items in one fence, grouped under their heads, oldest first, so that the newest comes last."""
     groups: dict[str, list[MemoryItem]] = {}
     for item in items:
         groups.setdefault(item.head(), []).append(item)
@@ -305,7 +305,7 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
 
 
 def _lines(members: Sequence[MemoryItem]) -> list[str]:
-    """The lines of one group, conversation by conversation, each in its order."""
+    """Return the lines of one group, conversation by conversation, each in its order."""
     threads = {item.thread: position for position, item in reversed([*enumerate(members)])}
     ordered = sorted(members, key=lambda item: (threads[item.thread], item.seq))
     lines: list[str] = []
@@ -317,7 +317,7 @@ def _lines(members: Sequence[MemoryItem]) -> list[str]:
 
 
 def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
-    """Passages with consecutive ones merged, without the text that chunking repeats where they meet."""
+    """Merge consecutive passages, without the text that chunking repeats where they meet."""
     out: list[MemoryItem] = []
     for item in passages:
         last = out[-1] if out else None
@@ -329,7 +329,7 @@ def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
 
 
 def _behind(text: str, following: str) -> str:
-    """`text` and `following` in one, without the text that both have where they meet."""
+    """Join `text` and `following`, without the text that both contain where they meet."""
     longest = min(len(text), len(following), LONGEST_OVERLAP)
     overlap = next((n for n in range(longest, OVERLAP - 1, -1) if text.endswith(following[:n])), 0)
     return text + following[overlap:] if overlap else f"{text}\n{following}"

@@ -1,7 +1,7 @@
-"""Finds what a fold must keep word for word: plans, open tasks and pasted requirements.
+"""Finds passages that a fold must keep word for word: plans, open tasks and pasted requirements.
 
-They are found by their structure: checklists, numbered lists and code blocks that a user pasted, and plans that a tool
-call wrote down. A newer version of a list takes the place of the older one.
+It recognises them by their structure: checklists, numbered lists and code blocks that a user pasted, and plans that a
+tool call wrote. A newer version of a list replaces the older one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ..messages.message import Message
 from .tokens import Counter
 
 MIN_NUMBERED_LINES = 3
-"""The fewest numbered lines that are taken for requirements."""
+"""The minimum number of numbered lines that count as requirements."""
 MIN_PLAN_STEPS = 2
 SAME_LIST_SHARE = 0.5
-"""Two lists that share this part of their items are versions of one list."""
+"""Two lists that share at least this share of their items are versions of one list."""
 MAX_PASSAGE_CHARACTERS = 6_000
 LANE_SHARE = 0.7
-"""The most that these passages may take of a summary."""
+"""The maximum share of a summary for these passages."""
 _TASK = re.compile(r"^\s*[-*+]\s+\[(?P<state>[ xX~-])\]\s+(?P<text>\S.*)$")
 _NUMBERED = re.compile(r"^\s{0,3}(?:\(?\d{1,3}[.):]|[A-Z]{1,5}-?\d{1,4}[.:)])\s+\S")
 _FENCE = re.compile(r"^(?P<mark>```+|~~~+).*?^(?P=mark)[ \t]*$", re.M | re.S)
@@ -29,7 +29,7 @@ _KEEP = re.compile(r"^\W{0,4}KEEP:\s*(?P<quote>\S.*?)\s*$", re.M)
 
 
 def passages(messages: Iterable[Message]) -> list[str]:
-    """What must survive word for word, oldest first, each list in its newest version."""
+    """Return the passages to keep word for word, oldest first, each list in its newest version."""
     lane: list[str] = []
     for message in messages:
         for passage in _passages_of(message):
@@ -38,7 +38,7 @@ def passages(messages: Iterable[Message]) -> list[str]:
 
 
 def merge(lane: Sequence[str], newer: Iterable[str]) -> list[str]:
-    """The lane with newer passages at its end; a list whose newer version came, and one that is done, is left out."""
+    """Return the lane with newer passages at its end, without completed lists and lists with a newer version."""
     merged = list(lane)
     for passage in newer:
         merged = [old for old in merged if not _same_list(old, passage)]
@@ -47,7 +47,7 @@ def merge(lane: Sequence[str], newer: Iterable[str]) -> list[str]:
 
 
 def fitting(lane: Sequence[str], max_tokens: int, counter: Counter) -> list[str]:
-    """The newest passages that fit their share of a summary, in order."""
+    """Return the newest passages that fit into their share of a summary, in order."""
     room, chosen = int(max_tokens * LANE_SHARE), list[str]()
     for passage in reversed(lane):
         cost = counter.count(passage) + 8
@@ -58,7 +58,7 @@ def fitting(lane: Sequence[str], max_tokens: int, counter: Counter) -> list[str]
 
 
 def quotes(text: str, source: str) -> tuple[str, list[str]]:
-    """A model's summary without its KEEP lines, and the quotes of these lines that are really in the source."""
+    """Return a model's summary without its KEEP lines, and the quotes in these lines that occur in the source."""
     chosen = [match["quote"].strip('"“”') for match in _KEEP.finditer(text)]
     return _KEEP.sub("", text).strip(), [quote for quote in chosen if quote in source]
 
@@ -79,7 +79,7 @@ def _passages_of(message: Message) -> Iterable[str]:
 
 
 def _lists(text: str, *, own: bool) -> Iterable[str]:
-    """Checklists of anyone, and numbered lists of the user, each with the line that introduces it."""
+    """Return everybody's checklists and the user's numbered lists, each with the line that introduces it."""
     lines = text.splitlines()
     start = 0
     while start < len(lines):
@@ -102,7 +102,7 @@ def _is_item(line: str) -> bool:
 
 
 def _plan(name: str, arguments: Any) -> str:
-    """The plan that a tool call wrote down: a list of steps that each have a text and a status."""
+    """Return the plan that a tool call wrote: a list of steps that each have a text and a status."""
     values = list(arguments.values()) if isinstance(arguments, Mapping) else []
     for steps in values:
         if not isinstance(steps, list) or len(steps) < MIN_PLAN_STEPS:
@@ -122,7 +122,7 @@ def _step(step: Any) -> str:
 
 
 def _items(passage: str) -> set[str]:
-    """The items of a list without their state and number."""
+    """Return the items of a list without their state and number."""
     items: set[str] = set()
     for line in passage.splitlines():
         task = _TASK.match(line)
@@ -144,6 +144,6 @@ def _same_list(old: str, new: str) -> bool:
 
 
 def _is_done(passage: str) -> bool:
-    """Whether all tasks of a checklist are done."""
+    """Return whether all tasks of a checklist are done."""
     states = [match["state"] for line in passage.splitlines() if (match := _TASK.match(line))]
     return bool(states) and all(state in "xX" for state in states) and not _NUMBERED.search(passage)

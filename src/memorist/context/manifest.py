@@ -1,4 +1,4 @@
-"""The manifest: what each section of a context holds, what was left out of it, and why."""
+"""The manifest: what each section of a context contains, what was left out, and why."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SCORED = ", scored "
 
 
 LISTED = 8
-"""How many items of one fate and reason `explain` names."""
+"""How many items with the same fate and reason `explain` names."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What was done with some neighbouring units of one section, and why."""
+    """What happened to neighbouring units of one section, and why."""
 
     section: str
     action: str
@@ -56,7 +56,7 @@ class SectionReport(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What an assembled request holds, section by section, and what was left out of it and why."""
+    """Describes what an assembled request contains, section by section, what was left out, and why."""
 
     tokens: int
     budget_tokens: int
@@ -69,16 +69,16 @@ class Manifest(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def section(self, name: str) -> SectionReport:
-        """The report of one section."""
+        """Return the report of one section."""
         return next(report for report in self.sections if report.name == name)
 
     def to_dict(self) -> JsonObject:
-        """Plain data, for JSON."""
+        """Return the manifest as plain data, for JSON."""
         built: JsonObject = msgspec.to_builtins(self)
         return built
 
     def explain(self) -> str:
-        """The manifest as lines of text: figures and reasons, no content."""
+        """Return the manifest as lines of text with figures and reasons, without content."""
         lines = [
             f"{self.tokens:,} of {self.budget_tokens - self.output_reserve:,} tokens "
             f"({self.counter}, {self.layout} layout, {self.policy})"
@@ -89,7 +89,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
     def bar(self, width: int = 60) -> str:
-        """One line of letters, a letter per section, dots for free room, and the legend below it."""
+        """Return a line with a letter per section and dots for free room, with a legend below it."""
         return bar(self, width)
 
 
@@ -101,7 +101,7 @@ def _section_line(report: SectionReport) -> str:
 
 
 def _entry_lines(entries: Iterable[Outcome]) -> list[str]:
-    """One line for each action and reason; recalled items dropped for one reason share a line with their best score."""
+    """Return a line per action and reason. Recalled items with the same reason share a line with their best score."""
     groups: dict[tuple[str, str, str, int | None], list[Outcome]] = {}
     for entry in entries:
         reason = entry.reason.partition(SCORED)[0]
@@ -117,7 +117,7 @@ def _group_line(reason: str, group: list[Outcome]) -> str:
 
 
 def _scored(group: list[Outcome]) -> str:
-    """The recalled items of a group with their scores, the best `LISTED` by name; all are in `Manifest.entries`."""
+    """Return the recalled items of a group with their scores, the best `LISTED` by name."""
     found = sorted(
         ((entry.reason.partition(SCORED)[2], *entry.ids) for entry in group if SCORED in entry.reason),
         key=lambda one: -float(one[0]),
@@ -129,7 +129,7 @@ def _scored(group: list[Outcome]) -> str:
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:
-    """Where the tokens go, drawn in one line, with a legend."""
+    """Draw where the tokens go in one line, with a legend."""
     width = max(10, width)
     room = max(1, manifest.budget_tokens)
     drawn = [
@@ -149,7 +149,7 @@ def bar(manifest: Manifest, width: int = 60) -> str:
 
 
 def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[Outcome]:
-    """Entries of units, neighbours with the same reason merged into one."""
+    """Return one entry per run of neighbouring units with the same reason."""
     out: list[Outcome] = []
     for unit, reason in items:
         ids = tuple(message.id for message in unit.messages if message.thread)

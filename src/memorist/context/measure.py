@@ -1,4 +1,4 @@
-"""What a message, a tool definition and a whole request cost in tokens.
+"""Counts the tokens of messages, tool definitions and whole requests.
 
 The rule, for every provider: 4 tokens around a message, 2 and its text for a speaker's name, 8 around a tool call
 (with its id, name and arguments), 4 around a tool result (with its id), 8 around a tool definition (as compact JSON),
@@ -32,12 +32,12 @@ TOOL_TOKENS = 8
 REQUEST_TOKENS = 3
 LOW_DETAIL_TOKENS = 85
 IMAGE_TOKENS = 1_600
-"""For an image of unknown size: the most that OpenAI or Anthropic charges for one that is not huge."""
+"""For an image of unknown size, the most that OpenAI or Anthropic charges unless it is huge."""
 DOCUMENT_TOKENS = 1_500
 PDF_PAGE_TOKENS = 3_000
-"""The most that Anthropic states for the text of a page; the picture of a page is part of it."""
+"""The most that Anthropic states for the text of a page, including its picture."""
 HEAD_CHARACTERS = 4 * 16_384
-"""How much of an image is decoded to find its size: a JPEG has it after its thumbnails and profiles."""
+"""How much of an image is decoded to find its size, which comes after thumbnails and profiles in a JPEG."""
 _PDF_START = "JVBERi"
 _PDF_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _BYTES_PER_DOCUMENT_TOKEN = 20
@@ -46,14 +46,14 @@ _OWN_FIELDS = frozenset(("role", "content", "name"))
 
 
 def stored_tokens(message: Message, counter: Counter) -> int:
-    """The count stored with a message where this counter made it, else a fresh one."""
+    """Return the count stored with a message if this counter wrote it; otherwise count again."""
     if message.tokens is not None and (message.counter or DEFAULT_COUNTER) == counter.name:
         return message.tokens
     return count_message(message, counter)
 
 
 def count_message(message: Message, counter: Counter | None = None) -> int:
-    """What one message costs in a request, in the shape that costs more."""
+    """Return the tokens of a message in a request, in the shape that costs more."""
     counter = counter or open_counter()
     content = message.content
     if type(content) is str and not message.extra:
@@ -68,7 +68,7 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
 
 
 def counting(counter: Counter) -> Callable[[Message], int]:
-    """A function like `count_message` for messages whose count is stored with them, so that the counter need not
+    """Return a function like `count_message` for messages with a stored count, so that the counter does not have to
     remember their text."""
     once = counter.count_once
 
@@ -81,7 +81,7 @@ def counting(counter: Counter) -> Callable[[Message], int]:
 
 
 def _count_items(message: Message, counter: Counter) -> int:
-    """Tokens of a message as Responses API items; encrypted content is estimated by its length."""
+    """Return the tokens of a message as Responses API items; encrypted content is estimated by its length."""
     tokens = 0
     for item in message.responses():
         hidden = len(str(item.get("encrypted_content") or "")) // 4
@@ -110,7 +110,7 @@ def _count_openai(message: JsonMapping, counter: Counter) -> int:
 
 
 def _count_parts(content: Any, counter: Counter) -> int:
-    """Content and the overhead of its message; a message of tool results alone has only the results' overhead."""
+    """Return the tokens of content and its message's overhead; tool results alone have only their own overhead."""
     results = isinstance(content, list) and content and all(_is_result(block) for block in content)
     return (0 if results else MESSAGE_TOKENS) + count_content(content, counter)
 
@@ -120,7 +120,7 @@ def _is_result(block: object) -> bool:
 
 
 def count_content(content: Any, counter: Counter) -> int:
-    """Tokens of content in either shape: text, or a list of parts."""
+    """Return the tokens of content in either shape: text, or a list of parts."""
     if content is None:
         return 0
     if isinstance(content, str):
@@ -154,7 +154,7 @@ def _count_call(call: object, counter: Counter) -> int:
 
 
 def count_arguments(raw: object, counter: Counter) -> int:
-    """Tokens of a call's arguments: the larger of the text as written and as re-encoded for another provider."""
+    """Return the tokens of a call's arguments, as written or as re-encoded for another provider, if that is more."""
     if not isinstance(raw, str):
         return counter.count(compact_json(raw))
     written = counter.count(raw)
@@ -213,7 +213,7 @@ def _count_file(block: Mapping[str, object], counter: Counter) -> int:
 
 
 def _document_tokens(data: str) -> int:
-    """Tokens of a file in base64: a PDF by its pages, of which providers read text and picture; others by length."""
+    """Return the tokens of a base64 file: by pages for a PDF, by length for others."""
     size = len(data) * 3 // 4
     by_length = max(DOCUMENT_TOKENS, size // _BYTES_PER_DOCUMENT_TOKEN)
     try:
@@ -224,7 +224,7 @@ def _document_tokens(data: str) -> int:
 
 
 def image_tokens(block: Mapping[str, object]) -> int:
-    """Low detail 85; a PNG, GIF, JPEG or WebP sent inline by its size; any other 1,600."""
+    """Return 85 for low detail, a number by size for an inline PNG, GIF, JPEG or WebP, and 1,600 for any other."""
     image = block.get("image_url")
     if isinstance(image, Mapping) and image.get("detail") == "low":
         return LOW_DETAIL_TOKENS
@@ -235,14 +235,14 @@ def image_tokens(block: Mapping[str, object]) -> int:
 
 
 def _tiles(width: int, height: int) -> int:
-    """OpenAI: fit in 2,048 squared, shorter side to 768, then 170 a tile of 512 and 85."""
+    """OpenAI's rule: fit into 2,048 squared, shorter side to 768, then 85 plus 170 per tile of 512."""
     fit = min(1.0, 2048 / max(width, height))
     fit *= min(1.0, 768 / (min(width, height) * fit))
     return 85 + 170 * math.ceil(width * fit / 512) * math.ceil(height * fit / 512)
 
 
 def _area(width: int, height: int) -> int:
-    """Anthropic: longer side to 1,568, then a token for each 750 pixels, at most about 1,600."""
+    """Anthropic's rule: longer side to 1,568, then a token per 750 pixels, at most about 1,600."""
     fit = min(1.0, 1568 / max(width, height))
     return min(IMAGE_TOKENS, math.ceil(width * fit * height * fit / 750))
 
@@ -273,7 +273,7 @@ def _inline_size(block: Mapping[str, object], image: object) -> tuple[int, int] 
 
 
 def _jpeg_size(head: bytes) -> tuple[int, int]:
-    """Width and height from the first frame header of a JPEG; zeros if it is not among the bytes read."""
+    """Return the size from the first frame header of a JPEG, or zeros if it is not among the decoded bytes."""
     at = 2
     while at + 9 <= len(head) and head[at] == 0xFF:
         marker, length = head[at + 1], int.from_bytes(head[at + 2 : at + 4])
@@ -285,7 +285,7 @@ def _jpeg_size(head: bytes) -> tuple[int, int]:
 
 
 def _webp_size(head: bytes) -> tuple[int, int]:
-    """Width and height of a WebP: lossy, lossless or extended."""
+    """Return the width and height of a lossy, lossless or extended WebP."""
     if head[12:16] == b"VP8X":
         return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
     if head[12:16] == b"VP8L":
@@ -295,7 +295,7 @@ def _webp_size(head: bytes) -> tuple[int, int]:
 
 
 def count_tools(tools: Iterable[object] | None, counter: Counter | None = None) -> int:
-    """Tokens of tool definitions: each 8 and its compact JSON, in the shape that costs more."""
+    """Return the tokens of tool definitions: 8 and the compact JSON of each, in the shape that costs more."""
     counter = counter or open_counter()
     listed = [*(tools or ())]
     return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))
@@ -322,11 +322,11 @@ def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> i
 
 
 def _unmarked(tools: Any) -> list[Any]:
-    """The tools without cache markers, which providers do not count as text."""
+    """Return the tools without cache markers, which providers do not count as text."""
     return [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools or ()]
 
 
 def text_message(role: str, text: str, counter: Counter, **fields: Any) -> Message:
-    """A message made here, with its count."""
+    """Create a message with its token count."""
     message = as_message(Message(role=role, content=text, **fields))
     return msgspec.structs.replace(message, tokens=count_message(message, counter), counter=counter.name)

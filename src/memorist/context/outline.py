@@ -14,13 +14,13 @@ import msgspec
 from .tokens import Counter
 
 MAX_JSON_CHARACTERS = 5_000_000
-"""Longer text is not parsed as JSON, but shortened by lines."""
+"""Longer text is shortened by lines instead of being parsed as JSON."""
 MAX_LINE_CHARACTERS = 2_000
 """Longer lines are wrapped when they are read back; in an outline they are named, not shown."""
 MIN_ROWS = 5
-"""The fewest lines that are taken for a table, a log or source code."""
+"""The minimum number of lines of a table, a log or source code."""
 REPEATED_SHARE = 0.5
-"""The most distinct shapes, as a share of the lines, that a log has."""
+"""The maximum share of distinct lines in a log."""
 SIGNATURE_SHARE = 0.01
 _JSON_STEPS = ((5, 200, 8), (3, 200, 6), (2, 120, 5), (2, 80, 4), (1, 80, 3), (1, 40, 2), (0, 40, 2), (0, 40, 1))
 """How much of a JSON value is shown: items of a list, characters of a text, levels; the first that fits is used."""
@@ -34,7 +34,7 @@ _SIGNATURE = re.compile(
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """A shortened text, and what kind of text it was taken for."""
+    """A shortened text and the form of text that was detected."""
 
     text: str
     form: str
@@ -42,7 +42,7 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def outline(text: str, max_tokens: int, counter: Counter) -> Outline:
-    """The text shortened to at most `max_tokens` by its structure; the whole text if it fits."""
+    """Shorten a text to at most `max_tokens` by its structure; a text that fits is returned whole."""
     count = counter.count_once
     if count(text) <= max_tokens:
         return Outline(text, "text")
@@ -58,7 +58,7 @@ def outline(text: str, max_tokens: int, counter: Counter) -> Outline:
 
 
 def reading_lines(text: str) -> list[str]:
-    """The lines of a text as they are read back: JSON that is written on few lines is indented, long lines wrapped."""
+    """Return the lines of a text for reading back: JSON on few lines is indented, and long lines are wrapped."""
     lines = text.splitlines() or [""]
     if max(map(len, lines)) <= MAX_LINE_CHARACTERS:
         return lines
@@ -69,7 +69,7 @@ def reading_lines(text: str) -> list[str]:
 
 
 def _wrap(line: str) -> Iterable[str]:
-    """A line in parts of at most `MAX_LINE_CHARACTERS`, cut after white space where there is some."""
+    """Split a line into parts of at most `MAX_LINE_CHARACTERS`, after white space if possible."""
     while len(line) > MAX_LINE_CHARACTERS:
         cut = line.rfind(" ", MAX_LINE_CHARACTERS // 2, MAX_LINE_CHARACTERS) + 1 or MAX_LINE_CHARACTERS
         yield line[:cut]
@@ -81,7 +81,7 @@ def _wrap(line: str) -> Iterable[str]:
 
 
 def _parse_json(text: str) -> Any:
-    """The object or list that a text holds as JSON; None for anything else."""
+    """Return the object or list that a text contains as JSON, or None for any other text."""
     start = text.lstrip()[:1]
     if start not in ("{", "[") or len(text) > MAX_JSON_CHARACTERS:
         return None
@@ -104,7 +104,7 @@ def _outline_json(text: str, max_tokens: int, count: Callable[[str], int]) -> st
 
 
 def _sample(value: object, items: int, characters: int, levels: int) -> Any:
-    """A value with long lists, long texts and deep levels replaced by notes of what is left out."""
+    """Replace long lists, long texts and deep levels of a value with notes about what is left out."""
     if isinstance(value, str):
         return value if len(value) <= characters else f"(text of {len(value):,} characters)"
     if isinstance(value, dict):
@@ -126,7 +126,7 @@ def _sample(value: object, items: int, characters: int, levels: int) -> Any:
 
 
 def _table_rows(lines: Sequence[str]) -> list[int] | None:
-    """The first and last rows of a table, after its header; None for text that is no table."""
+    """Return the header and the first and last rows of a table, or None for text that is not a table."""
     rows = [line for line in lines if line.strip()]
     if len(rows) < MIN_ROWS:
         return None
@@ -139,7 +139,7 @@ def _table_rows(lines: Sequence[str]) -> list[int] | None:
 
 
 def _signatures(lines: Sequence[str]) -> list[int] | None:
-    """Signatures of source code, hunks of a diff or headings, then the first and last lines."""
+    """Return signatures of source code, hunks of a diff or headings, then the first and last lines."""
     chosen = [number for number, line in enumerate(lines) if _SIGNATURE.match(line)]
     if len(chosen) < 3 or len(chosen) < SIGNATURE_SHARE * len(lines):
         return None
@@ -149,7 +149,7 @@ def _signatures(lines: Sequence[str]) -> list[int] | None:
 
 
 def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
-    """The first of all lines that differ only by numbers, rare ones first; None where few lines repeat."""
+    """Return one of each group of lines that differ only by numbers, rare ones first; None if few lines repeat."""
     shapes = [_VARIABLE.sub("#", line).strip() for line in lines]
     counts = Tally(shapes)
     if len(lines) < MIN_ROWS or len(counts) > REPEATED_SHARE * len(lines):
@@ -163,14 +163,14 @@ def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
 
 
 def _ends_inwards(length: int) -> list[int]:
-    """All line numbers: first, last, second, last but one, and so on."""
+    """Return all line numbers in the order first, last, second, last but one, and so on."""
     half = (length + 1) // 2
     pairs = zip(range(half), range(length - 1, length - 1 - half, -1), strict=True)
     return list(dict.fromkeys(number for pair in pairs for number in pair))
 
 
 def _fill(lines: Sequence[str], order: Sequence[int], max_tokens: int, count: Callable[[str], int]) -> str:
-    """As many whole lines as fit, taken in `order`, shown in their own order with notes of what is left out."""
+    """Take whole lines in `order` while they fit, and return them in their own order with notes about gaps."""
     room, chosen = max_tokens - count(_gap(len(lines))), set[int]()
     gap_tokens = count("\n" + _gap(len(lines)))
     for number in order:

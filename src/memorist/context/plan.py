@@ -1,4 +1,4 @@
-"""Inputs and outputs of an eviction policy, as frozen data, so that policies are pure functions."""
+"""The inputs and outputs of an eviction policy as frozen data, so that policies are pure functions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TOKENS = attrgetter("tokens")
 TURN = 8
 """How many messages after a cut to look for a user's message to start at."""
 LEAST_KEPT = 0.4
-"""The least share of its room that a stepped window keeps filled."""
+"""The minimum share of its room that a stepped window keeps filled."""
 
 
 def total_tokens(units: Iterable[Unit]) -> int:
-    """The sum of the tokens of units."""
+    """Return the sum of the tokens of units."""
     return sum(map(_TOKENS, units))
 
 
@@ -30,18 +30,18 @@ class Digest(msgspec.Struct, frozen=True):
     text: str
     method: str = "extractive"
     note: str = ""
-    """Why another method than the one asked for was used."""
+    """Why a different method from the requested one was used."""
 
 
 Summarizer = Callable[[Sequence[Message], str | None, int], Digest | None]
-"""(messages, previous summary, most tokens) → a digest, or None where no shorter text stands for them."""
+"""(messages, previous summary, maximum tokens) → a digest, or None if no summary is shorter than the messages."""
 
 Searcher = Callable[[str, Sequence[Unit], int], Sequence[int]]
-"""(query, units, k) → indices of the units that matter most, best first."""
+"""(query, units, k) → the indices of the most relevant units, best first."""
 
 
 class Aid(msgspec.Struct, frozen=True):
-    """What a policy may use besides the units: a counter, the query, a summarizer, a search."""
+    """The tools that a policy may use besides the units: a counter, the query, a summarizer and a search."""
 
     counter: Counter
     query: str = ""
@@ -50,23 +50,23 @@ class Aid(msgspec.Struct, frozen=True):
     summarize: Summarizer | None = None
     search: Searcher | None = None
     found: tuple[Unit, ...] | None = None
-    """Older units that the caller already found for the input, best first; None where nothing was searched."""
+    """Older units that the caller found for the input, best first; None if there was no search."""
     taken: int = 0
-    """Units of the same list already kept as the current input, newer than those planned."""
+    """How many newer units of the same list are already kept as the current input."""
     taken_tokens: int = 0
     steady: bool = False
-    """Whether the next request should begin as this one does, so that a provider's prompt cache serves it."""
+    """Whether the next request should begin like this one, so that a provider's prompt cache serves it."""
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A unit that is dropped or shortened, and why."""
+    """A unit that is dropped or shortened, and the reason."""
 
     unit: Unit
     reason: str
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The units to send, oldest first, and the ones dropped, summarised (`fold`) or shortened (`elide`)."""
+    """The units to send, oldest first, and those to drop, summarise (`fold`) or shorten (`elide`)."""
 
     keep: tuple[Unit, ...]
     drop: tuple[Left, ...] = ()
@@ -83,46 +83,46 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """How much history must be read before a policy can plan: this many tokens or units; None is all of it."""
+    """How much history a policy needs before it can plan, in tokens or units; None means all of it."""
 
     tokens: int | None = None
     units: int | None = None
     shortened: Callable[[Unit], int] | None = None
-    """The tokens a tool exchange will take after the policy shortens it; None where it shortens nothing."""
+    """Returns the tokens of a tool exchange after the policy shortens it; None if the policy shortens nothing."""
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What a policy needs from whoever assembles a request with it. A policy declares it with a method `needs`."""
+    """What a policy needs from the assembly of a request. A policy declares this with a method `needs`."""
 
     found: int = 0
-    """How many older units to search for the input."""
+    """How many older units a search should find for the input."""
     slides: bool = False
-    """Whether it keeps a run of the newest units, so that more room extends the run by older ones."""
+    """Whether the policy keeps a run of the newest units, so that more room adds older units to it."""
     model: Any = None
     """The language model that writes its summaries."""
 
 
 def needs_of(policy: object) -> Needs:
-    """What a policy declares; nothing for one that declares nothing."""
+    """Return the needs that a policy declares, or empty needs."""
     declare: Callable[[], Needs] | None = getattr(policy, "needs", None)
     return Needs() if declare is None else declare()
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """An eviction policy: decides which units are sent. It may also declare what it `needs`."""
+    """An eviction policy, which decides which units are sent. It may also declare what it `needs`."""
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """How much history to read before calling `plan`."""
+        """Return how much history to read before calling `plan`."""
         ...
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Which of the units (oldest first) to send, drop, summarise or shorten."""
+        """Decide which of the units (oldest first) to send, drop, summarise or shorten."""
         ...
 
 
 def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
-    """The plan with the oldest unpinned units left out until it fits."""
+    """Return the plan without its oldest unpinned units, as far as needed to fit."""
     if plan.tokens <= room_tokens:
         return plan
     keep, drop = newest_that_fit(plan.keep, room_tokens - plan.digest_tokens, reason)
@@ -130,7 +130,7 @@ def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
 
 
 def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """(kept, dropped): kept are the pinned units and the longest run of newest others that fits."""
+    """Return (kept, dropped). The pinned units and the longest run of the newest other units that fits are kept."""
     left = room_tokens - total_tokens([unit for unit in units if unit.pinned])
     keep: list[Unit] = []
     drop: list[Left] = []
@@ -150,12 +150,12 @@ def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tup
 
 
 def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """(kept, dropped) of a window whose start moves rarely, so that a provider's prompt cache keeps hitting.
+    """Return (kept, dropped) for a window whose start rarely moves, so that a provider's prompt cache keeps hitting.
 
-    A window that always holds as much as fits starts one message later with every turn, so no request has the prefix
-    of the one before. This one may leave up to 60 % of its room empty: of the sequence numbers where it may start, it
-    takes the one divisible by the highest power of two. That choice is stateless and stays the same until that start
-    no longer fits or one divisible by a higher power comes into range.
+    A window that is always full starts one message later with every turn, so no request has the prefix of the previous
+    one. This window may leave up to 60 % of its room empty: it starts at the possible sequence number that is divisible
+    by the highest power of two. The choice needs no state. It changes only when that start no longer fits, or when a
+    number divisible by a higher power comes into range.
     """
     loose = [unit for unit in keep if not unit.pinned]
     least, tail, late = max(0.0, LEAST_KEPT * room_tokens), 0, len(loose)
@@ -175,7 +175,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
 
 
 def roundest(first: int, last: int) -> int:
-    """The number from `first` to `last` divisible by the highest power of two; 0 counts as the highest."""
+    """Return the number from `first` to `last` that is divisible by the highest power of two; 0 counts as highest."""
     best = first
     while best and (rounder := best + (best & -best)) <= last:
         best = rounder

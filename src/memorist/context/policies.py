@@ -1,7 +1,7 @@
-"""Eviction policies: each a frozen struct whose `plan` is a pure function of units and room.
+"""Eviction policies. Each is a frozen struct whose `plan` is a pure function of units and room.
 
-A policy made without a limit fills the room it is given. A plan may be larger than the room: the assembly then drops
-its oldest unpinned units until it fits. Every policy keeps pinned units.
+A policy without a limit fills the whole room. If a plan is larger than the room, the assembly drops its oldest unpinned
+units until it fits. Every policy keeps pinned units.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _EVERYTHING = Reach()
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise UsageError unless a count is a whole number from 0 up, or None."""
+    """Raise UsageError unless a count is None or a whole number that is not negative."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise UsageError(f"{name} must be a whole number, zero or more")
 
 
 def checked_policy(given: object) -> Policy:
-    """A policy; raises UsageError for anything else."""
+    """Return the policy, or raise UsageError if it is not one."""
     if isinstance(given, type) or not (hasattr(given, "reach") and hasattr(given, "plan")):
         raise UsageError("a policy is an object such as SlidingWindow() or Summarize()")
     return cast(Policy, given)
 
 
 class Fifo(msgspec.Struct, frozen=True):
-    """Keeps the newest `max_messages` units; first in, first out."""
+    """Keeps the newest `max_messages` units: first in, first out."""
 
     max_messages: int = 20
 
@@ -45,22 +45,22 @@ class Fifo(msgspec.Struct, frozen=True):
         check_count("max_messages", self.max_messages)
 
     def needs(self) -> Needs:
-        """Nothing but the newest units."""
+        """Declare that the policy needs only the newest units."""
         return Needs(slides=True)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """The newest `max_messages` units."""
+        """Ask for the newest `max_messages` units."""
         return Reach(units=self.max_messages)
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The newest units and the pinned ones."""
+        """Keep the newest units and the pinned ones."""
         return _split(units, len(units) - max(0, self.max_messages - aid.taken), f"over {self.max_messages} messages")
 
 
 class SlidingWindow(msgspec.Struct, frozen=True):
     """Keeps the newest units that fit `max_tokens`, or the room for history.
 
-    In the cached layout the window's start moves once in many turns, not with each one, so that prompt caches hit.
+    In the cached layout, the start of the window moves only once in many turns, so that prompt caches hit.
     """
 
     max_tokens: int | None = None
@@ -72,15 +72,15 @@ class SlidingWindow(msgspec.Struct, frozen=True):
         return room_tokens if self.max_tokens is None else min(room_tokens, self.max_tokens - aid.taken_tokens)
 
     def needs(self) -> Needs:
-        """Nothing but the newest units."""
+        """Declare that the policy needs only the newest units."""
         return Needs(slides=True)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """As many tokens as fit."""
+        """Ask for as many tokens as fit."""
         return Reach(tokens=self._limit(room_tokens, aid))
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The longest run of newest units that fits, and the pinned ones."""
+        """Keep the longest run of the newest units that fits, and the pinned ones."""
         limit = self._limit(room_tokens, aid)
         keep, drop = newest_that_fit(units, limit, "older than the window")
         if aid.steady and drop:
@@ -92,7 +92,7 @@ class SlidingWindow(msgspec.Struct, frozen=True):
 class Summarize(msgspec.Struct, frozen=True):
     """Summarises old units and keeps the last `keep` (or `fraction`), once history takes `threshold` of the room.
 
-    `model` is a function (messages, previous, max_tokens) → text, or an object with `complete`; without one the
+    `model` is a function (messages, previous, max_tokens) → text, or an object with `complete`. Without a model, the
     extractive summarizer is used.
     """
 
@@ -101,7 +101,7 @@ class Summarize(msgspec.Struct, frozen=True):
     fraction: float | None = None
     model: Any = None
     max_tokens: int | None = None
-    """Most tokens of the summary; a quarter of the room where not given."""
+    """The maximum tokens of the summary; a quarter of the room by default."""
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)
@@ -111,20 +111,20 @@ class Summarize(msgspec.Struct, frozen=True):
             raise UsageError("fraction must be between 0 and 1")
 
     def needs(self) -> Needs:
-        """Its model, if it has one."""
+        """Declare the policy's model, if it has one."""
         return Needs(model=self.model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All history that is not summarised yet."""
+        """Ask for all history that is not summarised yet."""
         return _EVERYTHING
 
     def kept(self, count: int, taken: int) -> int:
-        """How many of `count` units stay as they are."""
+        """Return how many of `count` units stay unchanged."""
         keep = self.keep if self.fraction is None else math.ceil((count + taken) * self.fraction)
         return max(0, min(count, keep - taken))
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Everything while it is under the threshold; else a summary and the recent."""
+        """Keep everything below the threshold; above it, keep a summary and the recent units."""
         total = sum(unit.tokens for unit in units) + aid.taken_tokens
         if aid.previous:
             total += aid.counter.count(aid.previous)
@@ -158,7 +158,7 @@ class Summarize(msgspec.Struct, frozen=True):
 class VectorSwap(msgspec.Struct, frozen=True):
     """Keeps the newest `keep` units and swaps in the `k` older ones most relevant to the current input.
 
-    Without a `search` function older units are compared with the input by shared rare words.
+    Without a `search` function, older units are compared with the input by the rare words they share.
     """
 
     keep: int = 10
@@ -169,15 +169,15 @@ class VectorSwap(msgspec.Struct, frozen=True):
         check_count("k", self.k)
 
     def needs(self) -> Needs:
-        """The units that a search finds for the input."""
+        """Declare that the policy needs units that a search finds for the input."""
         return Needs(found=self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All history, or the newest `keep` units where the caller has searched the older ones already."""
+        """Ask for all history, or for the newest `keep` units if the caller has searched the older ones."""
         return _EVERYTHING if aid.found is None else Reach(units=self.keep)
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The newest units and those found that still fit, in chronological order."""
+        """Keep the newest units and the search results that still fit, in chronological order."""
         cut = len(units) - max(0, self.keep - aid.taken)
         recent = _split(units, cut, "not among the newest, not found for the input")
         recent = fit(recent, room_tokens, "did not fit")
@@ -194,7 +194,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
-        """Relevant older units, best first: the caller's finds, or else a search of the units given."""
+        """Return relevant older units, best first: the caller's results, or those of a search in the units."""
         if aid.found is not None:
             return aid.found
         search = aid.search or most_similar
@@ -204,8 +204,8 @@ class VectorSwap(msgspec.Struct, frozen=True):
 class Importance(msgspec.Struct, frozen=True):
     """Keeps the highest-scoring units that fit, in chronological order.
 
-    `score` is a function of a unit; the default weighs role, recency, references, questions, decisions, tool errors
-    and the importance stored with a message.
+    `score` is a function from a unit to a number. The default considers role, recency, references, questions,
+    decisions, tool errors and the importance stored with a message.
     """
 
     score: Callable[[Unit], float] | None = None
@@ -215,11 +215,11 @@ class Importance(msgspec.Struct, frozen=True):
             raise UsageError("score is a function from a unit to a number")
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All history that is not summarised yet, since any unit may score highest."""
+        """Ask for all history that is not summarised yet, since any unit may score highest."""
         return _EVERYTHING
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Units taken by score until the room is full; of equal scores the newer one."""
+        """Keep units by score until the room is full; of two equal scores, prefer the newer unit."""
         scores = default_scores(units) if self.score is None else [float(self.score(unit)) for unit in units]
         room = room_tokens - sum(unit.tokens for unit in units if unit.pinned)
         chosen: set[int] = {place for place, unit in enumerate(units) if unit.pinned}
@@ -237,7 +237,7 @@ class Importance(msgspec.Struct, frozen=True):
 
 
 class ElideToolResults(msgspec.Struct, frozen=True):
-    """Keeps every unit; tool results over `max_tokens` become a marker that says where the full one is."""
+    """Keeps every unit, and replaces tool results over `max_tokens` with a marker that says where the full text is."""
 
     max_tokens: int | None = None
 
@@ -248,7 +248,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         return max(64, room_tokens // 20) if self.max_tokens is None else self.max_tokens
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """As many tokens as fit after long results are replaced, assuming recalled memory takes half of the room."""
+        """Ask for as many tokens as fit after long results are replaced, if recalled memory takes half of the room."""
         limit = self._limit(room_tokens // 2)
         return Reach(tokens=room_tokens, shortened=lambda unit: self._shown(unit, limit, aid).tokens)
 
@@ -257,7 +257,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         return elide(unit, limit, aid) if unit.exchange and not unit.pinned and unit.tokens > limit else unit
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """All units, with long tool results of the unpinned ones replaced by markers."""
+        """Keep all units, and replace long tool results with markers, except in pinned units."""
         keep: list[Unit] = []
         elided: list[Left] = []
         limit = self._limit(room_tokens)
@@ -281,20 +281,20 @@ class Chain:
         object.__setattr__(self, "policies", tuple(map(checked_policy, policies)))
 
     def needs(self) -> Needs:
-        """What its members need."""
+        """Declare the combined needs of its policies."""
         members = [needs_of(policy) for policy in self.policies]
         model = next((needs.model for needs in members if needs.model is not None), None)
         return Needs(max(needs.found for needs in members), False, model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All history where one member needs it, else as much as the first policy needs."""
+        """Ask for all history if one of its policies needs it, or else for as much as the first policy needs."""
         reaches = [policy.reach(room_tokens, aid) for policy in self.policies]
         if any(reach.tokens is None and reach.units is None for reach in reaches):
             return _EVERYTHING
         return reaches[0]
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The combined plan of the policies that were applied."""
+        """Return the combined plan of the policies that were applied."""
         whole = Plan(tuple(units))
         for place, policy in enumerate(self.policies):
             if place and whole.tokens <= room_tokens:
@@ -318,14 +318,14 @@ def _joined(first: Plan, then: Plan) -> Plan:
 
 
 def _split(units: Sequence[Unit], cut: int, reason: str) -> Plan:
-    """A plan that keeps units from index `cut` on and the pinned ones before it."""
+    """Return a plan that keeps units from index `cut` on and the pinned ones before it."""
     cut = max(0, cut)
     keep = tuple(unit for place, unit in enumerate(units) if place >= cut or unit.pinned)
     return Plan(keep, tuple(Left(unit, reason) for unit in units[:cut] if not unit.pinned))
 
 
 def elide(unit: Unit, limit: int, aid: Aid) -> Unit:
-    """The unit with tool results over `limit` tokens replaced by a marker, where the marker is shorter."""
+    """Replace tool results over `limit` tokens with a marker, if the marker is shorter."""
     messages = tuple(
         _elided(message, place + unit.position, limit, aid) if place else message
         for place, message in enumerate(unit.messages)
@@ -357,7 +357,7 @@ def _elided_block(block: Any, marker: str) -> object:
 
 
 class NamedPolicy(msgspec.Struct, frozen=True):
-    """How a policy is named outside Python."""
+    """The name of a policy outside Python."""
 
     policy: type[Any]
     short: str
@@ -374,11 +374,11 @@ POLICIES = {
     "importance": NamedPolicy(Importance, "importance"),
     "elide_tool_results": NamedPolicy(ElideToolResults, "elide", "max_tokens"),
 }
-"""All policies by their name in JSON."""
+"""All policies, by their name in JSON."""
 
 
 def read_policy(text: str) -> Policy:
-    """A policy from its short name: `elide:500+summarize` is a chain of two."""
+    """Return the policy with a short name; `elide:500+summarize` is a chain of two."""
     short_names = {named.short: named for named in POLICIES.values()}
     policies: list[Policy] = []
     for part in text.split("+"):
@@ -392,7 +392,7 @@ def read_policy(text: str) -> Policy:
 
 
 def short_policy(policy: Any) -> str | None:
-    """The short name of a policy, the inverse of `read_policy`; its class's name for one of the program's own."""
+    """Return the short name of a policy, the inverse of `read_policy`; a custom policy has the name of its class."""
     if policy is None:
         return None
     if isinstance(policy, Chain):

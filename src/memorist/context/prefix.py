@@ -1,4 +1,4 @@
-"""Compares two requests: how long their common prefix is, which a provider's prompt cache would serve."""
+"""Measures the common prefix of two requests, which a provider's prompt cache would serve."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Prefix(msgspec.Struct, frozen=True):
 
     tokens: int
     share: float
-    """Its share of the tokens of the later request."""
+    """The prefix's share of the later request's tokens."""
     section: str
-    """The section of the last part in common; empty where there is none."""
+    """The section of the last common part, or an empty string."""
     seq: int
-    """The sequence number of the last history message in common; 0 where there is none."""
+    """The sequence number of the last common history message, or 0."""
     whole: bool
-    """Whether it is all of the later request."""
+    """Whether the prefix is the whole later request."""
 
 
 def shared_prefix(before: Context | None, after: Context, counter: Counter) -> Prefix:
-    """The prefix of `after` that a provider has cached from `before`, byte for byte: tools, then each message."""
+    """Return the prefix of `after` that a provider has cached from `before`, byte for byte: tools, then messages."""
     known = [piece for _, _, piece, _ in _pieces(before, counter)] if before is not None else []
     tokens, section, seq, place = 0, "", 0, 0
     pieces = list(_pieces(after, counter))
@@ -47,7 +47,7 @@ def shared_prefix(before: Context | None, after: Context, counter: Counter) -> P
 
 
 def _pieces(context: Context, counter: Counter) -> Iterator[tuple[str, int, str, int]]:
-    """(section, sequence number, JSON, tokens) of each part of a request, in the order it is sent."""
+    """Return (section, sequence number, JSON, tokens) of each part of a request, in the order it is sent."""
     for tool in context.tools:
         yield "tools", 0, compact_json(tool), count_tools([tool], counter)
     for message in context.system_messages:

@@ -1,4 +1,4 @@
-"""The profile block: a few lines about the user in every request of theirs, in a fixed order so caches serve it."""
+"""The profile block: a few lines about the user in each of their requests, in a fixed order for prompt caches."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LANE_TITLES = {
     "now": "Right now",
 }
 LANE_LIMITS = {"safety": 20, "identity": 12, "wishes": 12, "corrections": 6, "facts": 12}
-"""The most lines of a lane; the newest are shown."""
+"""The maximum number of lines in a lane; the newest are shown."""
 ROOM_ORDER = ("safety", "wishes", "corrections", "identity", "now", "facts")
-"""The same groups by priority, for when not all lines fit."""
+"""The same groups by priority, used if not all lines fit."""
 _LINES = str.maketrans("\r\n\u2028\u2029\x85", "     ")
 
 
 class ProfileLine(msgspec.Struct, frozen=True):
-    """One line about a user, and where it comes from."""
+    """A line about a user, and its source."""
 
     text: str
     lane: str
@@ -40,7 +40,7 @@ class ProfileLine(msgspec.Struct, frozen=True):
 
 
 def within_limits(lines: Sequence[tuple[datetime, ProfileLine]]) -> list[ProfileLine]:
-    """Lines with the time they were last changed, in order, without repetitions: of each lane the newest."""
+    """Return the newest lines of each lane in order, without repetitions. Each line has the time of its last change."""
     words: set[str] = set()
     lanes: dict[str, list[tuple[datetime, int]]] = {}
     for position, (changed_at, line) in enumerate(lines):
@@ -59,7 +59,7 @@ def within_limits(lines: Sequence[tuple[datetime, ProfileLine]]) -> list[Profile
 def fit_profile(
     lines: Sequence[ProfileLine], max_tokens: int, counter: Counter
 ) -> tuple[Message | None, tuple[ProfileLine, ...]]:
-    """The block with as many lines as fit, the most important lanes first."""
+    """Return the block with as many lines as fit, the most important lanes first."""
     if not lines or max_tokens <= 0:
         return None, ()
     lines = sorted(lines, key=_lane_order)
@@ -84,7 +84,7 @@ def fit_profile(
 
 
 def render_profile(lines: Sequence[ProfileLine]) -> str:
-    """The block in its fence, lane by lane."""
+    """Return the block in its fence, lane by lane."""
     parts = []
     for lane in LANES:
         listed = [_written(line) for line in lines if line.lane == lane]

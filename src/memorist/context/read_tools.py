@@ -1,4 +1,4 @@
-"""The two tools with which a model reads back what its request left out: their definitions, arguments and answers."""
+"""Two tools with which a model can read what its request left out: their definitions, arguments and answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReadCall(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def tools(shape: Shape = "openai") -> list[JsonObject]:
-    """The definitions of both tools, in the shape of a provider."""
+    """Return the definitions of both tools in the shape of a provider."""
     definitions: list[JsonObject] = []
     for name, description, properties, required in _TOOLS:
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -67,20 +67,20 @@ def tools(shape: Shape = "openai") -> list[JsonObject]:
 
 
 def tool_name(tool: Mapping[str, object]) -> str:
-    """The name of a tool definition in any shape."""
+    """Return the name of a tool definition in any shape."""
     inner = tool.get("function")
     return str((inner if isinstance(inner, Mapping) else tool).get("name", ""))
 
 
 def with_read_tools(others: Sequence[Any]) -> list[Any]:
-    """Tool definitions, and those of the two tools that are not among them, in the shape of the others."""
+    """Return the tool definitions with the two tools added, if missing, in the shape of the others."""
     names = {tool_name(tool) for tool in others}
     shape: Shape = "anthropic" if any("input_schema" in tool for tool in others) else "openai"
     return [*others, *(tool for tool in tools(shape) if tool_name(tool) not in names)]
 
 
 def parse_call(name: str, arguments: str | Mapping[str, object]) -> ReadCall | str:
-    """The arguments of a model's call, or a sentence that tells the model what is wrong with them."""
+    """Return the arguments of a model's call, or a sentence that explains to the model why they are wrong."""
     try:
         fields = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)
         call = msgspec.convert(fields, ReadCall)
@@ -94,7 +94,7 @@ def parse_call(name: str, arguments: str | Mapping[str, object]) -> ReadCall | s
 
 
 def page(id: str, text: str, call: ReadCall) -> str:
-    """The asked lines of a text, with their numbers, and where to read on; whole lines only."""
+    """Return the requested lines of a text with their numbers, and where to continue. Lines are never cut."""
     lines = list(enumerate(reading_lines(text), 1))
     total = len(lines)
     if call.pattern:
@@ -116,7 +116,7 @@ def page(id: str, text: str, call: ReadCall) -> str:
 
 
 def thread_of(thread: str, id: str) -> tuple[str, int] | None:
-    """Thread and number of a message id, if it is of this thread or of its stashed results; else None."""
+    """Return the thread and number in a message id if it belongs to this thread or its stashed results, else None."""
     origin, _, number = id.rpartition("#")
     if origin not in (thread, thread + RESULTS) or not number.isdecimal() or len(number) >= 16:
         return None
@@ -124,13 +124,13 @@ def thread_of(thread: str, id: str) -> tuple[str, int] | None:
 
 
 def copy_of(thread: str, id: str) -> tuple[str, int] | None:
-    """Thread and number under which this thread may hold a copy of a message of another one; else None."""
+    """Return the thread and number under which this thread may have a copy of another thread's message, else None."""
     _, _, number = id.rpartition("#")
     return (thread, int(number)) if number.isdecimal() and len(number) < 16 else None
 
 
 def list_hits(thread: str, query: str, hits: Iterable[Any]) -> str:
-    """The hits of a search that belong to the thread: the id and the lines that share most words with the query."""
+    """Return the hits in the thread, each with its id and the lines that share most words with the query."""
     own = [hit for hit in hits if thread_of(thread, hit.id) is not None][:MAX_HITS]
     if not own:
         return "Nothing was found."

@@ -1,4 +1,4 @@
-"""What goes into a request, and as much of the history as its policy wants to see, fed newest first in pages."""
+"""Collects the parts of a request and as much history as its policy asks for, in pages, newest first."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .units import Grouper, Unit, group
 
 LAYOUTS = ("standard", "cached")
 MAX_READ = 100_000
-"""The most messages that are read for a policy that wants all history; summarise a thread before it has more."""
+"""The maximum number of messages to read for a policy that needs all history. Summarise longer threads first."""
 FOLDING_REACH = 3
-"""How many times the room for history is read back to find the start of a fold; a longer unfolded part is folded
-page by page before."""
+"""How far back to look for the start of a fold, as a multiple of the room for history. A longer unfolded part is folded
+page by page first."""
 NO_LIMIT = 1 << 62
 INPUT = 1 << 62
-"""Positions from here on are those of the current input."""
+"""Positions from this number on belong to the current input."""
 _FIRST_PAGE_TOKENS = 64
 
 
 class Reading:
-    """Holds the parts of one request, and takes in its history newest first."""
+    """Collects the parts of one request, and its history newest first."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class Reading:
     def add_recalled(
         self, memory: Any, *, head: Iterable[Message] = (), found: Iterable[Sequence[Message]] | None = None
     ) -> None:
-        """Add what was recalled once the history is read: memory items, older pinned messages, and units that the
-        policy asked to be searched."""
+        """Add the results of recall after reading the history: memory items, older pinned messages, and units that
+        the policy asked to search for."""
         self._items = as_items(memory)
         self._recalls = memory is not None
         self._head, repairs = group(head, self.counter, stash=self._stash)
@@ -119,7 +119,7 @@ class Reading:
             self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])
 
     def _folded_line(self, folded: int) -> str:
-        """One line that tells the model what was folded, and how to read it if the request has the tools for it."""
+        """Return a line that tells the model what was folded, and how to read it if the request has the tools."""
         if not folded:
             return ""
         line = f"(Messages 1 to {folded} of this conversation are folded into this summary."
@@ -154,11 +154,11 @@ class Reading:
 
     @property
     def oldest(self) -> int:
-        """The sequence number of the oldest message read; 0 where none was."""
+        """The sequence number of the oldest message that was read, or 0."""
         return self._oldest or 0
 
     def wants(self) -> int:
-        """How many older messages to feed next; 0 when enough was seen."""
+        """Return how many older messages to feed next; 0 means that the policy has enough."""
         if self._ended or self._read >= MAX_READ:
             return 0
         reach = self._reach or self._look()
@@ -171,15 +171,15 @@ class Reading:
         return 512 if reach.units is None else max(8, min(512, reach.units - len(self._units)))
 
     def feed(self, page: Iterable[Message], *, more: bool = True, position: int | None = None) -> None:
-        """Take older messages, newest first; `more` is false when none come before them.
+        """Add older messages, newest first; `more` is false if there are no older ones.
 
-        Positions are the messages' sequence numbers, unless `position` (of the newest of the list) is given.
+        Positions are the sequence numbers of the messages, unless you pass the `position` of the newest message.
         """
         if not self._feed(page, position) and not more:
             self._end()
 
     def _feed(self, page: Iterable[Message], position: int | None) -> bool:
-        """Read a page; true where the policy had enough before its end. This is the hot loop of every assembly."""
+        """Read a page, and return whether the policy had enough before its end. This is the hot loop of assembly."""
         plain, units = self._grouper.plain, self._units
         base = None if position is None else position + self._read
         place, enough = self._oldest, False
@@ -214,7 +214,7 @@ class Reading:
             self._take(unit)
 
     def read_all(self, messages: Iterable[Message], *, position: int) -> None:
-        """Take all messages, newest first, whatever the policy's reach."""
+        """Add all messages, newest first, regardless of the policy's reach."""
         for message in messages:
             self._push(message, position)
             position -= 1
@@ -234,7 +234,7 @@ class Reading:
         self._seen_tokens += unit.tokens if shortened is None else shortened(unit)
 
     def _look(self) -> Reach | None:
-        """The policy's reach, or None until the current input was read completely (its room depends on it)."""
+        """Return the policy's reach, or None until the whole current input was read, since the room depends on it."""
         if not self._grouper.waiting and (self._input or self._explicit_input):
             room = max(0, self.room_tokens())
             reach = self.policy.reach(room, self._aid())
@@ -271,11 +271,11 @@ class Reading:
 
     @property
     def units(self) -> list[Unit]:
-        """The history seen so far, oldest first, without the current input."""
+        """The history that was read so far, oldest first, without the current input."""
         return self._units[::-1]
 
     def room_tokens(self) -> int:
-        """The tokens history may take when nothing is recalled."""
+        """Return the tokens that history may use if nothing is recalled."""
         return self._capped(self._room(0))
 
     def _input_tokens(self) -> int:
@@ -289,7 +289,7 @@ class Reading:
 
 
 def instruction_messages(given: Any) -> tuple[Message, ...]:
-    """System messages from text, messages, or a list of either."""
+    """Convert text, messages, or a list of either to system messages."""
     if given is None or given == "":
         return ()
     if isinstance(given, str | Mapping | Message):
@@ -307,7 +307,7 @@ def instruction_messages(given: Any) -> tuple[Message, ...]:
 
 
 def as_tools(given: Any) -> tuple[Mapping[str, Any], ...]:
-    """Tool definitions from a list of dicts."""
+    """Check a list of tool definitions."""
     if given is None:
         return ()
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):

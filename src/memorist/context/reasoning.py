@@ -1,10 +1,10 @@
-"""Drops reasoning that a provider would refuse or ignore, because what came before it was edited.
+"""Drops reasoning that a provider would reject or ignore because earlier messages were edited.
 
-Providers bind the thinking of a model to the request it was written for. As long as that request is repeated unchanged,
-thinking goes back with it, whole and in order. Once older messages are folded, dropped or shortened, what was thought
-after them is invalid: Anthropic rejects or drops it, OpenAI ignores it and rejects calls whose reasoning is missing by
-their ids. So an edited request keeps the reasoning that was written after the edit, and that of a tool loop that is
-still open, which older models demand; the rest is left out, with the ids that OpenAI pairs with it.
+Providers tie a model's reasoning to the request it was written for. As long as later requests repeat that request
+unchanged, they must contain its reasoning, whole and in order. Once older messages are folded, dropped or shortened,
+the reasoning after them is invalid: Anthropic rejects or drops it, and OpenAI ignores it and rejects calls whose ids
+refer to missing reasoning. So an edited request keeps only the reasoning that was written after the edit, and that of
+an open tool loop, which older models require. Other reasoning is left out, with the ids that OpenAI pairs with it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _PAIRED = ("function_call", "custom_tool_call", "message")
 
 
 def has_reasoning(message: Message) -> bool:
-    """Whether a message holds thinking blocks or reasoning items."""
+    """Return whether a message contains thinking blocks or reasoning items."""
     if message.role != "assistant" or (type(message.content) is str and not message.extra):
         return False
     return any(_is_thought(part) for part in (*_listed(message.content), *_listed(message.extra.get("items"))))
 
 
 def open_loop(messages: Sequence[Message]) -> int:
-    """Where the tool loop that is still open begins: after the last words of a user; the end if there is none."""
+    """Return where the open tool loop begins, after the user's last message; the end if there is none."""
     if not messages or not messages[-1].tool_results:
         return len(messages)
     for index in range(len(messages) - 1, -1, -1):
@@ -44,11 +44,11 @@ def open_loop(messages: Sequence[Message]) -> int:
 def with_valid_reasoning(
     history: Sequence[Message], current: Sequence[Message], *, is_edited: bool, folded_at: datetime | None
 ) -> tuple[Message, ...]:
-    """The history with the reasoning that is still valid.
+    """Return the history with only the reasoning that is still valid.
 
     Args:
         history: The messages before the current input.
-        current: The current input, by which an open tool loop is known.
+        current: The current input, which shows whether a tool loop is open.
         is_edited: Whether this request leaves out or shortens messages beyond a stored summary.
         folded_at: When the stored summary was written, if there is one.
     """
@@ -62,12 +62,12 @@ def with_valid_reasoning(
 
 
 def _is_after(message: Message, is_edited: bool, folded_at: datetime | None) -> bool:
-    """Whether a message was written for a request that was folded already."""
+    """Return whether a message was written for a request that was already folded."""
     return not is_edited and folded_at is not None and message.created_at is not None and message.created_at > folded_at
 
 
 def without_reasoning(message: Message) -> Message:
-    """The message without its reasoning, and without the ids that are paired with it."""
+    """Return the message without its reasoning and the ids that are paired with it."""
     if not has_reasoning(message):
         return message
     content, extra = message.content, message.extra

@@ -23,7 +23,7 @@ DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{
 
 
 def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The OpenAI chat shape, each message as it was given where a provider takes it."""
+    """Return messages in the OpenAI chat shape, unchanged if the provider accepts them."""
     out: list[dict[str, Any]] = []
     for message in messages:
         if type(message.content) is str and not message.extra and message.name is None and message.shape is None:
@@ -34,17 +34,17 @@ def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _says_something(message: Mapping[str, Any]) -> bool:
-    """False for an assistant's message that held only what this provider does not take, such as a compaction block."""
+    """Return False for an assistant's message with only content that this provider rejects, such as a compaction."""
     if message.get("role") != "assistant":
         return True
     return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
 
 
 def merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """OpenAI messages with neighbours of one role as one, for templates that want the roles to alternate.
+    """Merge neighbouring OpenAI messages with the same role, for templates that require alternating roles.
 
-    Tool results stay apart, since each answers a call of its own; so do messages with fields of their own, such as
-    another speaker's name, and an assistant's calls only stand in the last message of a run.
+    Tool results stay separate, since each answers its own call. So do messages with fields of their own, such as
+    another speaker's name. Only the last message of a run may have tool calls.
     """
     out: list[dict[str, Any]] = []
     for message in messages:
@@ -76,12 +76,12 @@ def _parts(content: Any) -> list[Any]:
 
 
 def response_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The items of the Responses API, each as it came where it was one."""
+    """Return items of the Responses API; messages that came as such items are unchanged."""
     return after_compaction([item for message in messages for item in message.responses()])
 
 
 def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The Anthropic shape: content as blocks, neighbours of one role merged, results first, ids unique."""
+    """Return messages in the Anthropic shape: content as blocks, roles merged, results first and ids unique."""
     out: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     seen: set[str] = set()
@@ -145,7 +145,7 @@ def _trim_prefill(blocks: list[Any]) -> None:
 
 
 def fill(template: str, sections: Mapping[str, str]) -> str:
-    """A template with its sections filled in; other braces, and braces inside the sections, are left alone."""
+    """Fill in the sections of a template. Other braces, and braces inside the sections, stay unchanged."""
 
     def section(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -155,12 +155,12 @@ def fill(template: str, sections: Mapping[str, str]) -> str:
 
 
 def transcript(messages: Iterable[Message]) -> str:
-    """Messages as text, each after its speaker's name."""
+    """Return messages as text, each after its speaker's name."""
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 
 def _quoted(text: str) -> str:
-    """The text with lines such as `Assistant:` quoted, so that none passes for another speaker's turn."""
+    """Quote lines such as `Assistant:`, so that they cannot be mistaken for another speaker's turn."""
     return _SPEAKER.sub("> ", text)
 
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from .context import Context
 
 MIN_CACHED_TOKENS = 1024
-"""Providers cache no prefix that is shorter."""
+"""Providers do not cache shorter prefixes."""
 EXPECTED_SHARE = 0.5
-"""If less than this share of an unchanged prefix came from the cache, the provider had lost it."""
+"""If less than this share of an unchanged prefix came from the cache, the provider had evicted it."""
 
 
 def pieces_of(context: Context, counter: Counter) -> tuple[Piece, ...]:
-    """The parts of a request as providers cache them: tools, system prompt, messages."""
+    """Return the parts of a request as providers cache them: tools, system prompt and messages."""
     pieces = [_tool_piece(tool, number, counter) for number, tool in enumerate(context.tools, 1)]
     for number, message in enumerate(context.system_messages, 1):
         pieces.append(_message_piece("system", f"#{number}", message, counter))
@@ -58,7 +58,7 @@ def _section(context: Context, message: Message) -> str:
 
 
 def shared_tokens(before: Sequence[Piece], after: Sequence[Piece]) -> int:
-    """Tokens of the prefix that two requests share."""
+    """Return the tokens of the prefix that two requests share."""
     return sum(piece.tokens for piece in after[: _shared_length(before, after)])
 
 
@@ -72,7 +72,7 @@ def _shared_length(before: Sequence[Piece], after: Sequence[Piece]) -> int:
 
 
 def find_break(before: Sequence[Piece], after: Sequence[Piece]) -> Break | None:
-    """The first part that differs; None if the request before, without its working notes, is a prefix of this one."""
+    """Return the first different part, or None if the previous request, except its notes, is a prefix of this one."""
     index = _shared_length(before, after)
     rest, new = before[index:], after[index:]
     if not rest or rest[0].section == "scratchpad":
@@ -102,7 +102,7 @@ def report_request(
     prices: Prices | None = None,
     at: datetime | None = None,
 ) -> RequestReport:
-    """The report of a request from what its provider reported, compared with the request before it."""
+    """Return the report of a request from its provider's usage, compared with the previous request."""
     usage: Usage = read_usage(reported)
     price = price_of(model, prices)
     shared = shared_tokens(before, after)

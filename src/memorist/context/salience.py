@@ -1,4 +1,4 @@
-"""Scores how worth keeping a sentence is: for names, numbers, decisions, preferences, errors; against small talk."""
+"""Scores how important a sentence is. Names, numbers, decisions, preferences and errors count more than small talk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TALK = _RULES.talk
 
 
 def salience(text: str, speaker: str, terms: list[str]) -> float:
-    """A score of how worth keeping a sentence is; mostly between -3 and 6."""
+    """Return how important it is to keep a sentence; most scores are between -3 and 6."""
     low = text.casefold()
     found = set(_WORDS.findall(low))
     score = {"User": 1.0, "Tool": -1.0, "Web": -1.0, "Document": -0.5}.get(speaker, 0.3)
@@ -44,7 +44,7 @@ def salience(text: str, speaker: str, terms: list[str]) -> float:
 
 
 def _names(text: str) -> int:
-    """How many words after the first are capitalised, as names are."""
+    """Return how many words after the first are capitalised like names."""
     return sum(1 for part in text.split()[1:] if part[0].isupper() and part not in _NOT_NAMES)
 
 

@@ -19,12 +19,12 @@ _ERROR = _RULES.error
 
 
 def words(text: str) -> list[str]:
-    """The words of a text without stop words."""
+    """Return the words of a text without stop words."""
     return [word for word in _WORD.findall(text.casefold()) if word not in COMMON]
 
 
 def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
-    """Indices of the units that share the rarest words with the query, best first; the newest of equals."""
+    """Return the indices of units that share the rarest words with the query, best first; newer units win ties."""
     wanted = set(words(query))
     if not wanted or not units:
         return []
@@ -42,7 +42,7 @@ def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
 
 
 def default_scores(units: Sequence[Unit]) -> list[float]:
-    """One score per unit, from role, recency, later references to it, questions, decisions and tool errors."""
+    """Return one score per unit, from role, recency, later references, questions, decisions and tool errors."""
     texts = [unit.text for unit in units]
     references = _references(texts)
     count = len(units)
@@ -67,7 +67,7 @@ def _kind_score(unit: Unit, text: str) -> float:
 
 
 def _references(texts: Sequence[str]) -> list[float]:
-    """How often later turns come back to the rare words of a turn, up to 1."""
+    """Return how often later turns repeat the rare words of a turn, up to 1."""
     sets = [set(words(text)) for text in texts]
     spread = Tally(word for found in sets for word in found)
     rare = [{word for word in found if 1 < spread[word] <= max(3, len(texts) // 20)} for found in sets]

@@ -1,6 +1,6 @@
-"""Sends long tool results as previews: the request holds an outline, the size and an id; the store holds the full text.
+"""Sends long tool results as previews: an outline, the size and an id. The full text stays in the store.
 
-The preview depends on the stored message alone, so a request repeats its bytes from turn to turn.
+A preview depends only on the stored message, so its bytes stay the same from turn to turn.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .outline import outline, reading_lines
 from .tokens import Counter
 
 MIN_STASH_TOKENS = 200
-"""The smallest threshold: below it a preview would hardly be shorter than the result."""
+"""The smallest threshold; a preview of a shorter result would hardly save tokens."""
 PREVIEW_PART = 4
-"""A preview takes at most this part of the threshold, beside its first line."""
+"""A preview takes at most this share of the threshold, besides its first line."""
 CACHED_PREVIEWS = 64
 READ_MORE = "read_more"
 
 
 def check_stash(over_tokens: int | None) -> int | None:
-    """The threshold; raises UsageError unless it is None or a number of tokens that leaves room for a preview."""
+    """Return the threshold; raises UsageError if it leaves no room for a preview."""
     if over_tokens is None:
         return None
     if isinstance(over_tokens, bool) or not isinstance(over_tokens, int) or over_tokens < MIN_STASH_TOKENS:
@@ -37,7 +37,7 @@ def check_stash(over_tokens: int | None) -> int | None:
 
 @lru_cache(CACHED_PREVIEWS)
 def preview(text: str, id: str, over_tokens: int, counter: Counter) -> Stashed:
-    """The preview of a text that takes more tokens than the threshold."""
+    """Return the preview of a text that has more tokens than the threshold."""
     short = outline(text, over_tokens // PREVIEW_PART, counter)
     tokens, lines = counter.count_once(text), len(reading_lines(text))
     size = f"{tokens:,} tokens, {lines:,} lines"
@@ -46,7 +46,7 @@ def preview(text: str, id: str, over_tokens: int, counter: Counter) -> Stashed:
 
 
 def stash_results(message: Message, over_tokens: int, counter: Counter) -> Message:
-    """The message with each tool result over the threshold replaced by its preview; pinned ones stay whole."""
+    """Replace each tool result over the threshold with its preview; pinned messages stay whole."""
     content = message.content
     if message.pinned or not message.id:
         return message
@@ -69,7 +69,7 @@ def _shown_block(block: object, id: str, over_tokens: int, counter: Counter) -> 
 
 
 def _shown_content(content: Any, id: str, over_tokens: int, counter: Counter) -> object:
-    """Content of one result: its text as a preview, other parts such as images unchanged."""
+    """Return the content of a result with its text as a preview; other parts such as images are unchanged."""
     texts = [content] if isinstance(content, str) else [part for part in content or () if _is_text(part)]
     if count_content(texts, counter) <= over_tokens:
         return content

@@ -1,7 +1,7 @@
 """Writes summaries with a language model or the extractive summarizer, and checks what a model wrote.
 
-Where a model fails, or its summary is empty, too long, or has names and numbers that its source does not have, the
-extractive summarizer is used and the digest's note says why.
+If a model fails, or its summary is empty, too long, or contains invented names and numbers, the extractive summarizer
+is used instead, and the digest's note says why.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .tokens import Counter, open_counter
 from .units import Unit, said
 
 SMALLEST_SUMMARY = 16
-"""The fewest tokens for which a summary is attempted."""
+"""The minimum tokens for which a summary is attempted."""
 INVENTED_SHARE = 0.2
-"""A model's summary is rejected if more than this share of its names and numbers are not in the source."""
+"""A model's summary is rejected if more than this share of its names and numbers is not in the source."""
 SYSTEM_PROMPT = (
     "You write the running summary of a conversation, to stand in for messages that no longer fit. "
     "Keep names, numbers, dates, identifiers, decisions and their reasons, preferences, open questions, unfinished "
@@ -45,17 +45,17 @@ class Completer(Protocol):
 
 
 def summary_message(text: str, counter: Counter) -> Message:
-    """The user message, with a fence around the summary, that is sent in a request."""
+    """Return the user message that contains the fenced summary in a request."""
     return text_message("user", render_summary(text), counter)
 
 
 def summary_tokens(text: str, counter: Counter) -> int:
-    """The tokens of a summary as it is sent, fence included."""
+    """Return the tokens of a summary in a request, including its fence."""
     return summary_message(text, counter).tokens or 0
 
 
 def write_summary(units: Sequence[Unit], max_tokens: int, aid: Aid, model: Any = None) -> Digest | None:
-    """A digest that takes at most `max_tokens` in a request and less than what it replaces; else None."""
+    """Return a digest of at most `max_tokens` that is shorter than the messages it replaces, or None."""
     messages = said(units)
     replaced = sum(unit.tokens for unit in units)
     if aid.previous:
@@ -90,9 +90,9 @@ def extractive(
     pinned: Sequence[str] | None = None,
     note: str = "",
 ) -> Digest | None:
-    """A digest by the extractive summarizer in at most `max_tokens`, or None where no sentence fits.
+    """Return a digest by the extractive summarizer of at most `max_tokens`, or None if no sentence fits.
 
-    Plans, open tasks and pasted requirements stand first, word for word, unless `pinned` names other texts.
+    Plans, open tasks and pasted requirements come first, word for word, unless you pass other texts as `pinned`.
     """
     counter = counter or open_counter()
     pinned = verbatim(messages, previous, max_tokens, counter) if pinned is None else pinned
@@ -101,7 +101,7 @@ def extractive(
 
 
 def verbatim(messages: Sequence[Message], previous: str | None, max_tokens: int, counter: Counter) -> list[str]:
-    """What a summary must hold word for word: the texts of the previous one, and what these messages add."""
+    """Return the texts to keep word for word: those of the previous summary and those in these messages."""
     return lane.fitting(lane.merge(pinned_texts(previous), lane.passages(messages)), max_tokens, counter)
 
 
@@ -113,7 +113,7 @@ async def summarize(
     *,
     counter: Counter | None = None,
 ) -> Digest | None:
-    """A model's summary if it passes the checks, else the extractive one with a note that says why."""
+    """Return a model's summary if it passes the checks, else the extractive one with a note that says why."""
     counter = counter or open_counter()
     pinned = verbatim(messages, previous, max_tokens, counter)
     room = max_tokens - sum(counter.count(pinned_line(text)) + 1 for text in pinned)
@@ -134,7 +134,7 @@ async def summarize(
 def ask(
     model: Any, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> Digest | None:
-    """`summarize` without an event loop, for a function, a model's name, or a model whose calls block."""
+    """Run `summarize` without an event loop, for a function, a model's name, or a model whose calls block."""
     if callable(model) and not hasattr(model, "complete"):
         return _ask_function(model, previous, messages, max_tokens, counter)
     if isinstance(model, str):
@@ -154,7 +154,7 @@ def ask(
 
 
 def awaitable_model(model: Any) -> Completer | None:
-    """A policy's model with an awaitable `complete`, or None for a plain function or no model."""
+    """Return a policy's model with an awaitable `complete`, or None for a plain function or no model."""
     if isinstance(model, str) or inspect.iscoroutinefunction(model):
         from ..models import open_model
 
@@ -197,7 +197,7 @@ def _call(function: Any, previous: str | None, messages: Sequence[Message], max_
 
 
 def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -> list[dict[str, Any]]:
-    """The messages sent to a model to ask for a summary."""
+    """Return the messages that ask a model for a summary."""
     parts = []
     if previous:
         parts.append(fence("summary_so_far", "Covers what was said before the conversation below.", previous))
@@ -208,7 +208,7 @@ def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -
 
 
 def parse(answer: Any) -> str:
-    """The summary in a model's answer, without the tags, heading or code block that models put around it."""
+    """Return the summary in a model's answer, without the tags, heading or code block around it."""
     if not isinstance(answer, str):
         return ""
     text = answer.strip()
@@ -225,7 +225,7 @@ def parse(answer: Any) -> str:
 def problem_of(
     text: str, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> str | None:
-    """Why a model's summary cannot be used, or None."""
+    """Return why a model's summary cannot be used, or None."""
     if not text:
         return "the model answered nothing"
     if counter.count(text) > max_tokens:
@@ -240,7 +240,7 @@ def problem_of(
 
 
 def invented_share(text: str, source: str) -> float:
-    """The share of a text's names and numbers that its source does not have; one alone is not counted."""
+    """Return the share of a text's names and numbers that its source does not contain; a single one is ignored."""
     known = source.casefold()
     specific = {
         match.group().casefold()
@@ -252,5 +252,5 @@ def invented_share(text: str, source: str) -> float:
 
 
 def with_pinned(text: str, pinned: Sequence[str]) -> str:
-    """The text with the pinned texts in front of it, word for word."""
+    """Put the pinned texts, word for word, in front of a text."""
     return "\n".join([*map(pinned_line, pinned), text])

@@ -1,8 +1,8 @@
 """The extractive summarizer: picks sentences word for word, deterministically, without a model.
 
-It keeps sentences with names, numbers, decisions, preferences and open questions, of statements about the same thing
-only the newest, and everything pinned; it drops small talk. It parses its own output, so that a summary of an earlier
-summary and new messages keeps what the earlier one kept.
+It keeps pinned texts and sentences with names, numbers, decisions, preferences and open questions, and drops small
+talk. Of several statements about the same thing it keeps only the newest. It parses its own output, so that a summary
+of an earlier summary and new messages contains the sentences of the earlier one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ARTICLES = _RULES.words("articles")
 
 
 class Sentence(msgspec.Struct):
-    """A candidate line of the summary."""
+    """A candidate line for the summary."""
 
     text: str
     speaker: str
@@ -66,9 +66,9 @@ def extract(
     *,
     pinned: Sequence[str] | None = None,
 ) -> str:
-    """The summary text, at most `max_tokens`, or nothing where not even one line fits.
+    """Return a summary of at most `max_tokens`, or an empty string if not even one line fits.
 
-    `pinned` texts stand first, word for word; without any, those of the previous summary do.
+    The `pinned` texts come first, word for word. If there are none, those of the previous summary do.
     """
     fixed, carried = _parse(previous or "")
     fixed = fixed if pinned is None else list(pinned)
@@ -82,12 +82,12 @@ def extract(
 
 
 def pinned_line(text: str) -> str:
-    """A text that a summary holds word for word, as `pinned_texts` reads it back."""
+    """Return the line for a text that a summary keeps word for word; `pinned_texts` reads it back."""
     return "- Pinned: " + text.replace("\n", "\n  ")
 
 
 def pinned_texts(previous: str | None) -> list[str]:
-    """The texts that a summary holds word for word."""
+    """Return the texts that a summary keeps word for word."""
     return _parse(previous or "")[0]
 
 
@@ -145,7 +145,7 @@ def _speaker(message: Message) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The sentences of a text, each on one line; overlong ones are cut at a word."""
+    """Return the sentences of a text, each on one line; very long ones are cut at a word."""
     out: list[str] = []
     for part in _BORDER.split(text[:20_000]):
         part = " ".join((part or "").split()).lstrip("-*•# ")
@@ -157,7 +157,7 @@ def split(text: str) -> list[str]:
 
 
 def _weigh_by_rarity(candidates: list[Sentence]) -> None:
-    """Raise the score of sentences with rare words; lower it for sentences alike but for their numbers."""
+    """Raise the score of sentences with rare words, and lower it for sentences that differ only by numbers."""
     found = [set(sentence.terms) for sentence in candidates]
     spread = Tally(word for one in found for word in one)
     shapes = [_DIGITS.sub("#", sentence.text.casefold()) for sentence in candidates]
@@ -196,7 +196,7 @@ def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
-    """Keep of statements about the same subject only the newest."""
+    """Keep only the newest of several statements about the same subject."""
     seen: set[str] = set()
     kept: list[Sentence] = []
     for sentence in reversed(candidates):
@@ -211,7 +211,7 @@ def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def subject_of(text: str) -> str:
-    """A key of what a plain statement is about: its subject and the kind of predicate; "" for other sentences."""
+    """Return a key for the topic of a plain statement: its subject and kind of predicate; "" for other sentences."""
     match = _STATEMENT.match(_LEADING.sub("", text))
     if match is None:
         return ""
@@ -222,7 +222,7 @@ def subject_of(text: str) -> str:
 
 
 def _predicate(said: str) -> str:
-    """The kind of predicate: two numbers about one subject contradict each other, a profession and a name do not."""
+    """Return the kind of predicate. Two numbers about a subject are a contradiction; a job and a name are not."""
     first = re.findall(r"\w+", _LEADING.sub("", said))[:1]
     if not first:
         return "other"
@@ -247,7 +247,7 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
-    """The best sentences that fit, in chronological order; at least a few even where all score low."""
+    """Return the best sentences that fit, in chronological order; at least a few, even if all score low."""
     room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda one: (-one.score, -one.order)):

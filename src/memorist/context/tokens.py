@@ -1,7 +1,7 @@
-"""Token counters: exact OpenAI encodings offline, an estimate, a Hugging Face tokenizer, any function.
+"""Token counters: exact OpenAI encodings that work offline, an estimate, a Hugging Face tokenizer, or any function.
 
-`open_counter` makes one from a name, an object or a callable. Counters remember the size of the last request that was
-assembled with them, so that `calibrate(reported_tokens)` can compare it with what the provider charged.
+`open_counter` creates one from a name, an object or a callable. A counter remembers the size of the last request that
+was assembled with it, so that `calibrate(reported_tokens)` can compare it with the provider's count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Counter:
     def __init__(self, name: str, encode: Callable[[str], int]) -> None:
         self._name = name
         self.count_once = encode
-        """The same as `count`, for a text that will not be counted again: nothing is remembered."""
+        """The same as `count`, without caching the result; use it for texts that are counted only once."""
         self._memo: dict[tuple[int, int], int] = {}
         self._last = 0
         self.drift = 1.0
@@ -45,11 +45,11 @@ class Counter:
 
     @property
     def name(self) -> str:
-        """Stored with each count: a stored count is reused only by a counter of the same name."""
+        """The name that is stored with each count. Only a counter with the same name reuses a stored count."""
         return self._name
 
     def count(self, text: str) -> int:
-        """Tokens of a text; memoised by the text's hash and length, so the text itself is not kept."""
+        """Return the tokens of a text. Counts are cached by the hash and length of the text, not by the text."""
         key = (hash(text), len(text))
         found = self._memo.get(key)
         if found is None:
@@ -60,11 +60,11 @@ class Counter:
         return found
 
     def assembled(self, tokens: int) -> None:
-        """Note the size of an assembled request, for the next `calibrate` to compare with."""
+        """Remember the size of an assembled request for the next `calibrate`."""
         self._last = tokens
 
     def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
-        """Compare the provider's token count of the last request with ours; returns reported ÷ counted."""
+        """Compare the provider's token count of the last request with ours, and return reported ÷ counted."""
         counted = self._last if counted_tokens is None else counted_tokens
         if counted <= 0:
             raise UsageError("nothing was counted yet; assemble a request first, or pass counted_tokens=")
@@ -75,7 +75,7 @@ class Counter:
 
 
 class Estimate(Counter):
-    """A quarter of the characters, times a factor learned from what providers report."""
+    """Estimates tokens as a quarter of the characters, times a factor learned from the providers' counts."""
 
     exact = False
 
@@ -86,11 +86,11 @@ class Estimate(Counter):
 
     @property
     def name(self) -> str:
-        """Contains the factor, so that counts stored under another factor are counted again."""
+        """The name, which contains the factor, so that counts with another factor are computed again."""
         return "estimate" if self.factor == 1.0 else f"estimate*{self.factor:g}"
 
     def count(self, text: str) -> int:
-        """Characters ÷ 4, rounded up, times the factor."""
+        """Return the number of characters ÷ 4, rounded up, times the factor."""
         self._last = tokens = self._estimate(text)
         return tokens
 
@@ -108,7 +108,7 @@ class Estimate(Counter):
 
 
 class Wrapped(Counter):
-    """A counter of the user's own that has a name and `count`; its counts are taken as they are."""
+    """Wraps a custom counter that has a name and `count`."""
 
     def __init__(self, inner: TokenCounter) -> None:
         super().__init__(inner.name, inner.count)
@@ -118,7 +118,7 @@ _opened: dict[str, Counter] = {}
 
 
 def open_counter(spec: object = None) -> Counter:
-    """A counter from a name (`o200k_base`, `cl100k_base`, `estimate`), a tokenizer, or a function from text to int."""
+    """Open a counter by name (`o200k_base`, `cl100k_base`, `estimate`), or from a tokenizer or a function."""
     if isinstance(spec, Counter):
         return spec
     if spec is None or (isinstance(spec, str) and spec in ENCODINGS):
@@ -138,7 +138,7 @@ def open_counter(spec: object = None) -> Counter:
 
 
 def _encoding(name: str) -> Counter:
-    """One counter per encoding and process: loading the ranks takes tens of milliseconds."""
+    """Return the only counter for an encoding in this process, since loading the ranks takes tens of milliseconds."""
     found = _opened.get(name)
     if found is None:
         found = _opened[name] = Encoding(name)
@@ -146,7 +146,7 @@ def _encoding(name: str) -> Counter:
 
 
 class Encoding(Counter):
-    """An exact encoding; its ranks are loaded when something is first counted, not when the counter is made."""
+    """An exact encoding, which loads its ranks when it first counts a text."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, self._exact)
@@ -156,13 +156,13 @@ class Encoding(Counter):
 
     @property
     def cached_words(self) -> int:
-        """How many words the tokenizer remembers, those that are not one token."""
+        """The number of words with more than one token that the tokenizer has cached."""
         return 0 if self._tokenizer is None else int(self._tokenizer.cache_len)
 
     def _look_at_cache(self) -> None:
-        """Clear the tokenizer's cache of words once it is too large, since it has no limit of its own.
+        """Clear the tokenizer's cache of words when it is too large, since it has no limit of its own.
 
-        Reading its length walks the cache, which takes longer than counting a message, so this is done rarely.
+        Reading the length walks the whole cache and takes longer than counting a message, so it happens rarely.
         """
         self._uncounted = 0
         if self._tokenizer.cache_len > _CACHED_WORDS:
@@ -188,7 +188,7 @@ class Encoding(Counter):
 
 
 def _tokenizer(tokenizer: Any) -> Counter:
-    """Counts by a tokenizer that adds no special tokens: tiktoken's `encode_ordinary`, or an `encode` told not to."""
+    """Count with a tokenizer without special tokens: tiktoken's `encode_ordinary`, or a suitable `encode`."""
     encode = getattr(tokenizer, "encode_ordinary", tokenizer.encode)
     options = {"add_special_tokens": False} if _takes(encode, "add_special_tokens") else {}
     return Counter(_tokenizer_name(tokenizer), lambda text: len(encode(text, **options)))
@@ -203,7 +203,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 
 
 def _tokenizer_name(tokenizer: Any) -> str:
-    """A name that identifies the vocabulary, so that stored counts of another tokenizer are not reused."""
+    """Return a name that identifies the vocabulary, so that counts of another tokenizer are not reused."""
     name = getattr(tokenizer, "name_or_path", None) or getattr(tokenizer, "name", None)
     if isinstance(name, str) and name:
         return f"hf:{name}"

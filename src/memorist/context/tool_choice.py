@@ -1,8 +1,8 @@
-"""Chooses the tools of a request: those that are always sent, those in use, and the most relevant that fit.
+"""Chooses the tools of a request: pinned tools, tools in use, and the most relevant others that fit.
 
-Tool definitions are the first thing that a provider caches, so a choice that changed with every input would throw away
-the whole prompt cache. In the cached layout the tools of the request before are therefore sent again, and others join
-them only when the model called them or found them with `find_tool`.
+Tool definitions are the first thing that a provider caches, so a choice that changed with every input would invalidate
+the whole prompt cache. In the cached layout, each request therefore repeats the tools of the previous one, and adds
+others only when the model calls them or finds them with `find_tool`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Tool = Mapping[str, Any]
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """The tools of a request, and the names of those that were left out of it."""
+    """The tools of a request, and the names of tools that were left out."""
 
     sent: tuple[Tool, ...]
     left: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class FindCall(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def find_tool_definition(shape: Shape = "openai") -> JsonObject:
-    """The definition of `find_tool`, in the shape of a provider."""
+    """Return the definition of `find_tool` in the shape of a provider."""
     schema = {
         "type": "object",
         "properties": {"query": _QUERY},
@@ -60,7 +60,7 @@ def find_tool_definition(shape: Shape = "openai") -> JsonObject:
 
 
 def tool_text(tool: Tool) -> str:
-    """What a tool is found by: its name as words, its description, and its parameters with their descriptions."""
+    """Return the searchable text of a tool: its name as words, its description and its parameters."""
     inner = tool.get("function")
     fields: Mapping[str, Any] = inner if isinstance(inner, Mapping) else tool
     schema = fields.get("parameters") or fields.get("input_schema")
@@ -74,7 +74,7 @@ def tool_text(tool: Tool) -> str:
 
 
 def rank_by_words(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
-    """(index, score) of the texts that share words with a query, by BM25, best first; equal ones in their order."""
+    """Return (index, score) of texts that share words with a query, by BM25, best first; ties keep their order."""
     terms = query_terms(query)
     bags = [tokens(text) for text in texts]
     mean = sum(map(len, bags)) / len(bags) if bags else 1.0
@@ -92,7 +92,7 @@ def rank_by_words(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
 
 
 def used_tools(messages: Iterable[Message]) -> list[str]:
-    """The names of tools that messages call or that `find_tool` listed in them, the newest first."""
+    """Return the names of tools that messages call or that `find_tool` listed, newest first."""
     names: dict[str, None] = {}
     finds: set[str] = set()
     listed = list(messages)
@@ -121,11 +121,11 @@ def choose_tools(
 
     Args:
         tools: All definitions.
-        ceiling: The most tokens that the chosen ones may take.
+        ceiling: The maximum tokens of the chosen tools.
         ranked: The indices of the tools, the most relevant first.
         pinned: Names of tools that are always sent.
-        used: Names of tools that the conversation uses; they come before others.
-        earlier: Names of the tools of the request before, in its order; if any are given, `ranked` is not needed.
+        used: Names of tools that the conversation uses, which have priority.
+        earlier: Names of the tools in the previous request, in its order. If there are any, `ranked` is not needed.
 
     Raises:
         BudgetError: The pinned tools and `find_tool` alone exceed the ceiling.
@@ -171,7 +171,7 @@ def check_pinned(pinned: Collection[str], names: Collection[str]) -> None:
 
 
 def _finder(tools: Sequence[Tool], index_of: Mapping[str, int]) -> list[Tool]:
-    """The caller's own `find_tool` if there is one, else ours in the shape of the other tools."""
+    """Return the caller's own `find_tool` if there is one, else ours in the shape of the other tools."""
     if FIND_TOOL in index_of:
         return [tools[index_of[FIND_TOOL]]]
     return [find_tool_definition("anthropic" if any("input_schema" in tool for tool in tools) else "openai")]
@@ -182,7 +182,7 @@ def _places(finder: Sequence[Tool], tools: Sequence[Tool]) -> list[int]:
 
 
 def parse_find(name: str, arguments: str | Mapping[str, object]) -> FindCall | str:
-    """The arguments of a model's call, or a sentence that tells the model what is wrong with them."""
+    """Return the arguments of a model's call, or a sentence that explains to the model why they are wrong."""
     if name != FIND_TOOL:
         return f"There is no tool {name[:64]!r} here; there is {FIND_TOOL}."
     try:
@@ -194,7 +194,7 @@ def parse_find(name: str, arguments: str | Mapping[str, object]) -> FindCall | s
 
 
 def list_tools(tools: Sequence[Tool]) -> str:
-    """The answer of `find_tool`: each tool with its description and parameters."""
+    """Return the answer of `find_tool`: each tool with its description and parameters."""
     if not tools:
         return "No tool was found."
     return "\n".join(_line(tool) for tool in tools)

@@ -1,6 +1,6 @@
 """Groups messages into units, the smallest parts a request keeps or drops: a message, or tool calls with their results.
 
-Units are formed from the newest message backwards, so that a window over a long thread reads only what it keeps.
+Units are built from the newest message backwards, so that a window over a long thread reads only the messages it keeps.
 Messages that a provider would reject are repaired in the request, never in the store, and each repair is reported:
 a tool result without its call is dropped, a call without its result gets a placeholder result, an empty message is
 dropped.
@@ -28,30 +28,30 @@ EMPTY = "(empty message)"
 EMPTY_MESSAGE = "empty message"
 """The reason given by the repair that drops an empty message."""
 SYNTHETIC = "memorist.synthetic"
-"""Metadata key of messages made for the request only, which nobody said and no store holds."""
+"""The metadata key of messages that exist only in the request: nobody wrote them, and no store contains them."""
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """One change made to a message in the request so that a provider accepts it."""
+    """A change to a message in the request, so that a provider accepts it."""
 
     position: int
     reason: str
     tokens: int = 0
     message: str = ""
-    """Id of the message, where it is stored."""
+    """The id of the message, if it is stored."""
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A message, or tool calls with their results: kept or left out of a request as a whole."""
+    """A message, or tool calls with their results. A request contains a unit as a whole or not at all."""
 
     messages: tuple[Message, ...]
     tokens: int
     position: int
-    """Index of its first message in the list, or its sequence number in the thread."""
+    """The index of its first message in the list, or its sequence number in the thread."""
     pinned: bool = False
     exchange: bool = False
     last: int = 0
-    """Index or sequence number of its last message."""
+    """The index or sequence number of its last message."""
 
     @property
     def role(self) -> str:
@@ -71,17 +71,17 @@ class _Carrier(msgspec.Struct):
 
 
 class Grouper:
-    """Forms units from messages pushed newest first."""
+    """Groups messages, pushed newest first, into units."""
 
     def __init__(self, counter: Counter, *, attached: bool = False, stash: int | None = None) -> None:
         self.counter = counter
         self._name = counter.name
         self._attached = attached
         self._stash = stash
-        """Tool results over this many tokens are sent as previews; None for none."""
+        """Tool results over this many tokens are sent as previews; None sends all results whole."""
         self.repairs: list[Repair] = []
         self.has_reasoning = False
-        """Whether any message holds reasoning, so that most assemblies need not look for it."""
+        """Whether any message contains reasoning, so that most assemblies do not have to look for it."""
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
         """Responses API items of one model turn, newest first; every other provider takes them as one message."""
@@ -93,7 +93,7 @@ class Grouper:
         return bool(self._pending or self._turn)
 
     def plain(self, message: Message, position: int) -> Unit | None:
-        """Fast path: the unit of a message that is only text, as nearly all are; None where `push` must handle it."""
+        """Return the unit of a message that is only text, the common case; None if `push` must handle the message."""
         content = message.content
         if type(content) is not str or message.extra or self.waiting or not content or content.isspace():
             return None
@@ -105,7 +105,7 @@ class Grouper:
         return Unit((message,), tokens, position, message.pinned, False, position)
 
     def push(self, message: Message, position: int) -> list[Unit]:
-        """The units completed by the next older message, newest first."""
+        """Return the units that the next older message completes, newest first."""
         unit = self.plain(message, position)
         if unit is not None:
             return [unit]
@@ -123,7 +123,7 @@ class Grouper:
         return self._push_any(as_turn([one.message for one in turn]), turn[0].position, turn[-1].position)
 
     def _sound(self, message: Message, position: int) -> Message:
-        """The message with malformed parts repaired: an imported one may hold what a provider rejects."""
+        """Repair malformed parts of a message, since an imported one may contain parts that a provider rejects."""
         if type(message.content) is str and not message.extra:
             return message
         sound, flaws = mended(message)
@@ -131,7 +131,7 @@ class Grouper:
         return sound
 
     def close(self) -> list[Unit]:
-        """The last units, once no older message follows; tool results whose call never came are dropped."""
+        """Return the last units when there are no older messages; tool results without a call are dropped."""
         units = [*self._end_turn(), *self._release()]
         for stray in self._strays.values():
             self._note(stray.message, stray.position, "tool result without its call")
@@ -198,7 +198,7 @@ class Grouper:
         return self._mended(message, calls, position)
 
     def _mended(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
-        """A repaired exchange: its results were missing, doubled, out of place or mixed with other text."""
+        """Repair an exchange with missing, duplicate or misplaced results, or with results mixed with other text."""
         message, names = _distinct_ids(message, calls)
         first: dict[str, list[_Carrier]] = {}
         texts: list[Unit] = []
@@ -239,19 +239,19 @@ class Grouper:
 
 
 def units(messages: Iterable[object], counter: Counter | None = None) -> list[Unit]:
-    """All units of a list of messages in any shape, oldest first."""
+    """Return all units of a list of messages in any shape, oldest first."""
     return group(messages, counter or open_counter())[0]
 
 
 def said(units: Iterable[Unit]) -> list[Message]:
-    """The messages that were really said: without those made for the request, such as recalled memory."""
+    """Return the real messages, without those that exist only in the request, such as recalled memory."""
     return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
 
 
 def group(
     messages: Iterable[Any], counter: Counter, *, attached: bool = False, stash: int | None = None
 ) -> tuple[list[Unit], list[Repair]]:
-    """All units of a list, oldest first, and the repairs.
+    """Return all units of a list, oldest first, and the repairs.
 
     `attached` adds the memory stored with each turn; tool results over `stash` tokens become previews.
     """
@@ -267,7 +267,7 @@ def group(
 
 
 def carries_results(message: Message) -> bool:
-    """Whether a message holds results of tool calls, in either shape."""
+    """Return whether a message contains results of tool calls, in either shape."""
     if message.role == "tool":
         return True
     content = message.content
@@ -279,7 +279,7 @@ def carries_results(message: Message) -> bool:
 
 
 def has_substance(message: Message) -> bool:
-    """Whether a message has content a provider accepts: text that is not blank, an image, a tool call, a refusal."""
+    """Return whether a provider accepts the content: text that is not blank, an image, a tool call or a refusal."""
     extra = message.extra
     if extra and (extra.get("tool_calls") or extra.get("refusal") or extra.get("audio")):
         return True
@@ -305,7 +305,7 @@ def _block_substance(block: object) -> bool:
 
 
 def attached_message(message: Message) -> Message:
-    """The memory stored with an input, as a message of its own."""
+    """Return the memory stored with an input as a separate message."""
     kept = message.metadata[ATTACHED]
     text = kept.get("text") if isinstance(kept, Mapping) else None
     # The stored text is fenced and counted anew: metadata of an imported row may hold anything.
@@ -313,12 +313,12 @@ def attached_message(message: Message) -> Message:
 
 
 def synthetic_result(call_id: str) -> Message:
-    """A placeholder result for a tool call that has none, since providers reject an unanswered call."""
+    """Return a placeholder for a missing tool result, since providers reject an unanswered call."""
     return Message(role="tool", content=NO_RESULT, extra={"tool_call_id": call_id}, metadata={SYNTHETIC: True})
 
 
 def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message | None]:
-    """A carrier as one message per result, and the rest of it."""
+    """Split a message into one message per result, and the rest."""
     if message.role == "tool":
         return [(str(message.extra.get("tool_call_id", "")), message)], None
     replace = msgspec.structs.replace
@@ -334,7 +334,7 @@ def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message 
 
 
 def _is_clean(calls: list[ToolCall], carriers: list[_Carrier]) -> bool:
-    """Every call answered once, nothing else answered, and text only after the last result."""
+    """Return whether each call has exactly one result, there are no others, and text comes only after the last."""
     wanted = [call.id for call in calls]
     if not carriers or "" in wanted:
         return False
@@ -352,7 +352,7 @@ def _is_clean(calls: list[ToolCall], carriers: list[_Carrier]) -> bool:
 
 
 def _distinct_ids(message: Message, calls: list[ToolCall]) -> tuple[Message, list[tuple[str, str]]]:
-    """The message with a unique id for each tool call, and the (old, new) id of each."""
+    """Return the message with a unique id for each tool call, and the (old, new) ids."""
     seen: set[str] = set()
     names: list[tuple[str, str]] = []
     for place, call in enumerate(calls, 1):
@@ -388,7 +388,7 @@ def _renamed(result: Message, new: str) -> Message:
 
 
 def _modern(message: Message) -> Message:
-    """In today's chat shape: the retired `function_call` and role `function` become a tool call and its result."""
+    """Convert the retired `function_call` and role `function` to a tool call and its result."""
     replace = msgspec.structs.replace
     message = as_chat(message)
     extra = message.extra

@@ -1,4 +1,4 @@
-"""Tokens as providers report them, and what they cost by a table of prices that users can edit."""
+"""Reads the tokens that providers report, and computes their cost from a table of prices that users can edit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _MILLION = 1_000_000
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens of one model."""
+    """The price of a model in US dollars per million tokens."""
 
     input: float
     cached: float
     output: float
     written: float | None = None
-    """For tokens written to the cache; None if they cost as much as any other input."""
+    """The price of tokens written to the cache; None if they cost the same as other input."""
 
     def cost(self, usage: Usage) -> float:
-        """Dollars for a request."""
+        """Return the cost of a request in dollars."""
         plain = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
         written = self.input if self.written is None else self.written
         dollars = plain * self.input + usage.cached_tokens * self.cached + usage.written_tokens * written
@@ -41,7 +41,7 @@ Prices = Mapping[str, Price | Mapping[str, float]]
 
 
 def price_of(model: str | None, prices: Prices | None = None) -> Price | None:
-    """The price of a model: from `prices`, else the file in MEMORIST_PRICES, else the table that is installed."""
+    """Return the price of a model from `prices`, the file in MEMORIST_PRICES or the installed table, in this order."""
     if not model:
         return None
     own = {name: _price(price) for name, price in (prices or {}).items()}
@@ -96,7 +96,7 @@ def _installed() -> dict[str, Price]:
 
 
 def read_usage(reported: Any) -> Usage:
-    """The usage in a provider's answer, or in its `usage`: OpenAI (chat and Responses), Anthropic or Gemini."""
+    """Return the usage in an answer of OpenAI (chat and Responses), Anthropic or Gemini, or in its `usage`."""
     if isinstance(reported, Usage):
         return reported
     fields = _fields(reported)

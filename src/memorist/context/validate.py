@@ -25,7 +25,7 @@ def check_view(messages: Iterable[Message]) -> None:
 
 
 def view_problems(messages: Iterable[Message]) -> list[str]:
-    """What a provider would refuse in messages that are not rendered yet."""
+    """Return the reasons why a provider would reject messages that are not rendered yet."""
     problems: list[str] = []
     open_ids: set[str] = set()
     for place, message in enumerate(messages):
@@ -58,7 +58,7 @@ def _check_parts(message: Message, place: int, open_ids: set[str], problems: lis
 
 
 def openai_problems(messages: Sequence[Mapping[str, object]]) -> list[str]:
-    """What the OpenAI chat API would refuse in a rendered message list."""
+    """Return the reasons why the OpenAI chat API would reject a rendered message list."""
     problems: list[str] = []
     open_ids: set[str] = set()
     for place, message in enumerate(messages):
@@ -104,7 +104,7 @@ def _openai_calls(message: JsonMapping, place: int, problems: list[str]) -> set[
 
 
 def anthropic_problems(request: JsonMapping) -> list[str]:
-    """What the Anthropic messages API would refuse in a rendered request."""
+    """Return the reasons why the Anthropic messages API would reject a rendered request."""
     problems: list[str] = []
     messages = request["messages"]
     if messages and messages[0].get("role") != "user":
@@ -172,7 +172,7 @@ def _has_blank(content: object) -> bool:
 
 
 def cache_markers(request: JsonMapping) -> int:
-    """How many cache markers a rendered Anthropic request has."""
+    """Return the number of cache markers in a rendered Anthropic request."""
     blocks: list[Any] = [*(request.get("tools") or ())]
     if isinstance(request.get("system"), list):
         blocks.extend(request["system"])
@@ -183,6 +183,6 @@ def cache_markers(request: JsonMapping) -> int:
 
 
 def refuse(problems: list[str], shape: str) -> None:
-    """Raise for a rendered request that a provider would refuse."""
+    """Raise an error for a rendered request that a provider would reject."""
     if problems:
         raise MemoristError(f"the {shape} request would be refused: {problems[0]}; this is a bug, please report it")
