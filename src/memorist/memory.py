@@ -175,6 +175,9 @@ class AsyncMemory(Listens):
             read: Namespaces that the handle may read, such as `workflow:review`, or `agent:*` for all of a kind.
             write: Namespaces that the handle may read and write.
 
+        Returns:
+            The narrower handle.
+
         Raises:
             Forbidden: The new handle would reach more than this one.
 
@@ -202,6 +205,9 @@ class AsyncMemory(Listens):
             limit: How many to return at most.
             after: The last namespace of the previous page.
             reverse: Whether to list from the end.
+
+        Returns:
+            The namespaces, such as `user:ada`.
 
         Examples:
             >>> memory.namespaces("user")
@@ -338,6 +344,9 @@ class AsyncMemory(Listens):
             tools: Definitions in the shape of OpenAI or Anthropic.
             top_k: How many to return.
 
+        Returns:
+            The definitions of the tools, in the shape in which you passed them.
+
         Examples:
             >>> weather = {"name": "get_weather", "description": "The weather of a city.", "input_schema": {}}
             >>> mail = {"name": "send_mail", "description": "Sends an email.", "input_schema": {}}
@@ -380,6 +389,9 @@ class AsyncMemory(Listens):
             on_turn_end: Called after each stored turn.
             on_session_end: Called when the session has ended.
 
+        Returns:
+            The session, to use in a `with` block.
+
         Examples:
             >>> with memory.session(user="ada", budget=4000) as talk:
             ...     receipts = talk.add("I prefer short answers.", "Noted.")
@@ -397,6 +409,9 @@ class AsyncMemory(Listens):
         Args:
             namespaces: Only changes in these namespaces.
             kinds: Only changes of these kinds, such as `fact`.
+
+        Returns:
+            The watch, which you can iterate over.
 
         Examples:
             >>> changes = memory.watch(["user:ada"], kinds=["fact"])
@@ -538,6 +553,9 @@ class AsyncMemory(Listens):
         Args:
             user: Whose memories to tidy up; by default those of the user of this handle.
             dry_run: Pass False to apply the plan at once.
+
+        Returns:
+            The plan.
 
         Examples:
             >>> memory.tidy(user="ada").lines

@@ -3968,6 +3968,9 @@ export class Memorist {
    *     tools: Definitions in the shape of OpenAI or Anthropic.
    *     top_k: How many to return.
    *
+   * Returns:
+   *     The definitions of the tools, in the shape in which you passed them.
+   *
    * Role: `reader`.
    */
   findTools(args: { query: string; tools: Record<string, unknown>[]; top_k?: number }, options: CallOptions = {}): Promise<Listed<Record<string, unknown>>> {
@@ -4001,6 +4004,9 @@ export class Memorist {
    *     limit: How many to return at most.
    *     after: The last namespace of the previous page.
    *     reverse: Whether to list from the end.
+   *
+   * Returns:
+   *     The namespaces, such as `user:ada`.
    *
    * Role: `reader`.
    */

@@ -232,6 +232,9 @@ class AsyncSession:
             scratchpad: Notes of the agent, placed after the input.
             layout: The layout; by default the session's.
 
+        Returns:
+            The context, ready to render for a provider.
+
         Raises:
             BudgetError: The parts that must be sent are larger than the budget.
 
@@ -284,6 +287,9 @@ class AsyncSession:
             policy: The child's policy; this session's by default.
             stash: The most tokens of a tool result that is sent whole.
             isolated: Whether to leave out the user's profile and recalled memory.
+
+        Returns:
+            The session of the sub-agent.
 
         Examples:
             >>> talk = memory.session("talk", user="ada")

@@ -245,6 +245,9 @@ class Tasks:
             state: The state of a new task.
             wait: How many seconds to wait for a lease that another worker holds.
 
+        Returns:
+            The run, to use in a `with` block.
+
         Raises:
             LeaseLost: Another worker holds the lease.
 
