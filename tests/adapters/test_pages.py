@@ -41,7 +41,7 @@ def test_a_page_says_how_to_install_and_to_move(page: Path) -> None:
     text = page.read_text("utf-8")
     assert "pip install" in text
     if page.stem != "index":
-        for heading in ("## What is kept where", "## What you gain", "## Moving existing data"):
+        for heading in ("## Where things are stored", "## What you gain", "## Moving existing data"):
             assert heading in text, heading
 
 
