@@ -40,6 +40,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check src packages tests bench examples
 	$(BIN)/mypy
 	$(BIN)/pyright
+
+# The inspector's JavaScript and CSS: Prettier, ESLint and TypeScript of the npm registry.
+lint-inspector: $(VENV)/.test
 	$(BIN)/python scripts/check-inspector
 
 # The weights of recall, made anew from the data that bench/DATA.md names; the same data gives the same bytes.

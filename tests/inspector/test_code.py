@@ -1,7 +1,6 @@
 """The inspector's own code: what computes is tested by Node, no line is long, every file is checked, the page is small.
 
-Formatting, the linter and the type checker are `scripts/check-inspector`, which `make lint` runs: its tools come from
-the npm registry.
+Formatting, the linter and the type checker are `make lint-inspector`, whose tools come from the npm registry.
 """
 
 from __future__ import annotations
