@@ -22,7 +22,7 @@ _HOMES = {
     "engine.sessions.assembling": ("Recall",),
     "engine.sessions.inject": ("Remember",),
     "engine.sessions.session": ("AsyncSession",),
-    "engine.memories": ("Remembered",),
+    "engine.forgetting.forget": ("Erasure",),
     "extract.extraction": ("Extraction",),
     "gate.policy": ("Gate", "Retention"),
     "gate.encryption": ("Encryption",),
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from .context.policies import SlidingWindow as SlidingWindow
     from .context.policies import Summarize as Summarize
     from .context.policies import VectorSwap as VectorSwap
-    from .engine.memories import Remembered as Remembered
+    from .engine.forgetting.forget import Erasure as Erasure
     from .engine.processors import Archiver as Archiver
     from .engine.processors import Deduplicator as Deduplicator
     from .engine.processors import FactExtractor as FactExtractor

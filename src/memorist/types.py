@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .lazy import load
 
 _HOMES = {
+    "engine.memories": ("Remembered",),
     "engine.remembering": ("Refusal", "Understood"),
     "engine.tidying": ("Plan", "PlanLine", "AsyncPlan"),
     "blocking.plans": ("TidyPlan",),
@@ -49,7 +50,6 @@ _HOMES = {
     "context.plan": ("Policy",),
     "engine.working": ("WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
-    "engine.forgetting.forget": ("Erasure",),
     "engine.forgetting.provenance": ("Why", "WhyStep"),
     "stores.opening": ("NothingLasts",),
     "engine.tasks.run": ("AsyncTaskRun",),
@@ -83,7 +83,6 @@ if TYPE_CHECKING:
     from .context.tokens import open_counter as open_counter
     from .engine.derive.outbox import Backlog as Backlog
     from .engine.entities import EntityStats as EntityStats
-    from .engine.forgetting.forget import Erasure as Erasure
     from .engine.forgetting.provenance import Why as Why
     from .engine.forgetting.provenance import WhyStep as WhyStep
     from .engine.gating import GateCheck as GateCheck
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
     from .engine.health import Stats as Stats
     from .engine.health import Turns as Turns
     from .engine.hooks import HookEvent as HookEvent
+    from .engine.memories import Remembered as Remembered
     from .engine.portable import AsyncExport as AsyncExport
     from .engine.portable import Transfer as Transfer
     from .engine.processors import Processor as Processor

@@ -15,7 +15,8 @@ from .display import ago, cell, echo, human, progress, url_without_password
 from .session import Session, confirm, plain, session_of
 
 if TYPE_CHECKING:
-    from .. import Erasure, Memory, Report
+    from .. import Erasure, Memory
+    from ..types import Report
 
 
 @click.command()

@@ -13,7 +13,8 @@ from .display import ago, bar, cell, echo, progress, table
 from .session import Session, confirm, session_of
 
 if TYPE_CHECKING:
-    from .. import ImportReport, Memory
+    from .. import Memory
+    from ..types import ImportReport
 
 KINDS = (
     "auto", "chatgpt", "claude", "openai-agents", "langgraph", "mem0", "letta", "mcp", "graphiti", "messages",
