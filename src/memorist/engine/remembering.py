@@ -11,12 +11,13 @@ from ..errors import InvalidValue
 from ..gate.passing import barred_secrets
 from ..gate.policy import Gate
 from ..messages.message import Given, Message, as_message
-from ..records import Candidate, Learning
+from ..records import Candidate, Event, Fact, Learning
 from .core import Core
 from .derive.outbox import Waiting
+from .forgetting.lineage import links_from, reference
 from .gating import policy_of
 from .learnings import Learnings
-from .memories import Memories, Remembered, remembered
+from .memories import Remembered, remembered
 from .review import Review
 from .threads.receipts import MessageReceipt
 from .threads.threads import Threads
@@ -79,7 +80,7 @@ class Remembering:
         receipts = await Threads(core).append(id, *statements, create=ns, key=key)
         receipts = await Waiting(core).wait(receipts)
         sources = {receipt.message.id for receipt in receipts}
-        items = [item for item in await Memories(core).list(ns=ns) if sources & set(item.sources)]
+        items = await _derived_from(core, ns, [receipt.message for receipt in receipts])
         waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]
         ended = [id for receipt in receipts for id in receipt.ended]
         gate = await policy_of(core)
@@ -89,6 +90,17 @@ class Remembering:
             for reason in (*(_SECRET.format(kind) for kind in _secrets_in(gate, receipt)), *receipt.refused)
         ]
         return Understood(thread=id, receipts=receipts, stored=items, waiting=waiting, ended=ended, refused=refused)
+
+
+async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Remembered]:
+    """The memories of a namespace that lineage traces to these messages: facts, then events, then learnings."""
+    links = [link for message in messages for link in await links_from(core, reference(message))]
+    keys = sorted({(link.target.kind, link.target.key) for link in links if link.target.ns == ns})
+    facts = await core.get_many(Fact, [(ns, key) for kind, key in keys if kind == "fact"])
+    events = await core.get_many(Event, [(ns, key) for kind, key in keys if kind == "event"])
+    learnings = await core.get_many(Learning, [(ns, key) for kind, key in keys if kind == "learning"])
+    at = core.at()
+    return [remembered(row, at) for row in (*facts, *events, *learnings) if row is not None]
 
 
 def _secrets_in(gate: Gate, receipt: MessageReceipt) -> list[str]:

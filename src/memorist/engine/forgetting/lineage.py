@@ -59,6 +59,11 @@ def reference(record: Record) -> Ref:
     return kind.ref(record)
 
 
+async def links_from(core: Core, ref: Ref) -> list[Link]:
+    """The links that lead from a thing to what was derived from it."""
+    return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part)
+
+
 async def links_to(core: Core, ref: Ref) -> list[Link]:
     """The links that lead to a thing from what it was derived from."""
     return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part, index="by_target")

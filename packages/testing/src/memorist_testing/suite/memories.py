@@ -228,6 +228,14 @@ class MemoryViewTests:
         assert [refusal.reason for refusal in understood.refused] == ["password is a secret and is kept out of memory"]
         assert not any("hunter2" in item.text for item in await memory.scope(user="ada").memories.list())
 
+    async def test_remembering_returns_what_these_words_said_and_nothing_else(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        first = await memory.remember("I live in Porto. I'm allergic to peanuts.", user="ada")
+        assert {item.key for item in first.stored} == {"location", "allergy.peanuts"}
+        again = await memory.remember("I'm allergic to peanuts.", user="ada")
+        assert [item.key for item in again.stored] == ["allergy.peanuts"]
+        assert (await memory.remember("Good morning!", user="ada")).stored == []
+
     async def test_the_last_change_of_a_memory_can_be_undone(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         await ada.facts.set("user:ada", "city", "Lisbon", text="Ada lives in Lisbon.", tags=["home"])
