@@ -392,8 +392,16 @@ def kind_of_table(name: str) -> Kind | None:
     return _BY_TABLE.get(name)
 
 
+def row_of(ref: Ref) -> tuple[type[Record], Key] | None:
+    """The record type and the key (without org) of the row that a reference leads to; None if it has no row."""
+    kind = LINKED.get(ref.kind)
+    key = kind.key(ref) if kind is not None and kind.key is not None else None
+    return None if kind is None or key is None else (kind.record, key)
+
+
 def owned_by(owner: str) -> list[type[Record]]:
     """The kinds of records whose rows of one owner share a key prefix: org, then the owner's own key."""
+    owner = "ns" if owner == "namespace" else owner
     prefix = {"task": "task_id", "fact": "ns", "event": "ns", "document": "ns"}.get(owner, owner)
     return [
         kind.record for kind in KINDS if kind.record.table.key[1] == prefix and (owner == "ns" or kind.owner == owner)

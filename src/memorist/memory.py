@@ -18,18 +18,18 @@ from .engine.entities import Entities
 from .engine.events import Events
 from .engine.facts.facts import Facts
 from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
-from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.gating import Gating
 from .engine.health import Diagnosis, Health, Stats
 from .engine.hooks import Listens
 from .engine.learnings import Learnings
 from .engine.memories import Memories
 from .engine.namespaces import Namespaces
-from .engine.noun import Noun
+from .engine.noun import Noun, core_of
 from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
+from .engine.provenance import Provenance, Traceable, Why
 from .engine.recalling import Recalling, Spaces
 from .engine.records import Records
 from .engine.remembering import Remembering, Understood
@@ -791,6 +791,11 @@ class AsyncBatch:
     ) -> None:
         if kind is None and self._inner is not None:
             await self._memory._core.commit(self._inner._core)
+
+
+def stepped(memory: Memory | AsyncMemory) -> AsyncMemory:
+    """The awaited handle over blocking parts, for ways in that run its coroutines with `run_blocking`."""
+    return AsyncMemory._over(core_of(memory).beside(blocking=True))
 
 
 def _blocking_over(core: Core) -> Memory:

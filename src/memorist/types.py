@@ -50,7 +50,7 @@ _HOMES = {
     "context.plan": ("Policy",),
     "engine.working": ("WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
-    "engine.forgetting.provenance": ("Why", "WhyStep"),
+    "engine.provenance": ("Why", "WhyStep"),
     "stores.opening": ("NothingLasts",),
     "engine.tasks.run": ("AsyncTaskRun",),
     "blocking.tasks": ("TaskRun",),
@@ -83,8 +83,6 @@ if TYPE_CHECKING:
     from .context.tokens import open_counter as open_counter
     from .engine.derive.outbox import Backlog as Backlog
     from .engine.entities import EntityStats as EntityStats
-    from .engine.forgetting.provenance import Why as Why
-    from .engine.forgetting.provenance import WhyStep as WhyStep
     from .engine.gating import GateCheck as GateCheck
     from .engine.gating import GateReport as GateReport
     from .engine.health import Diagnosis as Diagnosis
@@ -99,6 +97,8 @@ if TYPE_CHECKING:
     from .engine.processors import Reindexer as Reindexer
     from .engine.processors import Report as Report
     from .engine.profile import UserProfile as UserProfile
+    from .engine.provenance import Why as Why
+    from .engine.provenance import WhyStep as WhyStep
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
     from .engine.remembering import Refusal as Refusal

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from ..engine.core import Core
 from ..engine.forgetting.forget import Erasure, FactRef
-from ..engine.forgetting.provenance import Traceable, Why
 from ..engine.health import Diagnosis, Stats
 from ..engine.hooks import Listens
 from ..engine.noun import Noun
 from ..engine.portable import Progress, Transfer
 from ..engine.processors import ProcessorSpec, Report
 from ..engine.processors import Progress as ProcessProgress
+from ..engine.provenance import Traceable, Why
 from ..engine.recalling import Spaces
 from ..engine.remembering import Understood
 from ..engine.sessions.assembling import Recall

@@ -671,6 +671,10 @@ class Core:
         """The public facade of this handle: `Memory` if its callers block, else `AsyncMemory`."""
         return _facades[self.runtime.blocking](self)
 
+    def awaitable(self) -> Any:
+        """An `AsyncMemory` over this handle; if its parts block, `run_blocking` runs its coroutines."""
+        return _facades[False](self)
+
     def uncounted(self) -> Core:
         """This handle for a caller that counts the entries it deletes by itself."""
         core = Core(self.shared, self.scope, self.batch, self.watched)

@@ -6,6 +6,11 @@ from datetime import datetime
 
 from ..records import Job
 
+THREAD_QUEUES = ("index", "derive", "reread", "fold", "archive")
+"""Queues whose jobs belong to a thread, or to another thing that is indexed."""
+NAMESPACE_QUEUES = (*THREAD_QUEUES, "embed", "dedup", "tidy", "count", "uploads")
+"""All queues with jobs of a namespace: forgetting the namespace deletes them."""
+
 
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
     """The outbox row that asks a worker to index a thing (or, with another queue, to derive from it)."""

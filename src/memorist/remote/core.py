@@ -12,13 +12,13 @@ from ..engine.core import Core
 from ..engine.derive.outbox import Waiting
 from ..engine.entities import Entities, EntityCache
 from ..engine.forgetting.forget import Forgetting, Scrubbing
-from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
 from ..engine.limits import NO_LIMITS
 from ..engine.locks import KeyedLocks
 from ..engine.namespaces import Namespaces
 from ..engine.portable import Portable
 from ..engine.processors import Processing
+from ..engine.provenance import Provenance
 from ..engine.recalling import Recalling
 from ..engine.remembering import Remembering
 from ..engine.sessions.assembling import Assembling

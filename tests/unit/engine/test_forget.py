@@ -11,6 +11,7 @@ from memorist.engine.documents.documents import Documents
 from memorist.engine.entities import Entities
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
+from memorist.engine.forgetting.guard import forgotten, resolve
 from memorist.engine.learnings import Learnings
 from memorist.engine.state import State
 from memorist.engine.threads.threads import Threads
@@ -161,7 +162,7 @@ async def test_a_source_takes_along_all_that_came_from_it(core: Core, ada: Core)
     assert [message.seq for message in await threads.messages("t")] == [2]
     assert [fact.key for fact in await core.scan(Fact)] == ["kept"]
     assert [await core.scan(kind) for kind in (Learning, Chunk)] == [[], []]
-    assert await Forgetting(core).forgotten(url)
+    assert await forgotten(core, await resolve(core, [url]))
     processor = ada.narrowed(ada.scope.narrow(actor="processor"))
     assert (await Learnings(processor).add("told again", source=url)).status == "rejected"
 
@@ -170,8 +171,8 @@ async def test_messages_of_a_forgotten_thread_count_as_forgotten(core: Core) -> 
     await Threads(core).create("global", id="t")
     await Threads(core).append("t", "hello")
     await Forgetting(core).forget(thread="t")
-    assert await Forgetting(core).forgotten("t#1")
-    assert not await Forgetting(core).forgotten("other#1")
+    assert await forgotten(core, await resolve(core, ["t#1"]))
+    assert not await forgotten(core, await resolve(core, ["other#1"]))
 
 
 async def test_a_forgetting_broken_off_is_finished_by_the_next(

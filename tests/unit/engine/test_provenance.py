@@ -4,8 +4,8 @@ import pytest
 
 from memorist.engine.core import Core
 from memorist.engine.facts.facts import Facts
-from memorist.engine.forgetting.provenance import Provenance
 from memorist.engine.learnings import Learnings
+from memorist.engine.provenance import Provenance
 from memorist.engine.threads.threads import Threads
 from memorist.errors import NotFound, UsageError
 from memorist.records import Summary

@@ -14,9 +14,6 @@ from ...stores.base import Change, Delete, DeleteRange, Load, Put, Scan
 from ..core import Core, R
 from .fingerprints import ref_fingerprint
 
-PAGE = 200
-"""Rows read or deleted at once."""
-
 
 class Deletions:
     """Reads and deletes rows of one org, and counts the deleted ones by table."""
@@ -81,18 +78,17 @@ class Deletions:
 
 
 def _once(changes: Sequence[Change]) -> list[Change]:
-    """The changes without repetitions: things that are deleted together name the same jobs, epochs and entries."""
-    seen: set[Any] = set()
-    kept: list[Change] = []
+    """The changes without repetitions: things that are deleted together name the same jobs, epochs and entries.
+
+    Of two writes of one row the first stays: it moves the index of a thread back furthest.
+    """
+    unique: dict[Any, Change] = {}
     for change in changes:
+        identity: Any = id(change)
         if isinstance(change, Put | Load):
-            absent = isinstance(change, Put) and change.absent
-            mark: Any = (type(change), absent, change.record.table.name, change.record.row_key)
+            is_absent = isinstance(change, Put) and change.absent
+            identity = (type(change), is_absent, change.record.table.name, change.record.row_key)
         elif isinstance(change, Delete):
-            mark = (Delete, change.kind, change.key)
-        else:
-            mark = id(change)
-        if mark not in seen:
-            seen.add(mark)
-            kept.append(change)
-    return kept
+            identity = (Delete, change.kind, change.key)
+        unique.setdefault(identity, change)
+    return list(unique.values())

@@ -10,25 +10,24 @@ with the path to it, for a handle with more rights. An interrupted erasure can b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
 
 from ...errors import Conflict
 from ...filters import Test, same
-from ...kinds import namespaced, parse_refs, summary_ref, thread_ref
+from ...kinds import LINKED, message_ref, namespaced, parse_refs, row_of, summary_ref, thread_ref
 from ...messages.compactions import COMPACTED_BY, PROVIDERS
 from ...messages.message import ATTACHED, Message
 from ...records import AuditEvent, Document, Fact, Key, Learning, Link, NamespaceStats, Ref, Summary, Thread
-from ...stores.base import Change, Delete, Expect, Load
+from ...stores.base import Change, Delete, Expect, Load, Put
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..statistics import recount_changes
 from .guard import epochs, owners
 from .lineage import links_to
-from .reach import in_reach
-from .rows import IN_NAMESPACE, Node, Rows
+from .rows import WITH_SOURCES, Node, Rows
 
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
@@ -53,54 +52,60 @@ class Eraser(Rows):
         """What the handle commits with its next write: an erasure takes several commits, and it belongs to the last, so
         that an interrupted one is done again."""
 
-    # -- what can be named; each method returns whether nothing that came from the thing is left
+    async def erase(self, root: Ref, *, instead: Message | None = None) -> bool:
+        """Delete a thing and all that came from it, even if it is gone itself.
 
-    async def user(self, user: str) -> bool:
-        """Delete everything under a user's namespace, and what came from it elsewhere, even if it is gone."""
-        ns = f"user:{user}"
-        items: list[Node] = []
-        for kind in IN_NAMESPACE.values():
-            assert kind.ref is not None
-            items += [Node(kind.ref(row), named=True) for row in await self._scan(kind.record, ns)]
-        documents = [Node(Ref("document", ns, row.id)) for row in await self._scan(Document, ns)]
-        threads = [Node(thread_ref(row.id)) for row in await self._scan(Thread, ns, index="by_ns")]
-        return await self._erase(*items, *documents, *threads, Node(Ref("namespace", ns)))
+        Args:
+            root: The thing: a namespace, thread, message, fact or source.
+            instead: A redacted message that takes the place of a message and of its copies.
 
-    async def thread(self, id: str) -> bool:
-        """Delete a thread, its messages and all that came from them; works by id for a deleted thread too."""
-        return await self._erase(Node(thread_ref(id)))
+        Returns:
+            Whether nothing that came from it is left.
+        """
+        self._roots = await self._start(root, instead)
+        await self._walk_until_nothing_is_found(first=True)
+        # What others have from a source that they share is theirs to keep, and nothing that the caller should hear of.
+        return not any(node.ref in self._held for node in self._roots if not node.passive)
 
-    async def message(self, thread: str, seq: int, *, instead: Message | None = None) -> bool:
-        """Delete a message (or put a redacted one in its place), its copies in forks, and what came from them."""
-        return await self._erase(Node(Ref("message", key=thread, part=str(seq)), instead=instead))
+    async def _start(self, root: Ref, instead: Message | None) -> list[Node]:
+        """The things that a caller named: the root, what is in a namespace, and what names a source."""
+        nodes = [Node(root, named=True, instead=instead)]
+        if root.kind == "namespace":
+            for kind in LINKED.values():
+                if kind.owner == "ns" and kind.ref is not None:
+                    index = "by_ns" if kind.record is Thread else None
+                    rows = await self._scan(kind.record, root.ns, index=index)
+                    nodes[:0] = [Node(kind.ref(row), named=True) for row in rows]
+        if root.kind == "source":
+            nodes = await self._naming(root.key)
+        return nodes
 
-    async def fact(self, ns: str, key: str) -> bool:
-        """Delete a fact, its history, and what came from it."""
-        return await self._erase(Node(Ref("fact", ns, key), named=True))
-
-    async def source(self, source: str) -> bool:
-        """Delete all that came from a source: what was derived from it, and documents and messages that name it."""
+    async def _naming(self, source: str) -> list[Node]:
+        """A source as every reading of its name, and the documents and messages that name it."""
         may_write = self._core.scope.may_write
         # The name of an import, say, may be a source of other users too, who keep deriving from it.
-        mine = self._core.scope.user is None or await in_reach(self._core, source, known=True)
         refs = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
+        mine = self._core.scope.user is None or await self._is_own(refs)
         nodes = [Node(Ref("source", ref.ns, ref.key, ref.part), passive=not mine) for ref in refs]
-        for document in await self._scan(Document, where=same("source", source)):
-            if may_write(document.ns):
-                nodes.append(Node(Ref("document", document.ns, document.id)))
+        documents = await self._scan(Document, where=same("source", source))
+        nodes += [Node(Ref("document", row.ns, row.id)) for row in documents if may_write(row.ns)]
         for thread in await self._scan(Thread):
             if may_write(thread.ns):
                 messages = await self._scan(Message, thread.id, where=same("source", source))
-                nodes += [Node(Ref("message", key=thread.id, part=str(message.seq))) for message in messages]
-        return await self._erase(*nodes)
+                nodes += [Node(message_ref(message)) for message in messages]
+        return nodes
+
+    async def _is_own(self, refs: Iterable[Ref]) -> bool:
+        """Whether a source belongs to namespaces, and to none that this handle may not write."""
+        spaces = {ref.ns for ref in refs if ref.ns}
+        for name in dict.fromkeys(ref.key for ref in refs if not ref.ns):
+            thread = await self._get(Thread, name)
+            spaces |= {thread.ns} if thread is not None else set()
+            for kind in ("thread", "document"):
+                spaces |= {link.source_ns for link in await owners(self._core, kind, name)}
+        return bool(spaces) and all(map(self._core.scope.may_write, spaces))
 
     # -- the walk
-
-    async def _erase(self, *roots: Node) -> bool:
-        self._roots = list(roots)
-        await self._walk_until_nothing_is_found(first=True)
-        # What others have from a source that they share is theirs to keep, and nothing that the caller should hear of.
-        return not any(root.ref in self._held for root in roots if not root.passive)
 
     async def _walk_until_nothing_is_found(self, *, first: bool) -> None:
         for walks in range(MAX_WALKS):
@@ -124,7 +129,7 @@ class Eraser(Rows):
                 commits += await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
             reached: dict[Ref, Node] = {}
             for node in level:
-                reached |= {one.ref: one for one in await self._reached(node) if one.ref not in self._seen}
+                reached |= {after.ref: after for after in await self._reached(node) if after.ref not in self._seen}
             level = list(reached.values())
         self._hold_paths()
         return commits
@@ -159,22 +164,20 @@ class Eraser(Rows):
 
     async def _links_from(self, node: Node) -> list[Link]:
         ref = node.ref
-        if ref.kind == "namespace":
-            return await self._scan(Link, ref.ns)
-        if ref.kind in ("message", "summary"):
+        if ref.part and ref.kind != "source":  # a message or a summary
             return await self._scan(Link, "", ref.key, ref.kind, ref.part)
-        if ref.kind in IN_NAMESPACE and Ref("namespace", ref.ns) in self._seen:
-            return []  # found with the namespace
-        links = await self._scan(Link, ref.ns, ref.key)
+        if ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen:
+            return []  # they are among the links of the namespace
+        links = await self._scan(Link, *((ref.ns,) if ref.kind == "namespace" else (ref.ns, ref.key)))
         if ref.kind == "document":
             others = [link for link in await owners(self._core, "document", ref.key) if link.source_ns != ref.ns]
             links += [] if others else await self._scan(Link, "", ref.key)
-        if ref.kind == "document" or ref.kind in IN_NAMESPACE:
-            # A source that a caller named has no kind.
-            kinds = (ref.kind, "source", "chunk" if ref.kind == "document" else "")
-            links = [link for link in links if link.source_kind in kinds]
         if ref.kind == "source":
             links = [link for link in links if link.source_part == ref.part and link.relation != "owns"]
+        elif ref.key and ref.ns:
+            # A source that a caller named has no kind.
+            kinds = {ref.kind, "source", *(part.name for part in LINKED.values() if part.owner == ref.kind)}
+            links = [link for link in links if link.source_kind in kinds]
         return links if node.before is None else [link for link in links if link.created_at < node.before]
 
     async def _targets(self, link: Link) -> list[Node] | None:
@@ -183,7 +186,7 @@ class Eraser(Rows):
         if target.kind == "thread":
             return await self._in_thread(link)
         if target.kind == "summary":
-            row = await self._get(Summary, target.key, int(target.part.rpartition("-")[2]))
+            row = await self._row(target)
             return None if row is not None and not may_write(row.ns) else [Node(target)]
         ns = link.source_ns if link.relation == "owns" else target.ns
         return [Node(Ref(target.kind, ns, target.key))] if may_write(ns) else None
@@ -214,7 +217,7 @@ class Eraser(Rows):
                 return [whole]
         else:
             chosen = [message for message in messages if source in message.metadata.get(DERIVED, ())]
-        return [Node(Ref("message", key=thread.id, part=str(message.seq))) for message in chosen]
+        return [Node(message_ref(message)) for message in chosen]
 
     async def _detach(self, thread: str, source: str) -> None:
         """Remove recalled text from the messages that carry it; the messages themselves stay."""
@@ -249,8 +252,7 @@ class Eraser(Rows):
         # A provider's compaction item stands for everything before it, in a form that nobody can edit.
         is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
         for message in await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted):
-            item = Ref("message", key=ref.key, part=str(message.seq))
-            covering[item] = Node(item)
+            covering[message_ref(message)] = Node(message_ref(message))
         return list(covering.values())
 
     def _hold_paths(self) -> None:
@@ -325,25 +327,34 @@ class Eraser(Rows):
         """
         if self._preview:
             return []
-        if target.kind in ("fact", "learning"):
-            return await self._absent(target, [link.source.id for link in links])
-        if target.kind == "summary":  # the messages that are left may be summarised anew
-            key = (target.key, int(target.part.rpartition("-")[2]))
-            absent = await self._core.get(Summary, *key) is None
-            return [Expect(Summary, (self._org, *key), 0)] if absent else None
-        owner = thread_ref(target.key) if target.kind == "thread" else Ref(target.kind, links[0].source_ns, target.key)
-        node = self._seen.get(owner)
-        if target.kind not in ("thread", "document") or node is None:
+        if target.kind in ("thread", "document"):
+            target = Ref(target.kind, "" if target.kind == "thread" else links[0].source_ns, target.key)
+            node = self._seen.get(target)
+            if node is None or node.before is not None:
+                return self._guards[target] if node is not None else []
+        row_type = row_of(target)
+        if row_type is None or target.kind not in ("thread", "document", "summary", "fact", "learning"):
             return []
-        if node.before is not None:
-            return self._guards[owner]
-        if target.kind == "thread":
-            if await self._core.get(Thread, target.key) is not None:
+        record_type, key = row_type
+        row = await self._core.get(record_type, *key)
+        if row is not None:
+            if not isinstance(row, Fact | Learning) or {link.source.id for link in links} & {*row.sources}:
                 return None
-            return [*self._guards[owner], Expect(Thread, (self._org, target.key), 0)]
-        if await self._core.get(Document, owner.ns, owner.key) is not None:
-            return None
-        return [*self._guards[owner], Expect(Document, (self._org, owner.ns, owner.key), 0)]
+            return [Expect(record_type, row.row_key, row.version)]
+        absent = Expect(record_type, (self._org, *key), 0)
+        return [*self._guards.get(target, ()), absent, *self._locked_absence(target)]
+
+    def _locked_absence(self, ref: Ref) -> list[Change]:
+        """A fact or learning that is put and deleted in one transaction: on Postgres, where nobody can lock a row that
+        does not exist, that takes the lock that a writer of it needs."""
+        at, org = self._core.at(), self._org
+        if ref.kind == "fact":
+            fact = Fact(org=org, ns=ref.ns, key=ref.key, value=None, created_at=at, updated_at=at)
+            return [Put(fact), Delete(Fact, fact.row_key)]
+        if ref.kind == "learning":
+            learning = Learning(org=org, ns=ref.ns, id=ref.key, content="", created_at=at, updated_at=at)
+            return [Put(learning), Delete(Learning, learning.row_key)]
+        return []
 
     async def _traces(self) -> list[Delete]:
         """Deletions of the audit events of what is gone, because they name it."""
@@ -359,7 +370,7 @@ class Eraser(Rows):
                 events += await self._scan(AuditEvent, where=same("user", ref.ns.removeprefix("user:")))
             elif ref.kind == "thread":
                 under = await self._scan(AuditEvent, index="by_subject", starts=f"{ref.key}#")
-                events += [one for one in under if one.kind != "thread" and one.subject.rpartition("#")[0] == ref.key]
+                events += [event for event in under if _is_part(event, ref.key)]
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
     async def _under(self, event: AuditEvent, ns: str) -> bool:
@@ -380,3 +391,7 @@ class Eraser(Rows):
 def _in_order(node: Node) -> int:
     """Messages by number: the first one decides from where its thread is indexed again."""
     return int(node.ref.part) if node.ref.kind == "message" else 0
+
+
+def _is_part(event: AuditEvent, thread: str) -> bool:
+    return event.kind != "thread" and event.subject.rpartition("#")[0] == thread

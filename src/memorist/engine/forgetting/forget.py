@@ -11,18 +11,18 @@ from typing import Any
 import msgspec
 
 from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
-from ...kinds import namespaced
+from ...kinds import namespaced, thread_ref
 from ...messages.message import message_id
-from ...records import ChangeNotice, Fact, Job, Key, as_dict
+from ...records import ChangeNotice, Fact, Job, Key, Ref, Thread, as_dict
 from ...stores.base import Absence, Change, Delete, DeleteRange, Put, Scrubbed, Scrubs, Store, Verifies
-from ...values import check_name, decode_json, encode_json
+from ...values import JsonObject, check_name
 from ..audit import audit
 from ..core import Core
 from ..hooks import warn
+from ..index_jobs import index_job
 from .erase import Eraser
 from .fingerprints import fingerprint
-from .guard import forgotten, resolve
-from .reach import thread_reach
+from .guard import owners
 
 QUEUE = "forget"
 SCRUB = "scrub"
@@ -90,22 +90,23 @@ class Forgetting:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         if physical:
             self._own_files()
-        given = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
-        named = {kind: value for kind, value in given.items() if value is not None}
+        options = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
+        named = [(kind, value) for kind, value in options.items() if value is not None]
         if len(named) != 1:
             raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
-        kind, value = next(iter(named.items()))
+        kind, value = named[0]
         if shred:
             self._check_shred(kind)
+        if not preview:
+            await self.resume()
+        root = await self._root(kind, value)
         if preview:
-            return await self._preview(kind, await self._checked(kind, value))
-        await self.resume()
-        id = await self._checked(kind, value)
-        job = self._job(kind, id, physical)
+            return await self._preview(root)
+        job = self._job(root, physical)
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
-        erasure = await self._erase(job.row_key, kind, id, physical)
-        return erasure if not shred else msgspec.structs.replace(erasure, shredded=await self._shred(id))
+        erasure = await self._erase(job.row_key, root, physical)
+        return erasure if not shred else msgspec.structs.replace(erasure, shredded=await self._shred(root.ns))
 
     def _check_shred(self, kind: str) -> None:
         if kind != "user":
@@ -113,123 +114,102 @@ class Forgetting:
         if getattr(self._core.shared.store, "encryption", None) is None:
             raise Unsupported("there is no key to destroy: this memory was opened without encryption=")
 
-    async def _shred(self, user: str) -> list[str]:
+    async def _shred(self, ns: str) -> list[str]:
         """Destroy the keys of a user, last of all: erasing had to read what it removed."""
         from ...gate.encryption import destroy_and_prove
 
         encryption = getattr(self._core.shared.store, "encryption", None)
         assert encryption is not None  # checked before anything was erased
-        return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, f"user:{user}")
+        return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, ns)
 
     async def resume(self) -> list[Erasure]:
         """Finish forgettings that earlier processes began, each with the rights of the handle that asked for it."""
         done = []
         scope = self._core.scope
         for job in await self._core.scan(Job, QUEUE):
-            payload = job.payload
-            if payload["kind"] == SCRUB:
+            if job.item == SCRUB:
                 await self._scrub_late(job.row_key)
             elif scope.user is None or job.ns == scope.own():
                 user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
                 asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
+                root = msgspec.convert(job.payload["root"], Ref)
                 # The last argument: all namespaces are settled, because those of the first attempt are not known.
-                done.append(await asked._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
+                done.append(await asked._erase(job.row_key, root, job.payload["physical"], True))
         return done
 
-    async def forgotten(self, *sources: str) -> bool:
-        """Whether one of these sources (messages, threads, documents) was forgotten, so nothing may be derived from
-        it."""
-        return await forgotten(self._core, await resolve(self._core, sources))
-
-    async def _preview(self, kind: str, id: str) -> Erasure:
-        eraser = Eraser(self._core, preview=True)
-        complete = await self._remove(eraser, kind, id)
-        await eraser.finish(lambda counts: ())
-        return Erasure(kind, dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
-
-    async def _checked(self, kind: str, value: Any) -> str:
-        """The id of the thing to forget, as text; raises if it is not in this scope."""
+    async def _root(self, kind: str, value: Any) -> Ref:
+        """The reference to the thing to forget; raises if it is not in this scope."""
         if kind == "user":
-            return self._core.scope.subject(value)
+            return Ref("namespace", f"user:{self._core.scope.subject(value)}")
         if kind == "fact":
-            return encode_json(await self._fact(value))
+            return await self._fact(value)
         id = check_name(value if isinstance(value, str) else getattr(value, "id", value), kind)
-        # Several users may have sources of the same name. Each forgets what came to them from it, and must not learn
-        # from an error that somebody else has one.
-        if kind != "source" and not await thread_reach(self._core, id if kind == "thread" else message_id(id)[0]):
+        if kind == "source":
+            # Several users may have sources of the same name. Each forgets what came to them from it, and must not
+            # learn from an error that somebody else has one.
+            return Ref("source", key=id)
+        thread, seq = (id, None) if kind == "thread" else message_id(id)
+        if not await self._may_forget(thread):
             raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
-        return id
+        return thread_ref(thread) if seq is None else Ref("message", key=thread, part=str(seq))
 
-    async def _fact(self, value: object) -> tuple[str, str]:
+    async def _may_forget(self, thread: str) -> bool:
+        """Whether a thread is, or was, in a namespace that this handle may write."""
+        row = await self._core.store.get(Thread, (self._core.org, thread), now=0)
+        spaces = [link.source_ns for link in await owners(self._core, "thread", thread)] if row is None else [row.ns]
+        return any(map(self._core.scope.may_write, spaces))
+
+    async def _fact(self, value: object) -> Ref:
         if isinstance(value, Fact):
             value = (value.ns, value.key)
         if isinstance(value, tuple) and len(value) == 2:
-            return self._core.scope.writable(value[0]), check_name(value[1], "fact key")
+            return Ref("fact", self._core.scope.writable(value[0]), check_name(value[1], "fact key"))
         readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
         if len(readings) > 1:
             readings = [reading for reading in readings if await self._core.get(Fact, *reading)]
         if len(readings) != 1:
             raise UsageError("name the fact by itself, by (namespace, key) or by 'namespace/key'")
-        return self._core.scope.writable(readings[0][0]), readings[0][1]
+        return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
-    def _job(self, kind: str, id: str, physical: bool) -> Job:
-        at = self._core.at()
-        return Job(
-            org=self._core.org,
-            queue=QUEUE,
-            ns=self._core.scope.own(),
-            item=f"{kind}:{fingerprint(id)}",
-            run_at=at,
-            payload={"kind": kind, "id": id, "physical": physical},
-            created_at=at,
-            updated_at=at,
-        )
+    def _job(self, root: Ref | None, physical: bool) -> Job:
+        """The write-ahead job of a forgetting; without a root, of a scrub, which names nothing."""
+        at, item = self._core.at(), SCRUB if root is None else f"{root.kind}:{fingerprint(root.id)}"
+        ns = "global" if root is None else self._core.scope.own()
+        payload = {"root": msgspec.to_builtins(root), "physical": physical}
+        job = index_job(self._core.org, ns, item, at, QUEUE)
+        return msgspec.structs.replace(job, payload=payload)
 
-    async def _erase(self, job: Key, kind: str, id: str, physical: bool, resumed: bool = False) -> Erasure:
-        eraser = Eraser(self._core)
-        complete = await self._remove(eraser, kind, id)
+    async def _preview(self, root: Ref) -> Erasure:
+        eraser = Eraser(self._core, preview=True)
+        complete = await eraser.erase(root)
+        await eraser.finish(lambda counts: ())
+        return Erasure(_kind(root), dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
+
+    async def _erase(self, job: Key, root: Ref, physical: bool, resumed: bool = False) -> Erasure:
+        eraser, kind = Eraser(self._core), _kind(root)
+        complete = await eraser.erase(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
-        scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
-        notices = [DeleteRange(ChangeNotice, (self._core.org, f"user:{id}"))] if kind == "user" else []
+        scrub = self._job(None, False)
+        notices = [DeleteRange(ChangeNotice, (self._core.org, root.ns))] if kind == "user" else []
 
         def end(counts: dict[str, int]) -> list[Change]:
             # The event names only a fingerprint: it records that something was forgotten, not what.
-            event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
+            detail: JsonObject = {"counts": counts, "physical": physical}
+            event = audit(self._core, "forget", kind, fingerprint(root.id), detail=detail)
             if kind == "user":
                 event = Put(msgspec.structs.replace(event.record, user=None))
             return [Delete(Job, job), event, *notices, *([Put(scrub)] if physical else [])]
 
         await eraser.finish(end, everywhere=resumed)
-        counts = dict(sorted(eraser.counts.items()))
         self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
         report = await self._search(eraser) if physical else Absence(unchecked=_unsearched(self._core.store))
         return Erasure(
-            kind,
-            counts,
-            eraser.tombstones,
-            physical,
-            report.verified,
-            report.found,
-            report.checked,
-            report.unchecked,
-            complete=complete,
-        )
-
-    async def _remove(self, eraser: Eraser, kind: str, id: str) -> bool:
-        """Delete a thing; whether nothing derived from it is left."""
-        if kind == "user":
-            return await eraser.user(id)
-        if kind == "source":
-            return await eraser.source(id)
-        if kind == "fact":
-            ns, key = decode_json(id)
-            return await eraser.fact(ns, key)
-        if kind == "message":
-            return await eraser.message(*message_id(id))
-        return await eraser.thread(id)
+            kind, dict(sorted(eraser.counts.items())), eraser.tombstones, physical, report.verified, report.found,
+            report.checked, report.unchecked, complete=complete,
+        )  # fmt: skip
 
     def _own_files(self) -> Scrubs:
         """The store, if its files belong to this memory alone; raises Unsupported or Forbidden otherwise."""
@@ -293,3 +273,8 @@ def _unsearched(store: Store) -> list[str]:
     own = isinstance(store, Scrubs) and store.owns_files
     how = "physical=True removes them" if own else "an operator removes them with `memorist scrub`"
     return [f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"]
+
+
+def _kind(root: Ref) -> str:
+    """What callers name a root by."""
+    return "user" if root.kind == "namespace" else root.kind

@@ -10,11 +10,11 @@ from ...kinds import kind_of
 from ...records import Record
 from ...values import encode_json
 
-LONG = 16
-SHORT = 8
-LENGTH = 64
-AT_MOST = 64
-AT_ONCE = 16
+LONG_CHARACTERS = 16
+SHORT_CHARACTERS = 8
+NEEDLE_CHARACTERS = 64
+MAX_NEEDLES = 64
+SAMPLED_ROWS = 16
 
 
 class Needles:
@@ -25,17 +25,17 @@ class Needles:
 
     def remember(self, rows: Sequence[Record]) -> None:
         """Keep a sample of some of these rows, spread evenly over them."""
-        for row in rows[:: len(rows) // AT_ONCE + 1]:
+        for row in rows[:: len(rows) // SAMPLED_ROWS + 1]:
             says = kind_of(row).says
             value = None if says is None else says(row)
-            if len(self.bytes) < AT_MOST:
+            if len(self.bytes) < MAX_NEEDLES:
                 self.bytes |= _opaque(value) if isinstance(value, bytes) else _written(_piece(value))
 
 
 def _opaque(data: bytes) -> set[bytes]:
     """A sample from the middle of opaque data, because such data often begins alike."""
-    start = max(0, (len(data) - LENGTH) // 2)
-    return {data[start : start + LENGTH]} if len(data) >= LONG else set()
+    start = max(0, (len(data) - NEEDLE_CHARACTERS) // 2)
+    return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_CHARACTERS else set()
 
 
 def _written(piece: str | None) -> set[bytes]:
@@ -45,7 +45,7 @@ def _written(piece: str | None) -> set[bytes]:
 
 def _piece(value: object) -> str | None:
     longest = max((text for text in _texts(value) if _telling(text)), key=len, default=None)
-    return None if longest is None else longest[:LENGTH]
+    return None if longest is None else longest[:NEEDLE_CHARACTERS]
 
 
 def _texts(value: object) -> list[str]:
@@ -66,4 +66,4 @@ def _texts(value: object) -> list[str]:
 
 def _telling(text: str) -> bool:
     """Whether a text is unlikely to be in what someone else wrote: long, or short and not just a word."""
-    return len(text) >= LONG or (len(text) >= SHORT and not text.isalpha())
+    return len(text) >= LONG_CHARACTERS or (len(text) >= SHORT_CHARACTERS and not text.isalpha())

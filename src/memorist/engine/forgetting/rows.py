@@ -1,4 +1,8 @@
-"""What deleting each kind of thing changes: its rows, its parts, its index entries and jobs, and its epoch."""
+"""What deleting a thing changes: its rows, its parts, its index entries and jobs, and its epoch.
+
+The registry of kinds says which rows belong to a thing and how it is indexed. Written out here is only what a
+declaration cannot say: the neighbours of a message, the last number of a thread, the names of a document.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ...filters import same
-from ...kinds import LINKED, owned_by
+from ...kinds import FINDABLE, LINKED, kind_of, owned_by, row_of
 from ...messages.message import Message
 from ...ports import to_datetime
 from ...records import (
@@ -17,38 +21,30 @@ from ...records import (
     CheckpointStep,
     Document,
     Entry,
-    Fact,
     IndexProgress,
     Job,
-    Key,
-    Learning,
-    RecordPiece,
     Ref,
-    StateEntry,
-    StoredRecord,
     Summary,
     Task,
     Thread,
-    WorkingDocument,
 )
-from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
+from ...stores.base import Change, Delete, DeleteRange, Load, Put
 from ..core import Core
-from ..index_jobs import index_job
+from ..index_jobs import NAMESPACE_QUEUES, THREAD_QUEUES, index_job
 from ..threads.numbering import numbering_changes
 from ..threads.parts import released_parts
-from ..threads.threads import QUEUES
-from .deletions import PAGE, Deletions
+from .deletions import Deletions
 from .fingerprints import fingerprint, value_fingerprint
 from .guard import epochs, owned, owners, raised
 from .lineage import links_to
-from .needles import AT_ONCE, Needles
+from .needles import SAMPLED_ROWS, Needles
 
-SWEEPS = ("embed", "dedup", "tidy", "count")
-"""Queues with one job per namespace."""
-IN_NAMESPACE = {name: LINKED[name] for name in ("fact", "learning", "event", "candidate")}
-"""Kinds whose rows have a namespace and an id, and nothing below them but their earlier versions."""
-NEAR = 3
-"""How many neighbours a message is indexed with."""
+WITH_SOURCES = {
+    name for name, kind in LINKED.items() if kind.owner == "ns" and "sources" in kind.record.__struct_fields__
+}
+"""Kinds whose rows name what they came from: facts, learnings, events and candidates."""
+INDEXED_NEIGHBOURS = 3
+"""How many messages before and after a message have terms of it in their index entries."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -74,202 +70,143 @@ class Rows(Deletions):
         self._aliases: dict[Ref, str] = {}
         """The names under which documents were added, which may be named as sources too."""
 
+    async def _row(self, ref: Ref) -> Any:
+        """The row that a reference leads to, even if it has expired; None if there is none."""
+        target = row_of(ref)
+        row = None if target is None else await self._get(target[0], *target[1])
+        # Another summary may end at the same message, and so have the same key.
+        return None if isinstance(row, Summary) and row.id != ref.id else row
+
     async def _exists(self, node: Node) -> bool:
         """Whether there is something to delete."""
         if node.passive or node.before is not None:
             return False
-        if node.ref.kind == "thread":
-            return bool(await self._get(Thread, node.ref.key) or await self._scan(Message, node.ref.key, limit=1))
-        kind = LINKED.get(node.ref.kind)
-        key = kind.key(node.ref) if kind is not None and kind.key is not None else None
-        row = await self._get(kind.record, *key) if kind is not None and key is not None else None
+        row = await self._row(node.ref)
+        if node.ref.kind == "thread" and row is None:  # an interrupted fork has messages and no thread yet
+            return bool(await self._scan(Message, node.ref.key, limit=1))
         return row is not None and row != node.instead
 
     async def _changes(self, node: Node) -> tuple[list[Change], list[Change]]:
         """The locks and the changes that delete a thing; its epoch is raised in the same transaction."""
         if node.passive or node.before is not None:
             return [], []
-        ref, locks, changes = node.ref, list[Change](), list[Change]()
-        if ref.kind == "thread":
-            locks, changes = await self._thread(ref.key)
-        elif ref.kind == "message":
-            locks = await epochs(self._core, ref)
-            changes = await self._message(ref, node.instead)
-        elif ref.kind == "summary":
-            locks = await epochs(self._core, ref)
-            changes = await self._summary(ref)
-        elif ref.kind == "document":
-            changes = await self._document(ref)
-        elif ref.kind == "namespace":
-            changes = await self._namespace(ref.ns)
-        elif ref.kind in IN_NAMESPACE:
-            changes = await self._row(ref, named=node.named)
-        spaces = [Ref("namespace", ref.ns)] if ref.ns else []
-        return locks, [*raised(self._core, ref, *spaces), self._forget_source(ref), *changes]
-
-    async def _row(self, ref: Ref, *, named: bool) -> list[Change]:
-        """A fact, learning, event or candidate with its history, entry and job."""
-        kind, key = IN_NAMESPACE[ref.kind], (self._org, ref.ns, ref.key)
-        current = await self._get(kind.record, ref.ns, ref.key)
-        past = owned_by(ref.kind)
-        rows: list[Any] = [row for version in past for row in await self._scan(version, ref.ns, ref.key)]
-        rows += [current] if current is not None else []
+        ref, row, locks = node.ref, await self._row(node.ref), list[Change]()
+        thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
+        ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
+        rows = [*await self._parts(ref), *([row] if row is not None else [])]
         self.needles.remember(rows)
-        return [
-            *(await self._tombstones(ref, rows) if named else ()),
-            *(Delete(Entry, (self._org, ref.ns, ref.kind, "", id)) for id in (ref.id, ref.key)),
-            Delete(Job, (self._org, "index", ref.ns, f"{ref.kind}:{ref.key}")),
-            *(DeleteRange(version, key) for version in past),
-            Delete(kind.record, key),
+        spaces = [Ref("namespace", ns)] if ns else []
+        changes = [*raised(self._core, ref, *spaces), self._forget_source(ref), *self._entries(ref, ns)]
+        if ref.kind in ("message", "summary"):
+            locks = await epochs(self._core, ref)
+        if ref.kind == "thread" and thread is not None:
+            # Remember its last number, so that numbers are not reused; an append meanwhile makes this retry.
+            locks = [] if self._preview else numbering_changes(self._core, thread)
+            # If this run is interrupted, the next one finds what was derived from the thread by this link.
+            changes.append(owned(self._core, ns, "thread", ref.key))
+        elif ref.kind == "message" and thread is not None:
+            changes += await self._beside(thread, int(ref.part), row)
+        elif ref.kind == "summary" and thread is not None:
+            changes.append(self._unfolded(thread))
+        elif ref.kind == "document":
+            changes += await self._names(ref, row)
+        elif ref.kind == "namespace":
+            changes += await self._under_user(ns)
+        elif node.named and ref.kind in WITH_SOURCES:
+            changes += await self._tombstones(ref, rows)
+        prefix = (self._org, *(name for name in (ref.ns, ref.key) if name))
+        changes += [DeleteRange(part, prefix) for part in owned_by(ref.kind)]
+        target = row_of(ref)
+        if node.instead is not None and row is not None:
+            changes.append(Load(node.instead))
+        elif target is not None and (row is not None or ref.kind != "summary"):
+            changes.append(Delete(target[0], (self._org, *target[1])))
+        return locks, changes
+
+    async def _parts(self, ref: Ref) -> list[Any]:
+        """Rows that belong to a thing and say something: all versions of a fact, else samples."""
+        prefix = [name for name in (ref.ns, ref.key) if name]
+        kinds = owned_by(ref.kind)
+        limit = None if ref.kind in WITH_SOURCES else SAMPLED_ROWS
+        scans = [await self._scan(kind, *prefix, limit=limit) for kind in kinds if kind_of(kind).says is not None]
+        return [row for rows in scans for row in rows]
+
+    def _entries(self, ref: Ref, ns: str) -> list[Change]:
+        """Deletions of the index entries and jobs of a thing and its parts."""
+        if not ns or not ref.key:
+            return []
+        org, kind = self._org, LINKED.get(ref.kind)
+        queues = THREAD_QUEUES if ref.kind == "thread" else ("index",)
+        parts = [part for part in FINDABLE.values() if part.owner == ref.kind]
+        changes: list[Change] = [
+            DeleteRange(Entry, (org, ns, part.found.entry, ref.key)) for part in parts if part.found is not None
         ]
+        if ref.kind == "summary":
+            return [Delete(Entry, (org, ns, "summary", ref.key, ref.id))]
+        if kind is not None and kind.found is not None and kind.found.made is not None:
+            changes += [Delete(Entry, (org, ns, kind.found.entry, "", id)) for id in (ref.id, ref.key)]
+        names = (ref.kind, "summary") if ref.kind == "thread" else (ref.kind,)
+        items = [] if ref.part else [f"{name}:{ref.key}" for name in names]
+        return [*changes, *(Delete(Job, (org, queue, ns, item)) for queue in queues for item in items)]
 
     async def _tombstones(self, ref: Ref, rows: Sequence[Any]) -> list[Change]:
         """Tombstones that keep a value from being derived again from the same sources."""
         links = await links_to(self._core, ref)
-        sources = dict.fromkeys(
-            [*(source for row in rows for source in row.sources), *(link.source.id for link in links)]
-        )
+        named = [source for row in rows for source in row.sources]
+        sources = dict.fromkeys([*named, *(link.source.id for link in links)])
         if ref.kind == "fact":
             marks = dict.fromkeys(value_fingerprint(row, source) for row in rows for source in sources)
         else:
             marks = dict.fromkeys(fingerprint(ref.ns, ref.key, source) for source in sources)
         return [Put(self._tombstone(ref.kind, mark)) for mark in marks]
 
-    async def _thread(self, id: str) -> tuple[list[Change], list[Change]]:
-        thread = await self._get(Thread, id)
-        self.needles.remember([thread] if thread else [])
-        self.needles.remember(await self._scan(Message, id, limit=PAGE))
-        self.needles.remember(await self._scan(Summary, id, limit=PAGE))
-        # Remember its last number, so that numbers are not reused; an append meanwhile makes this transaction retry.
-        locks = [] if thread is None or self._preview else numbering_changes(self._core, thread)
-        changes: list[Change] = [DeleteRange(part, (self._org, id)) for part in owned_by("thread")]
-        if thread is not None:
-            ns = thread.ns
-            # If this run is interrupted, the next one finds what was derived from the thread by this link.
-            changes += [owned(self._core, ns, "thread", id), *raised(self._core, Ref("namespace", ns))]
-            changes += [DeleteRange(Entry, (self._org, ns, part, id)) for part in ("message", "summary")]
-            keys: set[Key] = {
-                (self._org, queue, ns, f"{what}:{id}") for queue in QUEUES for what in ("thread", "summary")
-            }
-            jobs = [
-                job
-                for what in ("thread", "summary")
-                for job in await self._scan(Job, where=same("item", f"{what}:{id}"))
-            ]
-            changes += [
-                Delete(Job, key) for key in sorted(keys | {job.row_key for job in jobs if job.ns == ns}, key=str)
-            ]
-        return locks, [*changes, Delete(Thread, (self._org, id))]
+    async def _beside(self, thread: Thread, seq: int, message: Message | None) -> list[Change]:
+        """What goes with a message: its binary parts, and the entries of its neighbours, which hold terms of it too.
 
-    async def _message(self, ref: Ref, instead: Message | None) -> list[Change]:
-        """A message; its neighbours are indexed again, because their entries hold terms of it too."""
-        thread, seq = ref.key, int(ref.part)
-        row, message = await self._get(Thread, thread), await self._get(Message, thread, seq)
-        self.needles.remember([message] if message else [])
-        changes: list[Change] = []
-        if row is not None:
-            near = [f"{thread}#{number}" for number in range(max(1, seq - NEAR), seq + NEAR + 1)]
-            changes += [*raised(self._core, Ref("namespace", row.ns)), *await self._rewound(row, seq)]
-            changes += [Delete(Entry, (self._org, row.ns, "message", thread, id)) for id in near]
-            changes.append(self._unfolded(row.ns, thread))
-            changes += [] if message is None else await released_parts(self._core, row, [message])
-        keep = instead is not None and message is not None
-        return [*changes, Load(instead) if keep and instead else Delete(Message, (self._org, thread, seq))]
-
-    async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
-        """Move the index watermark back before a message; writing the job fails an indexer that is at work."""
-        job = Put(index_job(self._org, thread.ns, f"thread:{thread.id}", self._core.at()))
+        The neighbours are indexed again, so the index watermark moves back before them. Writing the job fails an
+        indexer that is at work.
+        """
+        first = max(1, seq - INDEXED_NEIGHBOURS)
+        ids = [f"{thread.id}#{number}" for number in range(first, seq + INDEXED_NEIGHBOURS + 1)]
+        changes: list[Change] = [Delete(Entry, (self._org, thread.ns, "message", thread.id, id)) for id in ids]
         progress = await self._get(IndexProgress, thread.id)
-        if progress is None:
-            return [job]
-        back = min(progress.position, max(0, seq - NEAR - 1))
-        return [Put(msgspec.structs.replace(progress, position=back, updated_at=self._core.at())), job]
+        if progress is not None:
+            back = min(progress.position, first - 1)
+            changes.append(Put(msgspec.structs.replace(progress, position=back, updated_at=self._core.at())))
+        changes.append(Put(index_job(self._org, thread.ns, f"thread:{thread.id}", self._core.at())))
+        changes.append(self._unfolded(thread))
+        return changes if message is None else [*changes, *await released_parts(self._core, thread, [message])]
 
-    def _unfolded(self, ns: str, thread: str) -> Change:
+    def _unfolded(self, thread: Thread) -> Change:
         """An archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""
-        return Put(index_job(self._org, ns, f"thread:{thread}", to_datetime(0), "archive"))
+        return Put(index_job(self._org, thread.ns, f"thread:{thread.id}", to_datetime(0), "archive"))
 
-    async def _summary(self, ref: Ref) -> list[Change]:
-        row = await self._get(Summary, ref.key, int(ref.part.rpartition("-")[2]))
-        if row is None or row.id != ref.id:
-            return []
-        self.needles.remember([row])
-        thread = await self._get(Thread, ref.key)
-        return [
-            *raised(self._core, Ref("namespace", row.ns)),
-            *([self._unfolded(row.ns, ref.key)] if thread is not None else []),
-            Delete(Summary, row.row_key),
-            Delete(Entry, (self._org, row.ns, "summary", row.thread, row.id)),
-        ]
-
-    async def _document(self, ref: Ref) -> list[Change]:
-        row = await self._get(Document, ref.ns, ref.key)
-        self.needles.remember([row] if row else [])
-        if row is not None and row.source:
-            self._aliases[ref] = row.source
+    async def _names(self, ref: Ref, document: Document | None) -> list[Change]:
+        """What goes with a document: its bare name as a source, unless another namespace has a document of that name,
+        whose name it is as well."""
+        if document is not None and document.source:
+            self._aliases[ref] = document.source
         bare = Ref("document", key=ref.key)
-        # Where another namespace has a document of this name, the bare name is a source of theirs, too.
-        is_shared = await self._is_elsewhere(ref)
-        return [
-            *raised(self._core, bare),
-            *([] if is_shared else [self._forget_source(bare)]),
-            owned(self._core, ref.ns, "document", ref.key),
-            *(DeleteRange(part, (self._org, ref.ns, ref.key)) for part in owned_by("document")),
-            DeleteRange(Entry, (self._org, ref.ns, "document", ref.key)),
-            Delete(Job, (self._org, "index", ref.ns, f"document:{ref.key}")),
-            Delete(Document, (self._org, ref.ns, ref.key)),
-        ]
+        changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
+        for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
+            is_there = await self._get(Document, ns, ref.key) is not None
+            if is_there or await self._scan(Document, ns, where=same("source", ref.key), limit=1):
+                return changes
+        return [*changes, self._forget_source(bare)]
 
-    async def _is_elsewhere(self, ref: Ref) -> bool:
-        """Whether another namespace has a document with this id or source."""
-        spaces = {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}
-        for ns in spaces:
-            if await self._get(Document, ns, ref.key) is not None:
-                return True
-            if await self._scan(Document, ns, where=same("source", ref.key), limit=1):
-                return True
-        return False
-
-    async def _namespace(self, ns: str) -> list[Change]:
-        """All rows under a namespace, and those of its user: tasks, working memory, entities and jobs."""
-        user = ns.removeprefix("user:")
-        for kind in (StateEntry, StoredRecord, RecordPiece):
-            self.needles.remember(await self._scan(kind, ns, limit=AT_ONCE))
-        self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
+    async def _under_user(self, ns: str) -> list[Change]:
+        """What belongs to a user and not to a row of the namespace: tasks, working memory, entities and jobs."""
+        org, user = self._org, ns.removeprefix("user:")
         changes: list[Change] = []
         for task in await self._scan(Task, ns, index="by_ns"):
             self.needles.remember(await self._scan(CheckpointStep, task.task_id, limit=1))
             events = await self._scan(AuditEvent, task.task_id, index="by_subject")
             changes += [Delete(AuditEvent, event.row_key) for event in events]
-            changes += [DeleteRange(CheckpointStep, (self._org, task.task_id)), Delete(Task, task.row_key)]
+            changes += [DeleteRange(CheckpointStep, (org, task.task_id)), Delete(Task, task.row_key)]
         entities = await self._scan(CachedEntity, where=same("id", user))
         self.needles.remember(entities)
-        jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
-        return [
-            *changes,
-            *(Delete(CachedEntity, entity.row_key) for entity in entities),
-            *(DeleteRange(kind, (self._org, ns)) for kind in owned_by("ns")),
-            *(DeleteRange(kind, (self._org, user)) for kind in owned_by("user")),
-            *(DeleteRange(Job, (self._org, queue, ns)) for queue in (*QUEUES, *SWEEPS)),
-            *(Delete(Job, job.row_key) for job in jobs),
-        ]
-
-    async def _absent(self, ref: Ref, sources: Sequence[str]) -> list[Change] | None:
-        """Locks under which links from these sources to a fact or learning may be deleted; None if it names one.
-
-        If there is no such row, it is put and deleted in the same transaction: on Postgres that takes the lock that a
-        writer of it needs.
-        """
-        if self._preview or ref.kind not in ("fact", "learning") or not ref.key:
-            return []
-        record_type: type[Fact | Learning] = Fact if ref.kind == "fact" else Learning
-        row = await self._core.get(record_type, ref.ns, ref.key)
-        if row is not None:
-            return None if {*sources} & {*row.sources} else [Expect(record_type, row.row_key, row.version)]
-        at, key = self._core.at(), (self._org, ref.ns, ref.key)
-        blank = (
-            Fact(org=self._org, ns=ref.ns, key=ref.key, value=None, created_at=at, updated_at=at)
-            if record_type is Fact
-            else Learning(org=self._org, ns=ref.ns, id=ref.key, content="", created_at=at, updated_at=at)
-        )
-        return [Expect(record_type, key, 0), Put(blank), Delete(record_type, key)]
+        changes += [Delete(CachedEntity, entity.row_key) for entity in entities]
+        for kind in owned_by("user"):
+            self.needles.remember(await self._scan(kind, user, limit=SAMPLED_ROWS))
+            changes.append(DeleteRange(kind, (org, user)))
+        return [*changes, *(DeleteRange(Job, (org, queue, ns)) for queue in NAMESPACE_QUEUES)]

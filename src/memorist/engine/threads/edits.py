@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ...errors import Conflict, NotFound, UsageError
-from ...kinds import summary_ref, thread_ref
+from ...kinds import message_ref, summary_ref, thread_ref
 from ...messages.message import ORIGIN, ROLES, Message
 from ...records import Derivation, Entry, Link, MessagePart, Pins, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
@@ -87,7 +87,7 @@ class ThreadEdits:
         bare = _redacted(message)
         bare = _replace(bare, tokens=count(bare), counter=name)
         eraser = Eraser(self._core)
-        await eraser.message(thread.id, seq, instead=bare)
+        await eraser.erase(message_ref(message), instead=bare)
         await eraser.finish(lambda counts: [audit(self._core, "redact", "message", message.id)])
         return bare
 

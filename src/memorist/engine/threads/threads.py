@@ -23,6 +23,7 @@ from ...values import Json, as_list, check_metadata, check_name, check_text
 from ..audit import audit
 from ..core import Core
 from ..forgetting.guard import epochs, owned, raised
+from ..index_jobs import THREAD_QUEUES
 from ..options import checked_limit, page
 from .appending import KNOWN_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
@@ -38,8 +39,6 @@ RESULTS_OF = "results_of"
 """The metadata key under which a thread of results names its thread."""
 Place = int | str | Message
 """A place in a thread: a message, its id, or its sequence number."""
-QUEUES = ("index", "derive", "reread", "fold", "archive")
-"""The queues in which a thread may have a job."""
 BATCH = 1000
 _replace = msgspec.structs.replace
 
@@ -684,7 +683,7 @@ class Threads:
             *(DeleteRange(part, (org, id)) for part in owned_by("thread")),
             DeleteRange(Entry, (org, thread.ns, "message", id)),
             DeleteRange(Entry, (org, thread.ns, "summary", id)),
-            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in QUEUES),
+            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in THREAD_QUEUES),
             Delete(Thread, (org, id)),
             *raised(core, thread_ref(id)),
             owned(core, thread.ns, "thread", id),

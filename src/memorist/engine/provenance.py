@@ -7,16 +7,16 @@ from itertools import pairwise
 
 import msgspec
 
-from ...errors import NotFound
-from ...messages.message import Message
-from ...recall.hit import Hit
-from ...records import Fact, Record, Summary, as_dict
-from ...values import Json
-from ..core import Core
-from ..derive.carried import carried
-from ..facts.corrections import is_correction, same_value
-from ..facts.facts import Facts
-from .lineage import find, reference, sources_of
+from ..errors import NotFound
+from ..messages.message import Message
+from ..recall.hit import Hit
+from ..records import Fact, Record, Summary, as_dict
+from ..values import Json
+from .core import Core
+from .derive.carried import carried
+from .facts.corrections import is_correction, same_value
+from .facts.facts import Facts
+from .forgetting.lineage import find, reference, sources_of
 
 MAX_STEPS = 1000
 Traceable = Record | Hit | str
