@@ -289,8 +289,10 @@ def calibration_figures(rows: Sequence[Row], table: Weights) -> dict[str, float]
         p += [float(score[place]) for place in places]
         y += [float(units[place] in row.case.gold) for place in places]
     bins = np.minimum((np.array(p) * 10).astype(int), 9)
-    truth, said = np.array(y), np.array(p)
-    error = sum(abs(truth[bins == b].mean() - said[bins == b].mean()) * (bins == b).mean() for b in set(bins.tolist()))
+    truth, stated = np.array(y), np.array(p)
+    error = sum(
+        abs(truth[bins == b].mean() - stated[bins == b].mean()) * (bins == b).mean() for b in set(bins.tolist())
+    )
     return {"expected calibration error": round(float(error), 3)}
 
 
@@ -320,8 +322,8 @@ def choose_floors(rows: Sequence[Row], table: Weights) -> Weights:
     whole = evidence_sent(rows, {"question": 0.0, "hit": 0.0})
 
     def lost(question: float, hit: float) -> float:
-        kept = evidence_sent(rows, {"question": question, "hit": hit})
-        return float(np.mean([max(0.0, whole[name] - kept[name]) for name in whole]))
+        with_floor = evidence_sent(rows, {"question": question, "hit": hit})
+        return float(np.mean([max(0.0, whole[name] - with_floor[name]) for name in whole]))
 
     question = max(level for level in LEVELS if lost(level, 0.0) <= QUESTION_POINTS)
     hit = max(level for level in HIT_LEVELS if lost(question, level) <= QUESTION_POINTS + HIT_POINTS)
@@ -343,9 +345,9 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
     """What the floors keep, and what they let through."""
     for row in rows:
         row.ranked = ranked(row, table)
-    without, kept = evidence_sent(rows, {"question": 0.0, "hit": 0.0}), evidence_sent(rows, table.floors)
+    without, with_floor = evidence_sent(rows, {"question": 0.0, "hit": 0.0}), evidence_sent(rows, table.floors)
     print(f"  {title}: floors {table.floors}, evidence in 2,000 tokens without and with them:")
-    print("    " + ", ".join(f"{name} {without[name]:.1f} {kept[name]:.1f}" for name in without))
+    print("    " + ", ".join(f"{name} {without[name]:.1f} {with_floor[name]:.1f}" for name in without))
     for kind in (*UNANSWERABLE, ""):
         tokens: dict[str, list[int]] = {}
         for row in rows:
@@ -406,13 +408,13 @@ def main() -> None:
                     print(f"  without {feature:16} " + "  ".join(
                         f"{name.split('.')[0][:8]} {figures(rows, less)['R@10']:5.1f}" for name, rows in sets.items()
                     ), flush=True)  # fmt: skip
-    made = {
+    origin = {
         "command": f"make recall-fit DATA=FOLDER (python bench/recall/fit.py FOLDER --date {a.date} --write)",
         "date": a.date,
         "data": fingerprint(a.folder),
     }
     body = {
-        "made": made,
+        "made": origin,
         "tables": {k: msgspec.to_builtins(table) for k, table in tables.items()},
     }
     text = json.dumps(body, indent=1) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
+from .engine.noun import core_of
 from .engine.sessions.inject import Injection
 from .runtime import run_blocking
 from .values import Json
@@ -75,10 +76,10 @@ def run_with_memory(
     handle = memory.scope(org=org) if org is not None else memory
 
     async def answered() -> object:
-        answer = await handle._core.kind(Injection)(handle._core).run(
+        answer = await core_of(handle).kind(Injection)(core_of(handle)).run(
             agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
             scratchpad=scratchpad, layout=layout,
         )  # fmt: skip
         return answer.output
 
-    return run_blocking(answered()) if handle._core.runtime.blocking else answered()
+    return run_blocking(answered()) if core_of(handle).runtime.blocking else answered()

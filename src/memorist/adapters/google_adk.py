@@ -18,6 +18,7 @@ from google.adk.sessions.state import State
 from google.genai import types
 from pydantic_core import to_jsonable_python
 
+from ..engine.noun import core_of
 from ..engine.records import OpaqueRecord
 from ..errors import Conflict, NotFound
 from ..ids import new_id
@@ -53,7 +54,7 @@ class MemoristSessionService(BaseSessionService):
         id = (session_id or "").strip() or new_id()
         deltas = _split_state(state or {})
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])
-        session.last_update_time = self._memory._core.now() / 1e6
+        session.last_update_time = core_of(self._memory).now() / 1e6
         kept = {"state": session.state, "time": session.last_update_time}
         for left in range(TRIES - 1, -1, -1):
             if await self._stored(app_name, user_id, id) is not None:

@@ -7,7 +7,7 @@ from threading import Lock
 
 from ..blocking.memory import Memory
 from ..errors import UsageError
-from ..memory import AsyncMemory
+from ..memory import AsyncMemory, stepped
 from ..runtime import run_blocking
 
 Source = Memory | AsyncMemory | str | os.PathLike[str]
@@ -34,7 +34,7 @@ class Handles:
         """An AsyncMemory over blocking parts: its coroutines never suspend."""
         if self._stepped is None:
             with self._lock:
-                self._stepped = AsyncMemory._over(self.memory._core.beside(blocking=True))
+                self._stepped = stepped(self.memory)
         return self._stepped
 
     @property

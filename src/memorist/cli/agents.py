@@ -25,7 +25,7 @@ ROOT = click.option("--root", type=click.Path(exists=True, file_okay=False, path
 
 def _agents_url(session: Session) -> str:
     """The memory of the agents: one file for all repositories, apart from other memories."""
-    return default_url() if session._url is None else absolute_url(session._url)
+    return default_url() if session.url_option is None else absolute_url(session.url_option)
 
 
 def agents_session(session: Session) -> Session:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..context.report import shared_tokens
+from ..engine.noun import core_of
 from ..engine.sessions.assembling import Recall
 from ..extract.extraction import Extraction
 from ..messages.message import Message
@@ -229,7 +230,7 @@ def _exchange(memory: Memory, clock: StoryClock, thread: str, call: JsonObject) 
 def _fold(memory: Memory, thread: str, *, room: int) -> None:
     from ..engine.derive.folding import Folding
 
-    run_blocking(Folding(memory._core).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.45))
+    run_blocking(Folding(core_of(memory)).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.45))
 
 
 def _reader(clock: StoryClock) -> Callable[[str], Any]:
@@ -288,7 +289,7 @@ def _sent(memory: Memory, thread: str, text: str) -> None:
 
 def _report(memory: Memory, thread: str, context: Context) -> None:
     """Report the usage that a provider would: what the request shares with the one before came from its cache."""
-    log = run_blocking(memory._core.get(RequestLog, thread))
+    log = run_blocking(core_of(memory).get(RequestLog, thread))
     before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
     cached = shared_tokens(before, context.pieces)
     usage = {
@@ -343,12 +344,12 @@ def _today(memory: Memory, clock: StoryClock) -> None:
 
 def _under_review(memory: Memory, clock: StoryClock) -> None:
     """Two memories that wait for approval, two that say the same, and two events."""
-    said = (
+    turns = (
         ("I am allergic to latex.", "Noted, it needs to be confirmed."),
         ("I moved to Braga last week.", "Thank you, I will have that checked."),
     )
     clock.now = clock.end - timedelta(minutes=25)
-    _talk(memory, clock, _thread(memory, "ines", "Occupational health"), said)
+    _talk(memory, clock, _thread(memory, "ines", "Occupational health"), turns)
     _settle(memory, clock)
     joao = memory.scope(user="joao")
     joao.learnings.add("Prefers the handover as a short list")

@@ -25,11 +25,12 @@ def keys() -> None:
 
 
 def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T:
+    from ..memory import stepped
     from ..runtime import run_blocking
     from ..server.auth import Keys
 
     with session.memory(create=True, all_orgs=True, user=None) as memory:
-        return run_blocking(work(Keys(memory._engine)))
+        return run_blocking(work(Keys(stepped(memory))))
 
 
 @keys.command()

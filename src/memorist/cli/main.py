@@ -127,12 +127,16 @@ class Commands(Suggesting):
             return None if installed is None else installed.load()
         module = importlib.import_module(f"memorist.cli.{_COMMANDS[cmd_name][0]}")
         named = {"import": "import_", "open": "open_"}
-        found = getattr(module, named.get(cmd_name, cmd_name))
-        return found if isinstance(found, click.Command) else None
+        command = getattr(module, named.get(cmd_name, cmd_name))
+        return command if isinstance(command, click.Command) else None
 
     def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
-        groups = [(command, self.get_command(ctx, command)) for command in _COMMANDS]
-        return [f"{one} {name}" for one, group in groups if isinstance(group, click.Group) and name in group.commands]
+        groups = {command: self.get_command(ctx, command) for command in _COMMANDS}
+        return [
+            f"{command} {name}"
+            for command, group in groups.items()
+            if isinstance(group, click.Group) and name in group.commands
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in _SECTIONS.items():
@@ -185,13 +189,13 @@ def main(args: Sequence[str] | None = None) -> None:
         from .completion import complete_common_options
 
         complete_common_options()
-    given = common_options_first(sys.argv[1:] if args is None else args)
+    arguments = common_options_first(sys.argv[1:] if args is None else args)
     try:
-        result: Any = cli.main(args=given, prog_name="memorist", standalone_mode=False)
+        result: Any = cli.main(args=arguments, prog_name="memorist", standalone_mode=False)
     except Exception as problem:
-        end(problem, as_json=given[:1] == ["--json"])
+        end(problem, as_json=arguments[:1] == ["--json"])
     except KeyboardInterrupt as problem:
-        end(problem, as_json=given[:1] == ["--json"])
+        end(problem, as_json=arguments[:1] == ["--json"])
     sys.exit(result if isinstance(result, int) else 0)
 
 

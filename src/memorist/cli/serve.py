@@ -199,10 +199,12 @@ def _has_keys(session: Session) -> bool:
 
 def _run_over_keys(session: Session, work: Any) -> Any:
     """Run a coroutine function over the keys and sessions in the store."""
+    from ..memory import stepped
     from ..runtime import run_blocking
     from ..server.auth import Keys
     from ..server.browser import Sessions
 
     with session.memory(create=True, all_orgs=True) as memory:
-        keys = Keys(memory._engine)
-        return run_blocking(work(keys, Sessions(memory._engine, keys)))
+        handle = stepped(memory)
+        keys = Keys(handle)
+        return run_blocking(work(keys, Sessions(handle, keys)))

@@ -45,7 +45,8 @@ class Session:
         self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool,
         *, model: str | None = None, extraction: Path | None = None, key_file: Path | None = None,
     ) -> None:  # fmt: skip
-        self._url = url
+        self.url_option = url
+        """The URL that `--url` or the environment named, if any."""
         self._hot = hot
         self._org = org
         self.user = user
@@ -59,7 +60,7 @@ class Session:
     @property
     def url(self) -> str:
         """The URL given, or `memorist.db` in the current folder."""
-        return self._url or DEFAULT_FILE
+        return self.url_option or DEFAULT_FILE
 
     @property
     def hot(self) -> str | None:

@@ -42,7 +42,7 @@ class RemoteSession(AsyncSession):
             input=input,
             system=self._system if system is None else system,
             tools=tools, pinned_tools=list(pinned_tools),
-            earlier_tools=self._tool_names if (layout or self._layout) == "cached" else [],
+            earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else [],
             budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ..engine.noun import core_of
 from ..engine.portable import Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
@@ -107,10 +108,12 @@ class RemoteExporting:
             settings: JsonObject = {"embedder": None, "extract": None, "worker": False}
             url = Path(folder) / "copy.db"
             blocking = self._core.runtime.blocking
-            copy = memorist.Memory(url, **settings)._engine if blocking else memorist.AsyncMemory(url, **settings)
+            memory_type = memorist.Memory if blocking else memorist.AsyncMemory
+            copy = core_of(memory_type(url, **settings)).awaitable()
             try:
                 await copy.import_(lines)
-                return await copy.export(path, **options)
+                transfer: Transfer = await copy.export(path, **options)
+                return transfer
             finally:
                 await copy.close()
 

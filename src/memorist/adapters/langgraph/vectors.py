@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from langgraph.store.base import get_text_at_path, tokenize_path
 
+from ...engine.noun import core_of
 from ...errors import UsageError
 from ...memory import AsyncMemory
 
@@ -17,7 +18,7 @@ Embeds = Callable[[Sequence[str]], Awaitable[Any]]
 def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
     """The embedding function: the index's own, or the memory's embedder."""
     if embeddings is None:
-        own = memory._core.shared.embedder
+        own = core_of(memory).shared.embedder
         if own is None:
             raise UsageError("score='cosine' needs vectors: give the memory an embedder, or the store an index")
 
@@ -27,7 +28,7 @@ def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
         return by_memory
 
     async def by_index(texts: Sequence[str]) -> Any:
-        if memory._core.runtime.blocking:
+        if core_of(memory).runtime.blocking:
             return embeddings.embed_documents(list(texts))
         return await embeddings.aembed_documents(list(texts))
 

@@ -140,7 +140,7 @@ class AsyncSession:
         self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
         """The last context, to compare the next one with."""
-        self._tool_names: list[str] = []
+        self.earlier_tools: list[str] = []
         """The tools of the last request, if there were too many to send all."""
         self._turns = self._persisted = 0
         self._ended: Ended | None = None
@@ -252,7 +252,7 @@ class AsyncSession:
         context = await Assembling(self._core).context(
             input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
-            earlier_tools=self._tool_names if (layout or self._layout) == "cached" else (),
+            earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else (),
             budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
@@ -361,7 +361,7 @@ class AsyncSession:
         """The context with what differs first from the session's request before it."""
         from ...context.read_tools import tool_name
 
-        self._tool_names = [tool_name(tool) for tool in context.tools] if context.account.tools_left else []
+        self.earlier_tools = [tool_name(tool) for tool in context.tools] if context.account.tools_left else []
         before, self._sent = self._sent, context
         if before is None:
             return context

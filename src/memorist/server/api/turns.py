@@ -73,7 +73,7 @@ class Turns(ServerNoun, server_nouns.Turns):
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to, stash=stash, isolated=not profile,
         )  # fmt: skip
-        running._tool_names = earlier_tools or []
+        running.earlier_tools = earlier_tools or []
         request = await running.context(
             input, system=system, tools=tools, pinned_tools=pinned_tools or (), recall=_as(recall),
             scratchpad=scratchpad,
@@ -124,12 +124,12 @@ class Turns(ServerNoun, server_nouns.Turns):
         ):
             raise InvalidValue("carried must be sent back unchanged, as the context of the session returned it")
         message_ = messages[carried.place]
-        kept = msgspec.structs.replace(message_, metadata={**message_.metadata, ATTACHED: carried.kept})
-        return [kept if position == carried.place else message for position, message in enumerate(messages)]
+        carrier = msgspec.structs.replace(message_, metadata={**message_.metadata, ATTACHED: carried.kept})
+        return [carrier if position == carried.place else message for position, message in enumerate(messages)]
 
-    async def _proof(self, kept: Any) -> str:
+    async def _proof(self, memory: Any) -> str:
         """An HMAC over recalled memory, bound to the org and user it was given to."""
         scope = self._core.scope
-        signed = msgspec.json.encode([scope.org, scope.user, kept])
+        signed = msgspec.json.encode([scope.org, scope.user, memory])
         secret = await self._server.keys.secret()
         return hmac.new(secret, signed, hashlib.sha256).hexdigest()

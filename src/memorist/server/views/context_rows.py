@@ -9,6 +9,7 @@ import msgspec
 from ...context.policies import short_policy
 from ...context.profile import LANES
 from ...context.units import Unit
+from ...engine.noun import core_of
 from ...messages.message import Message
 from ...records import Fact
 from .searching import hit_row
@@ -105,8 +106,8 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
             "state": "kept", "trust": line.trust, "replaced": None,
         }  # fmt: skip
         ns, _, key = line.source.partition("/")
-        fact = await handle._core.get(Fact, ns, key) if key else None
-        if fact is not None and (was := (await standing(handle._core, fact))["replaced"]):
+        fact = await core_of(handle).get(Fact, ns, key) if key else None
+        if fact is not None and (was := (await standing(core_of(handle), fact))["replaced"]):
             row["replaced"] = {"value": was["value"], "since": fact.updated_at}
         rows.append(row)
     return rows
@@ -153,7 +154,7 @@ async def _stored(handle: AsyncMemory, made: Context, thread: Any) -> dict[str, 
     row = _run("folded", "in the stored summary", 1, behind, behind)
     was, at, method = None, None, ""
     if thread is not None and behind <= TEXT:
-        old = await handle._core.scan(Message, thread.id, before=(behind + 1,))
+        old = await core_of(handle).scan(Message, thread.id, before=(behind + 1,))
         was = sum(message.tokens or 0 for message in old)
     if thread is not None:
         stored = await handle.threads.summaries(thread.id)

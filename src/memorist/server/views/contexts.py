@@ -12,6 +12,7 @@ from ...context.budget import TokenBudget, model_window
 from ...context.policies import read_policy
 from ...context.prefix import Prefix, shared_prefix
 from ...engine.core import Core
+from ...engine.noun import core_of
 from ...engine.sessions.assembling import Recall
 from ...engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
 from ...engine.sessions.settings import RequestSettings, stored_settings
@@ -150,17 +151,17 @@ def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread 
     """The tokens of a system prompt and tools that the program sends and that are not at hand here."""
     if stored is None:
         return 0
-    kept = _kept(stored, thread)
-    system = asked.system is None and not kept.get("system")
-    tools = asked.tools is None and not kept.get("tools")
+    parts = _stored_parts(stored, thread)
+    system = asked.system is None and not parts.get("system")
+    tools = asked.tools is None and not parts.get("tools")
     return stored.system_tokens * system + stored.tools_tokens * tools
 
 
-def _kept(stored: RequestSettings | None, thread: Thread | None) -> dict[str, Any]:
+def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> dict[str, Any]:
     """The system prompt and the tools in the thread's metadata, unless the program's last request had none."""
     sent = {"system": stored is None or stored.system_tokens > 0, "tools": stored is None or bool(stored.tools)}
-    kept = thread.metadata if thread is not None else {}
-    return {name: kept.get(name) for name, was_sent in sent.items() if was_sent}
+    metadata = thread.metadata if thread is not None else {}
+    return {name: metadata.get(name) for name, was_sent in sent.items() if was_sent}
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -192,8 +193,8 @@ async def turns(handle: AsyncMemory, asked: Turns) -> Any:
     """The user's messages of a thread, newest first, to which a replay can go back."""
     if await handle.threads.get(asked.thread) is None:
         raise NotFound("there is no such thread", thread=asked.thread)
-    found = await turns_of(handle._core, asked.thread, asked.before, max(1, min(asked.limit, 100)))
-    return {"items": [{"seq": one.seq, "text": one.text[:160], "at": one.created_at} for one in found]}
+    messages = await turns_of(core_of(handle), asked.thread, asked.before, max(1, min(asked.limit, 100)))
+    return {"items": [{"seq": row.seq, "text": row.text[:160], "at": row.created_at} for row in messages]}
 
 
 async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
@@ -206,12 +207,12 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
     input, supposed = await _turn(core, asked)
     rehearsal = Rehearsal(core, supposed)
     try:
-        made = await rehearsal.context(input, **_options(asked, chosen, thread, recall=chosen.recall))
+        context = await rehearsal.context(input, **_options(asked, chosen, thread, recall=chosen.recall))
     except BudgetError as over:
         return Built(None, [], asked, chosen, thread, None, _since(start), _over(over))
     took = _since(start)
-    prefix = await _prefix(core, asked, chosen, thread, made)
-    return Built(made, rehearsal.hits, asked, chosen, thread, prefix, took)
+    prefix = await _prefix(core, asked, chosen, thread, context)
+    return Built(context, rehearsal.hits, asked, chosen, thread, prefix, took)
 
 
 def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Core:
@@ -220,7 +221,7 @@ def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Cor
     if user is None and thread is not None:
         meant = thread.metadata.get("user")
         user = thread.ns.removeprefix("user:") if thread.ns.startswith("user:") else meant
-    return handle._core if user is None else handle.scope(user=user)._core
+    return core_of(handle) if user is None else core_of(handle.scope(user=user))
 
 
 async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
@@ -229,10 +230,10 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
     input: Any = asked.input
     moment = as_datetime(asked.at, "at") if asked.at else None
     if asked.until is not None and asked.thread is not None:
-        said = await core.get(Message, asked.thread, asked.until)
-        if said is None:
+        message = await core.get(Message, asked.thread, asked.until)
+        if message is None:
             raise NotFound("there is no such turn", thread=asked.thread)
-        input, moment = said.text, _just_before(said)
+        input, moment = message.text, _just_before(message)
     if moment is not None and core.scope.user is not None:
         facts |= await facts_at(core, [f"user:{core.scope.user}"], moment)
     if asked.suppose is not None:
@@ -242,9 +243,9 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
 
 
 def _options(asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, recall: Any) -> dict[str, Any]:
-    kept = _kept(chosen.stored, thread)
-    system = asked.system if asked.system is not None else kept.get("system")
-    tools = asked.tools if asked.tools is not None else kept.get("tools")
+    parts = _stored_parts(chosen.stored, thread)
+    system = asked.system if asked.system is not None else parts.get("system")
+    tools = asked.tools if asked.tools is not None else parts.get("tools")
     return {
         "thread": asked.thread, "system": system if isinstance(system, str) and system.strip() else None,
         "tools": tools if isinstance(tools, list) else None, "budget": chosen.budget, "policy": chosen.policy,
@@ -253,7 +254,7 @@ def _options(asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, reca
 
 
 async def _prefix(
-    core: Core, asked: ContextAsked, chosen: Chosen, thread: Thread | None, made: Context
+    core: Core, asked: ContextAsked, chosen: Chosen, thread: Thread | None, context: Context
 ) -> Prefix | None:
     """The common prefix with the context of the turn before, which is assembled again for the comparison."""
     if thread is None:
@@ -262,27 +263,28 @@ async def _prefix(
     last = await turns_of(core, thread.id, before, 1)
     if not last:
         return None
-    said = last[0]
+    message = last[0]
     facts: dict[Any, Any] = {}
-    moment = _just_before(said)
+    moment = _just_before(message)
     if core.scope.user is not None and moment is not None:
         facts = await facts_at(core, [f"user:{core.scope.user}"], moment)
     # In the cached layout the memory recalled for that turn is stored with its message: read the message as history.
-    kept = ATTACHED in said.metadata and chosen.layout == "cached"
-    until = said.seq + 1 if kept else said.seq
+    is_stored = ATTACHED in message.metadata and chosen.layout == "cached"
+    until = message.seq + 1 if is_stored else message.seq
     supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)
     try:
         earlier = await Rehearsal(core, supposed).context(
-            None if kept else said.text, **_options(asked, chosen, thread, recall=False if kept else chosen.recall)
+            None if is_stored else message.text,
+            **_options(asked, chosen, thread, recall=False if is_stored else chosen.recall),
         )
     except BudgetError:
         return None
-    return shared_prefix(earlier, made, core.shared.counter)
+    return shared_prefix(earlier, context, core.shared.counter)
 
 
-def _just_before(said: Message) -> datetime | None:
+def _just_before(message: Message) -> datetime | None:
     """The time just before a turn: facts derived from its message have the message's own time."""
-    return None if said.created_at is None else said.created_at - timedelta(microseconds=1)
+    return None if message.created_at is None else message.created_at - timedelta(microseconds=1)
 
 
 def _since(start: float) -> float:

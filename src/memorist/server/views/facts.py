@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...engine.facts.corrections import is_correction
+from ...engine.noun import core_of
 from ...engine.sessions.rehearsing import Reads, Supposed, supposing
 from ...errors import NotFound
 from ...messages.message import Message
@@ -42,7 +43,7 @@ async def fact(handle: AsyncMemory, asked: FactAsked) -> Any:
         raise NotFound("there is no such fact", namespace=asked.ns, key=asked.key)
     now = versions[-1]
     live = type(now) is Fact
-    core = handle._core
+    core = core_of(handle)
     events = await handle.audit.list(subject=now.id, limit=50, reverse=True)
     return {
         "fact": {**fact_row(now), **(await standing(core, now) if live else {"corrected": False, "replaced": None})},
@@ -83,7 +84,7 @@ async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
         return {"id": id, "present": bool(why), "message": None, "near": [], "title": None, "kind": why}
     thread = await handle.threads.get(message.thread)
     first = max(0, message.seq - 1 - NEIGHBOURS)
-    near = await handle._core.scan(Message, message.thread, after=(first,), before=(message.seq + NEIGHBOURS + 1,))
+    near = await core_of(handle).scan(Message, message.thread, after=(first,), before=(message.seq + NEIGHBOURS + 1,))
     return {
         "id": id, "present": True, "kind": "message", "message": message_row(message),
         "near": [message_row(one) for one in near], "title": thread.title if thread else None,
@@ -102,7 +103,7 @@ async def _others(handle: AsyncMemory, id: str) -> str | None:
 
 async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
     """Where a fact is used: its profile line, the messages it marks as superseded, and what was derived from it."""
-    core = handle._core
+    core = core_of(handle)
     lines: list[Any] = []
     if now.ns.startswith("user:"):
         lines = (await profile(handle, now.ns.removeprefix("user:")))["lines"]
@@ -127,11 +128,11 @@ async def suppose(handle: AsyncMemory, asked: Suppose) -> Any:
     """The profile lines that a correction would remove and add, and the profile's tokens before and after."""
     if not asked.ns.startswith("user:"):
         return {"gone": [], "new": [], "before": None, "after": None}
-    user = handle._core.scope.subject(asked.ns.removeprefix("user:"))
-    supposed = Supposed(facts=await supposing(handle._core, asked.ns, asked.key, asked.value))
+    user = core_of(handle).scope.subject(asked.ns.removeprefix("user:"))
+    supposed = Supposed(facts=await supposing(core_of(handle), asked.ns, asked.key, asked.value))
     before = await profile(handle, user)
     other = handle.scope()
-    other._core.store = Reads(handle._core.store, supposed)  # type: ignore[assignment]  # reads are all it needs
+    core_of(other).store = Reads(core_of(handle).store, supposed)  # type: ignore[assignment]  # reads are all it needs
     after = await profile(other, user)
     was, becomes = [line["text"] for line in before["lines"]], [line["text"] for line in after["lines"]]
     return {

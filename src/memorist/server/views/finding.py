@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.noun import core_of
 from ...records import Fact, Thread
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ async def find(handle: AsyncMemory, asked: Find) -> Any:
 
 
 async def _users(handle: AsyncMemory, words: list[str]) -> list[Any]:
-    core = handle._core
+    core = core_of(handle)
     found: dict[str, Any] = {}
     for ns in await handle.namespaces("user", prefix=words[0], limit=EACH):
         name = await core.get(Fact, ns, "name")
@@ -50,7 +51,7 @@ async def _users(handle: AsyncMemory, words: list[str]) -> list[Any]:
 
 
 async def _facts(handle: AsyncMemory, words: list[str]) -> list[Any]:
-    core = handle._core
+    core = core_of(handle)
     near = await core.scan(Fact, f"user:{words[0]}", limit=SCANNED) if core.scope.may_read(f"user:{words[0]}") else []
     rest = [fact for fact in await core.scan(Fact, limit=SCANNED) if core.scope.may_read(fact.ns)]
     found: dict[str, Any] = {}
@@ -63,7 +64,7 @@ async def _facts(handle: AsyncMemory, words: list[str]) -> list[Any]:
 
 
 async def _threads(handle: AsyncMemory, words: list[str]) -> list[Any]:
-    core = handle._core
+    core = core_of(handle)
     rows = await core.scan(Thread, reverse=True, limit=SCANNED)
     mine = [one for one in rows if core.scope.may_read(one.ns) and _holds(f"{one.ns} {one.title or ''}", words)]
     return [{"id": one.id, "title": one.title, "ns": one.ns, "at": one.updated_at} for one in mine[:EACH]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.noun import core_of
 from ...engine.tidying import PLANS
 from ...errors import NotFound, UsageError
 from ...records import (
@@ -167,7 +168,7 @@ async def listing(handle: AsyncMemory, asked: Listing) -> Any:
     if asked.kind not in KINDS:
         raise UsageError(f"kind must be one of {', '.join(KINDS)}")
     record, shown, index = KINDS[asked.kind]
-    core = handle._core
+    core = core_of(handle)
     limit = max(1, min(asked.limit, 500))
     prefix: tuple[str, ...] = ()
     if asked.ns is not None:
@@ -223,7 +224,7 @@ async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
 async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Any:
     """Audit events, newest first; the first page also has the threads, at the time of their last message."""
     limit = max(1, min(asked.limit, 500))
-    space = None if asked.user is None else handle._core.scope.readable(f"user:{asked.user}")
+    space = None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
     items: list[dict[str, Any]] = []
     after = asked.after
     while len(items) < limit:
@@ -245,7 +246,7 @@ def _concerns(event: Any, space: str) -> bool:
 
 async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
     """One timeline row per thread with messages, at the time of its last one."""
-    core = handle._core
+    core = core_of(handle)
     found = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
     return [
         {

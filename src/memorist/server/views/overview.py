@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...engine.facts.corrections import replaced_corrections
+from ...engine.noun import core_of
 from ...records import AuditEvent, Job, Thread
 from ..api.analyses import installed_analyzer
 from .shared import event_row
@@ -27,7 +28,7 @@ class Pulse(msgspec.Struct, forbid_unknown_fields=True):
 
 async def overview(handle: AsyncMemory, asked: Overview) -> Any:
     """Counts, the doctor's findings, the newest events and details of the store."""
-    core = handle._core
+    core = core_of(handle)
     stats = await handle.stats()
     users = sum(ns.startswith("user:") for ns in stats.namespaces)
     whole = core.scope.user is None
@@ -78,7 +79,7 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
 
 async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
     """A fingerprint (`mark`) that changes when the memory does, the number of dead letters, and what is installed."""
-    core = handle._core
+    core = core_of(handle)
     events = await handle.audit.list(limit=1, reverse=True)
     threads = await core.scan(Thread, reverse=True, limit=20)
     newest = max((thread.updated_at for thread in threads), default=None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.noun import core_of
 from ...engine.profile import Profile
 from ...records import AuditEvent, Document, Fact, Learning, StateEntry, Thread, WorkingDocument
 from .shared import fact_row, standing
@@ -59,14 +60,14 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Any:
     kept = [fact for fact in found if not word or word in f"{fact.key} {fact.value}".casefold()][:limit]
     last = kept[-1] if len(kept) == limit else found[-1] if found else None
     more |= last is not None and last is not found[-1]
-    items = [{**fact_row(fact), **await standing(handle._core, fact)} for fact in kept]
+    items = [{**fact_row(fact), **await standing(core_of(handle), fact)} for fact in kept]
     return {"items": items, "next": last.key if more and last is not None else None}
 
 
 async def threads(handle: AsyncMemory, asked: Threads) -> Any:
     """Threads of a user, the last active first."""
     limit = max(1, min(asked.limit, 500))
-    ns = f"user:{handle._core.scope.subject(asked.user)}"
+    ns = f"user:{core_of(handle).scope.subject(asked.user)}"
     found = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
     items = [await _thread_row(handle, thread) for thread in found]
     return {"items": items, "next": found[-1].id if len(found) == limit else None}
@@ -82,7 +83,7 @@ async def users(handle: AsyncMemory, asked: Users) -> Any:
 
 
 async def _user_row(handle: AsyncMemory, ns: str) -> dict[str, Any]:
-    core = handle._core
+    core = core_of(handle)
     threads = await core.scan(Thread, ns, index="by_ns", limit=MOST)
     name = await core.get(Fact, ns, "name")
     facts = await core.scan(Fact, ns, limit=MOST)
@@ -95,8 +96,8 @@ async def _user_row(handle: AsyncMemory, ns: str) -> dict[str, Any]:
 
 async def user(handle: AsyncMemory, asked: User) -> Any:
     """The page of a user: profile block, facts, threads, learnings, documents, state and working memory."""
-    name = handle._core.scope.subject(asked.user)
-    ns, core = f"user:{name}", handle._core
+    name = core_of(handle).scope.subject(asked.user)
+    ns, core = f"user:{name}", core_of(handle)
     talks = await handle.threads.list(ns, by="updated_at", reverse=True)
     known = await handle.facts.list(ns, limit=MOST)
     learnings = await handle.learnings.list(user=name)
@@ -130,7 +131,7 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
     from ...context.profile import fit_profile
 
     most = TokenBudget(8000).profile_tokens
-    core = handle._core
+    core = core_of(handle)
     lines = await Profile(core)._lines(user)
     message, kept = fit_profile(lines, most, core.shared.counter)
     shown = [
@@ -152,8 +153,8 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
 async def _doubt(handle: AsyncMemory, source: str) -> dict[str, Any]:
     """The correction that the fact behind a line replaced, if it did, and when the fact was updated."""
     ns, _, key = source.partition("/")
-    fact = await handle._core.get(Fact, ns, key) if key else None
-    standing_ = await standing(handle._core, fact) if fact is not None else {}
+    fact = await core_of(handle).get(Fact, ns, key) if key else None
+    standing_ = await standing(core_of(handle), fact) if fact is not None else {}
     return {"replaced": standing_.get("replaced"), "at": fact.updated_at if fact is not None else None}
 
 

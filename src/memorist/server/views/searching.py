@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.noun import core_of
 from ...kinds import namespaced
 from ...recall.hit import Hit
 from ...records import Entry, NamespaceStats
@@ -50,8 +51,8 @@ async def search(handle: AsyncMemory, asked: Search) -> Any:
     own = as_user(handle, asked.user)
     found = await _found(own, asked, max(1, min(asked.top_k, 100)))
     took = (perf_counter() - start) * 1000
-    namespaces = await own._core.scan(NamespaceStats, limit=5000)
-    reach = [stats for stats in namespaces if own._core.scope.may_read(stats.ns)]
+    namespaces = await core_of(own).scan(NamespaceStats, limit=5000)
+    reach = [stats for stats in namespaces if core_of(own).scope.may_read(stats.ns)]
     return {
         "hits": [await hit_row(own, hit) for hit in found],
         "findable": sum(stats.entries for stats in reach),
@@ -133,10 +134,10 @@ async def _absent(own: AsyncMemory, id: str) -> str:
         said = message_row(message)
         if not said["text"].strip():
             return "The message has no text: tool calls and their results are not searched."
-        found = await own._core.get(Entry, *(await _entry_key(own, thread, id)))
+        found = await core_of(own).get(Entry, *(await _entry_key(own, thread, id)))
         return "It is not indexed yet." if found is None else f"It ranks below the first {FAR}: its score is too low."
     for ns, key in namespaced(id):
-        if own._core.scope.may_read(ns) and await own.facts.get(ns, key) is not None:
+        if core_of(own).scope.may_read(ns) and await own.facts.get(ns, key) is not None:
             return f"It ranks below the first {FAR}: too little of the question is in it."
     return "There is nothing under this id in what this user may read. It may be expired, rejected or forgotten."
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...engine.derive.outbox import QUEUES
+from ...engine.noun import core_of
 from ...errors import NotFound
 from ...messages.message import Message
 from ...records import Job, Task
@@ -31,7 +32,7 @@ class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Any:
     """The backlog of each queue, and its jobs with their messages: dead letters first."""
-    core = handle._core
+    core = core_of(handle)
     rows = [job for queue in QUEUES for job in await core.scan(Job, queue, limit=MOST) if core.scope.may_write(job.ns)]
     queues = await handle.jobs.backlog()
     shown = [await _job(handle, job) for job in sorted(rows, key=lambda job: (job.status != "dead", job.run_at))]
@@ -44,7 +45,7 @@ async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
     seqs = list((job.payload or {}).get("seqs", ()))[:5]
     if thread is not None and not seqs and job.queue != "index":
         seqs = [thread.length - 1] if thread.length > 1 else [thread.length]
-    said = await handle._core.get_many(Message, [(id, seq) for seq in seqs]) if thread is not None and seqs else []
+    said = await core_of(handle).get_many(Message, [(id, seq) for seq in seqs]) if thread is not None and seqs else []
     return {
         "queue": job.queue, "ns": job.ns, "item": job.item, "status": job.status, "attempts": job.attempts,
         "error": job.error, "run_at": job.run_at, "owner": job.owner, "leased": job.leased_until,
@@ -56,7 +57,7 @@ async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
 
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
     """A task, the owner of its lease, and its steps newest first with what each changed in the state."""
-    row = await handle._core.get(Task, asked.id)
+    row = await core_of(handle).get(Task, asked.id)
     found = await handle.tasks.resume(asked.id)
     if row is None or found is None:
         raise NotFound("there is no such task")

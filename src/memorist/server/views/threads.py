@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.noun import core_of
 from ...errors import NotFound
 from ...messages.message import Message
 from ...records import Link, Pins, Ref
@@ -39,7 +40,7 @@ async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
     found = await handle.threads.get(asked.id)
     if found is None:
         raise NotFound("there is no such thread", thread=asked.id)
-    core = handle._core
+    core = core_of(handle)
     summaries = await handle.threads.summaries(asked.id)
     pins = await core.get(Pins, asked.id)
     links = await core.scan(Link, "", asked.id, limit=5000)
@@ -71,12 +72,12 @@ async def _told(handle: AsyncMemory, summary: Any) -> int | None:
     """The tokens of the messages that a summary replaces; None where there are too many to count."""
     if summary.last - summary.first > WHOLE:
         return None
-    rows = await handle._core.scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
+    rows = await core_of(handle).scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
     return sum(row.tokens or 0 for row in rows)
 
 
 async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[dict[str, Any]]:
-    core = handle._core
+    core = core_of(handle)
     if length <= WHOLE:
         rows: list[Any] = await core.scan(Message, id, limit=WHOLE)
     else:
@@ -97,5 +98,5 @@ async def messages(handle: AsyncMemory, asked: Messages) -> Any:
     """Messages in order, each with what was derived from it."""
     limit = max(1, min(asked.limit, 200))
     found = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
-    items = [{**message_row(one), "yields": await yields(handle._core, one)} for one in found]
+    items = [{**message_row(one), "yields": await yields(core_of(handle), one)} for one in found]
     return {"items": items}

@@ -27,15 +27,15 @@ class PartTests:
     async def test_a_picture_is_stored_once_and_given_back_as_it_came(self, memory: Any, scan_table: Any) -> None:
         await memory.threads.create("user:ada", id="talk")
         url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture()}"}}
-        given = [seen(), {"role": "assistant", "content": "Nice."}, seen(), {"role": "user", "content": [url]}, seen(1)]
-        receipts = await memory.threads.append("talk", *given)
-        assert receipts[0].message.content == given[0]["content"]
+        sent = [seen(), {"role": "assistant", "content": "Nice."}, seen(), {"role": "user", "content": [url]}, seen(1)]
+        receipts = await memory.threads.append("talk", *sent)
+        assert receipts[0].message.content == sent[0]["content"]
         parts = await scan_table(MessagePart)
         assert sorted(row.data for row in parts) == sorted(base64.b64decode(picture(n)) for n in (0, 1))
         messages = await memory.threads.messages("talk")
-        assert [message.content for message in messages] == [message["content"] for message in given]
+        assert [message.content for message in messages] == [message["content"] for message in sent]
         assert all(not message.metadata for message in messages)
-        assert (await memory.threads.message("talk#3")).anthropic() == given[2]
+        assert (await memory.threads.message("talk#3")).anthropic() == sent[2]
         context = await memory.context(None, thread="talk", budget=20_000, recall=False)
         assert str(context.anthropic()).count(picture()) == 3
 

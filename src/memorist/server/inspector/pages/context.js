@@ -369,7 +369,7 @@ function runs(rows) {
   }
   return out;
 }
-const place = (r) => (r.first === r.last ? `#${r.first}` : `#${r.first}–${r.last}`);
+const numbers = (r) => (r.first === r.last ? `#${r.first}` : `#${r.first}–${r.last}`);
 const what = (r) =>
   r.calls && r.calls.length
     ? html`<code>${r.calls.join(', ')}</code> → ${(r.results[0] || '').slice(0, 160)}`
@@ -384,7 +384,7 @@ function HistoryRow({ r, thread }) {
     >
       <${State} of=${r.state} />
       <span class="p mono">
-        ${place(r)} ${r.role === 'assistant' ? 'asst' : r.role || ''}
+        ${numbers(r)} ${r.role === 'assistant' ? 'asst' : r.role || ''}
       </span>
       <div class="x">
         <p class="lines">${what(r)}</p>
@@ -725,10 +725,10 @@ function HitRow({ m }) {
     </div>`;
 }
 function Recall({ d, params }) {
-  const [all, show] = useState({ in: false, out: false, said: false });
+  const [all, show] = useState({ in: false, out: false, repeated: false });
   const sent = d.memory.filter((m) => m.sent),
     out = d.memory.filter((m) => !m.sent && !m.reason.startsWith('in the')),
-    said = d.memory.filter((m) => m.reason.startsWith('in the') && !m.sent);
+    repeated = d.memory.filter((m) => m.reason.startsWith('in the') && !m.sent);
   const room = d.sections.find((s) => s.name === 'memory');
   const part = (rows, key, most) =>
     html`${(all[key] ? rows : rows.slice(0, most)).map((m) => html`<${HitRow} key=${m.id} m=${m} />`)}
@@ -791,11 +791,11 @@ function Recall({ d, params }) {
               ${part(out, 'out', 3)}`
           }
           ${
-            said.length > 0 &&
+            repeated.length > 0 &&
             html`<p class="strong small" style=${{ marginTop: '12px' }}>
-                Said elsewhere in the request <span class="ink2">${said.length}</span>
+                Said elsewhere in the request <span class="ink2">${repeated.length}</span>
               </p>
-              ${part(said, 'said', 2)}`
+              ${part(repeated, 'repeated', 2)}`
           }`
       }`;
 }
