@@ -13,6 +13,7 @@ from memorist import Memory
 from memorist.agents.payloads import AGENTS
 from memorist.agents.projects import project_of
 from tests.coding_agents.running import PAYLOADS, Desk
+from tests.server.running import Running
 
 
 @pytest.fixture
@@ -182,8 +183,11 @@ def test_a_hook_loads_neither_the_command_line_nor_vectors_nor_a_tokenizer(desk:
     done = subprocess.run(command, env=desk.environment, input=text, capture_output=True, text=True, timeout=60)
     assert "pytest -n 2" in done.stdout
     modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "memorist.blocking.memory" in modules
+    assert "memorist.agents.answering" in modules
     assert not modules & {
+        "memorist.memory",
+        "memorist.blocking.memory",
+        "memorist.engine.derive.deriving",
         "click",
         "numpy",
         "splintr",
@@ -192,6 +196,20 @@ def test_a_hook_loads_neither_the_command_line_nor_vectors_nor_a_tokenizer(desk:
         "memorist.cli.main",
         "memorist.recall.ranking",
     }
+
+
+def test_a_hook_may_use_a_memory_on_a_server(desk: Desk, tmp_path: Path) -> None:
+    server = Running(str(tmp_path / "server.db"))
+    server.start()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MEMORIST_API_KEY", server.key())
+            desk.url = server.url
+            desk.fire("claude-code", "prompt", prompt="We decided to keep SQLite for the cart.")
+            brief = desk.fire("claude-code", "start", session="s2")
+    finally:
+        server.stop()
+    assert "We decided to keep SQLite for the cart." in brief
 
 
 def test_a_hooks_command_line_with_anything_else_goes_to_the_command_line(desk: Desk) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.base import AXE_FILE_PATH
 
+import memorist.server
 from tests.inspector.conftest import Open
 from tests.inspector.site import Site, Window
 
@@ -47,6 +50,13 @@ def violations(window: Window, **options: Any) -> list[str]:
         f"{one['id']}: {one['nodes'][0]['html'][:160]} ({len(one['nodes'])}) {one['nodes'][0]['failureSummary'][:200]}"
         for one in found["violations"]
     ]
+
+
+def test_no_page_is_left_out() -> None:
+    source = Path(memorist.server.__file__).with_name("inspector") / "app.js"
+    [table] = re.findall(r"const PAGES = \{(.*?)\};", source.read_text("utf-8"), re.DOTALL)
+    names = set(re.findall(r"^\s*(\w+):", table, re.MULTILINE))
+    assert len(names) > 25 and names - {re.split(r"[/?]", page)[1] for page in PAGES} == set()
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])

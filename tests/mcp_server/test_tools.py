@@ -165,7 +165,7 @@ def test_a_profile_and_a_context_are_the_users() -> None:
     async def check(client: Client) -> None:
         await said(client, "remember", facts={"name": "Ada"}, user="ada")
         await said(client, "remember", facts={"name": "Bob"}, user="bob")
-        assert texts(await said(client, "profile", user="ada")) == ["Is called Ada"]
+        assert texts(await said(client, "profile", user="ada")) == ["Name: Ada"]
         await said(client, "remember", text="Hello there, this is the harbour.", user="ada")
         thread = "remembered:user:ada"
         request = await said(client, "build_context", input="Who am I?", thread=thread, budget_tokens=1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,9 @@ from .payloads import Hook
 from .projects import Project, project_of
 
 if TYPE_CHECKING:
-    from ..blocking.memory import Memory
+    from ..engine.facts.facts import Facts
+    from ..engine.state import State
+    from ..engine.threads.threads import Threads
 
 BRIEF_TOKENS, PROMPT_TOKENS = 700, 300
 MAX_NOTES_PER_KIND = 8
@@ -37,126 +39,136 @@ class HookResult(msgspec.Struct, frozen=True):
     stored: int = 0
 
 
-def answer_hook(memory: Memory, hook: Hook, user: str) -> HookResult:
-    """Do what belongs to the hook's moment."""
+class Nouns(NamedTuple):
+    """What of a memory the hooks use. A whole `Memory` would take longer to import than the hook takes otherwise."""
+
+    facts: Facts
+    threads: Threads
+    state: State
+
+
+async def answer_hook(memory: Nouns, hook: Hook, user: str) -> HookResult:
+    """Do what belongs to the hook's moment; over a blocking core this never suspends."""
     project = project_of(hook.folder)
     turns = _Turn(memory, hook, project, user)
     if hook.moment == "start":
-        return HookResult(turns.brief())
+        return HookResult(await turns.brief())
     if hook.moment == "prompt":
-        return turns.prompt()
+        return await turns.prompt()
     if hook.moment == "before-tool":
-        return HookResult(turns.warn_of_failure())
+        return HookResult(await turns.warn_of_failure())
     if hook.moment == "after-tool":
-        return HookResult(stored=turns.note_failure())
+        return HookResult(stored=await turns.note_failure())
     if hook.moment in ("before-compaction", "stop", "end"):
-        return HookResult(stored=turns.keep())
-    return HookResult(stored=turns.keep_summary())
+        return HookResult(stored=await turns.keep())
+    return HookResult(stored=await turns.keep_summary())
 
 
 class _Turn:
     """One hook in its project."""
 
-    def __init__(self, memory: Memory, hook: Hook, project: Project, user: str) -> None:
+    def __init__(self, memory: Nouns, hook: Hook, project: Project, user: str) -> None:
         self._memory, self._hook, self._project, self._user = memory, hook, project, f"user:{user}"
         self._thread = f"agent/{project.namespace}/{hook.session}"
 
     # What is said
 
-    def brief(self) -> str:
+    async def brief(self) -> str:
         """What a session in this repository should know: notes by kind, newest first, and the state of the task."""
-        notes = self._notes()
+        notes = await self._notes()
         lines: list[str] = []
         for kind, label in LABELS.items():
             rows = [fact for fact in notes if kind in fact.tags][:MAX_NOTES_PER_KIND]
             if rows:
                 lines += [f"{label}:", *(_line(fact) for fact in rows)]
-        if self._hook.resumed and (state := self._saved_state()):
+        if self._hook.resumed and (state := await self._saved_state()):
             lines += ["Before the compaction:", state]
         return self._fenced(lines, BRIEF_TOKENS)
 
-    def prompt(self) -> HookResult:
+    async def prompt(self) -> HookResult:
         """Keep the prompt, and say what is relevant for it."""
         prompt = storable(self._hook.prompt, self._project)
-        if not prompt or not self._is_first(prompt):
+        if not prompt or not await self._is_first(prompt):
             return HookResult()
-        lines = self._relevant(prompt)
-        if self._hook.agent == "gemini-cli" and (state := self._saved_state()):
+        lines = await self._relevant(prompt)
+        if self._hook.agent == "gemini-cli" and (state := await self._saved_state()):
             # Gemini has no event after a compaction, so the state comes back with the next prompt.
             lines += ["Before the compaction:", state]
-        stored = self._keep_notes(find_notes(self._hook.prompt, self._project, by_user=True), "user")
-        self._append("user", prompt)
+        stored = await self._keep_notes(find_notes(self._hook.prompt, self._project, by_user=True), "user")
+        await self._append("user", prompt)
         return HookResult(self._fenced(lines, PROMPT_TOKENS), stored)
 
-    def _relevant(self, prompt: str) -> list[str]:
-        notes = self._notes()
+    async def _relevant(self, prompt: str) -> list[str]:
+        notes = await self._notes()
         texts = [fact.text or str(fact.value) for fact in notes]
         indexes = rank_notes(prompt, texts, MAX_PROMPT_HITS, [fact.tags[0] for fact in notes])
         return [_line(notes[index], with_kind=True) for index in indexes]
 
-    def _notes(self) -> list[Fact]:
+    async def _notes(self) -> list[Fact]:
         """The notes of the project and the user's preferences, newest first."""
-        notes = [fact for fact in self._memory.facts.list(self._project.namespace) if fact.tags]
-        notes += [fact for fact in self._memory.facts.list(self._user) if "preference" in fact.tags]
+        notes = [fact for fact in await self._memory.facts.list(self._project.namespace) if fact.tags]
+        notes += [fact for fact in await self._memory.facts.list(self._user) if "preference" in fact.tags]
         return sorted(notes, key=lambda fact: fact.updated_at, reverse=True)
 
-    def warn_of_failure(self) -> str:
+    async def warn_of_failure(self) -> str:
         """What happened when this command was run before, if it failed."""
-        fact = self._memory.facts.get(self._project.namespace, _command_key(self._hook.command))
+        fact = await self._memory.facts.get(self._project.namespace, _command_key(self._hook.command))
         return "" if fact is None else self._fenced([_line(fact, with_kind=True)], PROMPT_TOKENS)
 
     # What is kept
 
-    def note_failure(self) -> int:
+    async def note_failure(self) -> int:
         """Keep a command that failed; one that succeeds again is no longer a failure."""
         command, failure = storable(self._hook.command, self._project), storable(self._hook.failure, self._project)
         if not command or "\n" in command:
             return 0
         key = _command_key(command)
         if not self._hook.failure:
-            return -1 if self._memory.facts.delete(self._project.namespace, key) else 0
+            return -1 if await self._memory.facts.delete(self._project.namespace, key) else 0
         reason = next((line.strip() for line in reversed(failure.splitlines()) if line.strip()), "")[:160]
         text = f"`{command[:120]}` failed" + (f": {reason}" if reason else "")
-        self._set(key, Note("failure", text), {"command": command[:200]}, None)
+        await self._set(key, Note("failure", text), {"command": command[:200]}, None)
         return 1
 
-    def keep(self) -> int:
+    async def keep(self) -> int:
         """Keep what the agent's last message decided, learned or left open, and the state of the task."""
         answer = storable(self._hook.answer, self._project)
         if not answer or self._hook.is_repeated:
             if self._hook.moment == "before-compaction":
-                self._save_state()
+                await self._save_state()
             return 0
-        source = self._append("assistant", answer)
-        stored = self._keep_notes(find_notes(self._hook.answer, self._project, by_user=False), "assistant", source)
+        source = await self._append("assistant", answer)
+        stored = await self._keep_notes(
+            find_notes(self._hook.answer, self._project, by_user=False), "assistant", source
+        )
         if self._hook.moment == "before-compaction":
-            self._save_state()
+            await self._save_state()
         return stored
 
-    def keep_summary(self) -> int:
+    async def keep_summary(self) -> int:
         """After a compaction: the host's own summary is the state of the task."""
         summary = storable(self._hook.summary, self._project)
         if summary:
-            self._memory.state.set(self._state_key(), summary[:MAX_STATE_CHARACTERS], ttl=STATE_SECONDS)
+            await self._memory.state.set(self._state_key(), summary[:MAX_STATE_CHARACTERS], ttl=STATE_SECONDS)
         return int(bool(summary))
 
-    def _keep_notes(self, notes: list[Note], speaker: str, source: str | None = None) -> int:
+    async def _keep_notes(self, notes: list[Note], speaker: str, source: str | None = None) -> int:
         for note in notes:
             digest = hashlib.sha256(_normal(note.text).encode()).hexdigest()[:16]
-            self._set(f"note/{digest}", note, {"speaker": speaker}, source)
+            await self._set(f"note/{digest}", note, {"speaker": speaker}, source)
         return len(notes)
 
-    def _set(self, key: str, note: Note, metadata: JsonObject, source: str | None) -> None:
+    async def _set(self, key: str, note: Note, metadata: JsonObject, source: str | None) -> None:
         space = self._user if note.kind == "preference" else self._project.namespace
-        self._memory.facts.set(
+        await self._memory.facts.set(
             space, key, note.text, text=note.text, tags=[note.kind], source=source,
             metadata={"session": self._hook.session, "agent": self._hook.agent, **metadata},
         )  # fmt: skip
 
-    def _append(self, role: str, text: str) -> str | None:
+    async def _append(self, role: str, text: str) -> str | None:
         """Append a message to the session's thread once, however many hosts fire the same hook; returns its id."""
         key = hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()[:32]
-        receipts = self._memory.threads.append(
+        receipts = await self._memory.threads.append(
             self._thread, {"role": role, "content": text}, key=key, create=self._project.namespace
         )
         return receipts[0].message.id
@@ -166,26 +178,27 @@ class _Turn:
     def _state_key(self) -> str:
         return f"hook/state/{self._project.namespace}/{self._hook.session}"
 
-    def _save_state(self) -> None:
-        messages = self._memory.threads.recent(self._thread, 4) if self._memory.threads.get(self._thread) else []
+    async def _save_state(self) -> None:
+        has_thread = await self._memory.threads.get(self._thread) is not None
+        messages = await self._memory.threads.recent(self._thread, 4) if has_thread else []
         lines = [f"{message.role}: {message.text[:400]}" for message in messages]
         if lines:
             state = "\n".join(lines)[:MAX_STATE_CHARACTERS]
-            self._memory.state.set(self._state_key(), state, ttl=STATE_SECONDS)
+            await self._memory.state.set(self._state_key(), state, ttl=STATE_SECONDS)
 
-    def _saved_state(self) -> str:
+    async def _saved_state(self) -> str:
         """The saved state, once: afterwards it is part of the conversation again."""
-        state = self._memory.state.get(self._state_key())
+        state = await self._memory.state.get(self._state_key())
         if state is None:
             return ""
-        self._memory.state.delete(self._state_key())
+        await self._memory.state.delete(self._state_key())
         return str(state)
 
-    def _is_first(self, prompt: str) -> bool:
+    async def _is_first(self, prompt: str) -> bool:
         """Whether this prompt was not answered already: some hosts run the hooks of other hosts too."""
         digest = hashlib.sha256(f"{self._hook.session}\0{prompt}".encode()).hexdigest()[:24]
         try:
-            self._memory.state.set(f"hook/once/{digest}", 1, ttl=ONCE_SECONDS, expect=0)
+            await self._memory.state.set(f"hook/once/{digest}", 1, ttl=ONCE_SECONDS, expect=0)
         except Conflict:
             return False
         return True

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from .errors_log import record_error
 
 if TYPE_CHECKING:
+    from ..engine.core import Core
     from ..ports import Clock
+    from .payloads import Hook
 
 GUARD = "MEMORIST_HOOK"
 """Set while a hook runs, so that an agent started by a hook does not run hooks of its own."""
@@ -46,14 +48,43 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
     call = read_hook(agent, event, data)
     if call is None:
         return ""
-    from ..blocking.memory import Memory
-    from .answering import answer_hook
+    from ..runtime import run_blocking
 
-    # Hooks have no time for vectors or extraction; whoever opens the memory next with a worker does both.
-    with Memory(url, org=org, embedder=None, extract=None, counter="estimate", worker=False, clock=clock) as memory:
-        result = answer_hook(memory, call, user)
-    answer = answer_of(call, result.context)
+    context = run_blocking(_ask_memory(call, _open_core(url, org, clock), user))
+    answer = answer_of(call, context)
     return json.dumps(answer, ensure_ascii=False) if answer else ""
+
+
+def _open_core(url: str, org: str, clock: Clock | None) -> Core:
+    """The core of a memory, without its facade: that would import every noun, of which a hook uses three."""
+    if url.startswith(("http://", "https://")):
+        from ..blocking.memory import Memory
+        from ..engine.noun import core_of
+
+        return core_of(Memory(url, org=org))
+    from ..engine.core import Core, Parts, Shared
+    from ..runtime import runtime_for
+    from ..scope import Scope
+    from ..stores.opening import open_store
+
+    runtime = runtime_for(True)
+    # Hooks have no time for vectors or extraction; whoever opens the memory next with a worker does both.
+    parts = Parts(embedder=None, counter="estimate", extract=None)
+    return Core(Shared(open_store(url, None, runtime, "full", None), runtime, clock, parts), Scope(org))
+
+
+async def _ask_memory(hook: Hook, core: Core, user: str) -> str:
+    from ..engine.facts.facts import Facts
+    from ..engine.state import State
+    from ..engine.threads.threads import Threads
+    from .answering import Nouns, answer_hook
+
+    await core.shared.open()
+    try:
+        nouns = Nouns(core.part(Facts), core.part(Threads), core.part(State))
+        return (await answer_hook(nouns, hook, user)).context
+    finally:
+        await core.shared.close()
 
 
 def _record(agent: str, event: str, error: Exception) -> None:

@@ -16,6 +16,7 @@ FIRST_MOMENT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """When the first message of a case is said, unless the case says otherwise: requests are the same in every run."""
 BETWEEN_MESSAGES = timedelta(minutes=1)
 _ROLES = ("user", "assistant", "system", "tool")
+_FIXTURE_FIELDS = ("user", "conversation", "conversations", "facts", "documents")
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +98,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             if ":" not in name:
                 if fixtures is None or name not in fixtures:
                     raise InvalidValue(f"case {self.name!r}: there is no fixture {name!r} in its file")
+                writing.check_names(fixtures[name], _FIXTURE_FIELDS, f"the fixture {name!r}")
                 writing.add(fixtures[name])
         writing.add(msgspec.structs.asdict(self))
         return writing.pieces
@@ -121,19 +123,28 @@ class _Writing:
         for key, value in (material.get("facts") or {}).items():
             self._put("fact", user, key=str(key), value=value, text=f"{key}: {value}")
         for document in material.get("documents") or ():
-            text, title = (document, None) if isinstance(document, str) else (document["text"], document.get("title"))
-            self._put("document", user, text=str(text), name=title)
+            fields = {"text": document} if isinstance(document, str) else document
+            self.check_names(fields, ("text", "title"), "a document")
+            if "text" not in fields:
+                raise InvalidValue(f"case {self._case.name!r}: a document is a text, or {{title: …, text: …}}")
+            self._put("document", user, text=str(fields["text"]), name=fields.get("title"))
         talks: list[Mapping[str, Any]] = list(material.get("conversations") or ())
         if material.get("conversation"):
             talks.append({"user": user, "messages": material["conversation"]})
         for talk in talks:
             self._talk(talk, user)
 
+    def check_names(self, fields: Any, names: Sequence[str], what: str) -> None:
+        """Raise `InvalidValue` if something of a case is no mapping, or has a name that means nothing there."""
+        if not isinstance(fields, Mapping):
+            raise InvalidValue(f"case {self._case.name!r}: {what} is a mapping of {', '.join(names)}, not {fields!r}")
+        unknown = sorted(str(name) for name in fields if name not in names)
+        if unknown:
+            raise InvalidValue(f"case {self._case.name!r}: {what} has {', '.join(names)}, not {', '.join(unknown)}")
+
     def _talk(self, talk: Mapping[str, Any], user: str) -> None:
         self._threads += 1
-        unknown = set(talk) - {"user", "id", "messages"}
-        if unknown:
-            raise InvalidValue(f"case {self._case.name!r}: a conversation has no {', '.join(sorted(unknown))}")
+        self.check_names(talk, ("user", "id", "messages"), "a conversation")
         thread = str(talk.get("id") or f"conversation-{self._threads}")
         for turn in talk.get("messages") or ():
             role, text, more = _read_turn(turn, self._case.name)
@@ -162,7 +173,7 @@ def _read_turn(turn: Any, case: str) -> tuple[str, str, dict[str, Any]]:
         return "user", turn, {}
     if isinstance(turn, Mapping):
         more = {name: value for name, value in turn.items() if name in ("at", "name")}
-        if "role" in turn and "content" in turn:
+        if "role" in turn and "content" in turn and set(turn) <= {"role", "content", "at", "name"}:
             return str(turn["role"]), str(turn["content"]), more
         roles = [role for role in _ROLES if role in turn]
         if len(roles) == 1 and set(turn) <= {roles[0], "at", "name"}:

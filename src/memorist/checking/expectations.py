@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
+from ..context.budget import SECTIONS
 from ..errors import InvalidValue, NotFound
+from .cases import Case
 from .request import Asked, Part, mentions, plain, shorten
 from .stages import Loss, Stage, find_carriers, find_loss, not_extracted
 
 MIN_TELLING_CHARACTERS = 12
 """Shorter messages, such as greetings, are the same for many users and prove no leak."""
+SECTION_NAMES = (*SECTIONS, "overhead")
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +35,19 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 def check(asked: Asked) -> list[Failure]:
     """The failed expectations of a case."""
+    check_forms(asked.case)
     return [failure for kind, value in asked.case.expectations() for failure in KINDS[kind](asked, value)]
+
+
+def check_forms(case: Case) -> None:
+    """Raise `InvalidValue` for an expectation that does not exist, or whose value has another form."""
+    for kind, value in case.expectations():
+        if kind not in KINDS:
+            near = get_close_matches(kind, KINDS, n=1)
+            hint = f"did you mean {near[0]!r}? There are" if near else "there are"
+            raise InvalidValue(f"case {case.name!r}: no expectation {kind!r}; {hint} {', '.join(KINDS)}")
+        if not _FORMS[kind](value):
+            raise InvalidValue(f"case {case.name!r}: {kind} is written {_EXAMPLES[kind]}, not {_shown(value)}")
 
 
 def _contains(asked: Asked, text: Any) -> Iterator[Failure]:
@@ -53,9 +70,7 @@ def _nothing_about(asked: Asked, subject: Any) -> Iterator[Failure]:
 
 def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
     """Facts have these values, the request says them, and no earlier value stands there as if it were current."""
-    if not isinstance(values, Mapping):
-        raise InvalidValue("newest maps keys of facts to values: newest: {location: Porto}")
-    for key, value in values.items():
+    for key, value in _pairs(values):
         name = f"newest {key} = {value}"
         namespace = f"user:{asked.case.user}"
         fact = asked.memory.facts.get(namespace, key)
@@ -72,6 +87,11 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
                 yield _unwanted(asked, name, f"the former value {text!r} is there as if it still held", parts)
 
 
+def _pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Keys of facts with their values: `{location: Porto}`, or spelled out, `{key: location, value: Porto}`."""
+    return [(values["key"], values["value"])] if set(values) == {"key", "value"} else list(values.items())
+
+
 def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
     """Why a fact does not have a value: what was said never reached the store, or no fact was taken from it."""
     instead = "there is no such fact" if current is None else f"the fact says {str(current)!r}"
@@ -84,8 +104,6 @@ def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
 
 def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
     """What the request says about something goes back to a certain message."""
-    if not isinstance(wanted, Mapping) or set(wanted) != {"of", "message"}:
-        raise InvalidValue("source names a text and the message behind it: {of: Porto, message: I moved}")
     text, message = str(wanted["of"]), str(wanted["message"])
     name = f"source of {text!r} is {shorten(message)!r}"
     parts = asked.parts_with(text)
@@ -167,18 +185,66 @@ KINDS: dict[str, Callable[[Asked, Any], Iterator[Failure]]] = {
 }
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and bool(str(value).strip())
+
+
+def _is_limit(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value) and set(value) <= {"min", "max"} and all(map(_is_limit_number, value.values()))
+    return _is_limit_number(value)
+
+
+def _is_limit_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_newest(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool(value) and all(
+        isinstance(key, str) and _is_value(fact_value) for key, fact_value in _pairs(value)
+    )  # fmt: skip
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | int | float | list | date)
+
+
+def _is_source(value: Any) -> bool:
+    return isinstance(value, Mapping) and set(value) == {"of", "message"} and all(map(_is_text, value.values()))
+
+
+def _are_sections(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value) and set(value) <= set(SECTION_NAMES) and all(map(_is_limit, value.values()))
+    return isinstance(value, list) and bool(value) and all(name in SECTION_NAMES for name in value)
+
+
+_FORMS: dict[str, Callable[[Any], bool]] = {
+    "contains": _is_text, "not_contains": _is_text, "newest": _is_newest, "source": _is_source, "tokens": _is_limit,
+    "sections": _are_sections, "nothing_about": _is_text, "sees_nothing_of": _is_text,
+}  # fmt: skip
+_EXAMPLES = {
+    "contains": "`contains: TEXT` or as a list of texts",
+    "not_contains": "`not_contains: TEXT` or as a list of texts",
+    "newest": "`newest: {KEY: VALUE}`, such as `newest: {location: Porto}`,",
+    "source": "`source: {of: TEXT, message: TEXT}`",
+    "tokens": "`tokens: 400` or `tokens: {min: 50, max: 400}`",
+    "sections": f"`sections: [NAME]` or `sections: {{NAME: {{max: 200}}}}` and names are {', '.join(SECTION_NAMES)},",
+    "nothing_about": "`nothing_about: NAME` or as a list of names",
+    "sees_nothing_of": "`sees_nothing_of: USER`",
+}
+
+
 def _outside(tokens: int, limits: Any) -> str:
     if isinstance(limits, int):
         limits = {"max": limits}
-    if not isinstance(limits, Mapping) or not limits or set(limits) - {"min", "max"}:
-        raise InvalidValue("a limit of tokens is a number, or {min: …, max: …}")
     if tokens > limits.get("max", tokens):
         return f"more than {limits['max']}"
     return f"fewer than {limits['min']}" if tokens < limits.get("min", tokens) else ""
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _lost(expectation: str, loss: Loss) -> Failure:

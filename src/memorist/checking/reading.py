@@ -13,7 +13,7 @@ import msgspec
 from ..errors import InvalidValue, UsageError
 from ..extras import install_command
 from .cases import Case
-from .expectations import KINDS
+from .expectations import check_forms
 
 ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json", ".memory.py")
 """How the names of case files end that are found in folders."""
@@ -90,11 +90,11 @@ def _checked(path: Path, cases: list[Case], fixtures: dict[str, Any]) -> CaseFil
         if case.slug in seen:
             raise InvalidValue(f"{path.name}: two cases are called {case.name!r}")
         seen.add(case.slug)
-        expectations = list(case.expectations())
-        if not expectations and not case.snapshot:
+        if not any(case.expectations()) and not case.snapshot:
             raise InvalidValue(f"{path.name}, case {case.name!r}: it expects nothing, so it could never fail")
-        for kind, _ in expectations:
-            if kind not in KINDS:
-                names = ", ".join(KINDS)
-                raise InvalidValue(f"{path.name}, case {case.name!r}: no expectation {kind!r}; there are {names}")
+        try:
+            check_forms(case)
+            case.pieces(fixtures)
+        except InvalidValue as problem:
+            raise InvalidValue(f"{path.name}, {problem}") from problem
     return CaseFile(path, tuple(cases), fixtures)

@@ -40,6 +40,29 @@ def test(
     """Test what the memory sends. PATHS are case files (*.memory.yaml, .json or .py), or folders that contain them.
 
     Exits with 0 if all cases pass, 1 if a case fails and 2 if a file is invalid.
+
+    \b
+    A case stores a conversation, asks a question and checks the next request:
+      cases:
+        - name: after a move only the new city is current
+          user: ada
+          conversation: [I live in Lisbon., I moved to Porto.]
+          ask: Where do I live?
+          expect:
+            - newest: {location: Porto}
+
+    \b
+    What a case can expect:
+      contains: TEXT                       the request contains the text
+      not_contains: TEXT                   it does not
+      newest: {KEY: VALUE}                 this is the fact's current value
+      source: {of: TEXT, message: TEXT}    the text comes from this message
+      tokens: 400                          the request has at most so many
+      sections: [profile, memory]          it has these sections
+      nothing_about: NAME                  it does not mention the name
+      sees_nothing_of: USER                it has nothing of another user
+
+    docs/testing-memory.md describes them, the other fields of a case, and the pytest plugin.
     """
     from ..checking import reports
     from ..checking.running import Options, run_case
