@@ -27,11 +27,14 @@ from typing import Any
 from memorist import Encryption, Memory
 from memorist.gate.secrets import find_secrets, is_card_number, is_iban
 from memorist.messages.message import Message
+from memorist.recall.analyze import tokens, words
 from memorist.records import Candidate, Chunk, Entry, Event, Fact, FactVersion, Learning, Summary
 
 SIGNS = string.ascii_letters + string.digits
 SEED = 33
 SECRETS_PER_KIND = 10
+LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "hu", "ro", "tr")
+"""An index stems by the language of a text."""
 
 
 def made_secrets(dice: random.Random) -> Iterator[tuple[str, str, str]]:
@@ -139,17 +142,26 @@ def count_leaks(messages: list[str], secrets: list[str]) -> tuple[int, dict[str,
             leaks = {"derived": 0, "index": 0, "log": 0, "export": 0}
             derived = _rows(memory, (Fact, FactVersion, Event, Learning, Summary, Candidate, Chunk))
             index = _rows(memory, (Entry,))
+            terms = {term for row in _all(memory, Entry) for term in f"{row.terms} {row.context_terms}".split()}
             memory.export(Path(scratch) / "all.jsonl")
             exported = (Path(scratch) / "all.jsonl").read_text("utf-8")
             stored = sum(1 for _ in _all(memory, Message))
             for secret in secrets:
-                words = {secret, secret.lower(), secret.split("\n")[1] if "\n" in secret else secret}
-                leaks["derived"] += any(word in derived for word in words)
-                leaks["index"] += any(word in index for word in words)
-                leaks["log"] += any(word in log.getvalue() for word in words)
-                leaks["export"] += any(json.dumps(word)[1:-1] in exported for word in words)
+                forms = {secret, secret.lower(), secret.split("\n")[1] if "\n" in secret else secret}
+                leaks["derived"] += any(word in derived for word in forms)
+                leaks["index"] += any(word in index for word in forms) or not terms.isdisjoint(secret_terms(secret))
+                leaks["log"] += any(word in log.getvalue() for word in forms)
+                leaks["export"] += any(json.dumps(word)[1:-1] in exported for word in forms)
     logging.getLogger().removeHandler(handler)
     return stored, leaks
+
+
+def secret_terms(secret: str) -> set[str]:
+    """The terms by which an index would show a secret. They are cut at punctuation, so each is looked for by itself:
+    the longest, and those with a digit, which no ordinary word has."""
+    parts = words(secret)
+    telling = {max(parts, key=len), *(part for part in parts if len(part) >= 6 and any(map(str.isdigit, part)))}
+    return {term for part in telling for language in LANGUAGES for term in tokens(part, language)}
 
 
 def _false_refusals(texts: list[str]) -> int:

@@ -12,11 +12,13 @@ from .values import as_list, check_name
 
 Kind = Literal["workflow", "agent", "user", "global"]
 KINDS = ("workflow", "agent", "user", "global")
-Actor = Literal["user", "assistant", "tool", "import", "processor"]
+Actor = str
+"""Who makes a change: one of ACTORS, or the id of an agent."""
 _seen: set[str] = set()
 """A cache of namespaces found valid: checking one costs more than reading a fact."""
 _SEEN_MOST = 10_000
 ACTORS = ("user", "assistant", "tool", "import", "processor")
+MAX_ACTOR_CHARACTERS = 128
 
 
 class Namespace(msgspec.Struct, frozen=True, order=True):
@@ -89,8 +91,7 @@ class Scope(msgspec.Struct, frozen=True):
             raise UsageError("read= and write= are grants to a user's handle; name the user with user=…")
         if self.shared is not None and check_name(self.shared, "org") == self.org:
             raise UsageError("shared= names another org than the handle's own")
-        if self.actor not in ACTORS:
-            raise UsageError(f"actor {self.actor!r} is not one of {', '.join(ACTORS)}")
+        check_actor(self.actor)
         for grant in (*self.read, *self.write):
             _check_grant(grant)
 
@@ -103,12 +104,13 @@ class Scope(msgspec.Struct, frozen=True):
         write: Sequence[Ns] | None = None,
     ) -> Scope:
         """The same or a smaller scope; another org or user, or a grant this one does not have, is refused."""
+        acts = self.actor if actor is None else actor
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
                 raise Forbidden("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
             # A handle on the shared org itself needs no view of it.
             shared = None if self.shared == org else self.shared
-            return Scope(org, user, actor or self.actor, False, grants(read), grants(write), shared, tenant=True)
+            return Scope(org, user, acts, False, grants(read), grants(write), shared, tenant=True)
         if user is not None and self.user is not None and user != self.user:
             raise Forbidden("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user
@@ -118,7 +120,14 @@ class Scope(msgspec.Struct, frozen=True):
         )
         everywhere = self.all_orgs and org is None and narrowed is None
         tenant = self.tenant or (self.all_orgs and not everywhere)
-        return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes, self.shared, tenant=tenant)
+        return Scope(self.org, narrowed, acts, everywhere, reads, writes, self.shared, tenant=tenant)
+
+    @property
+    def trust(self) -> str:
+        """The trust in what this handle writes: an agent is trusted like the assistant, never like the user."""
+        if self.actor in ("user", "import"):
+            return "user"
+        return self.actor if self.actor in ACTORS else "assistant"
 
     def check_files(self, what: str) -> None:
         """Raise Forbidden if the files of the store belong to other orgs too."""
@@ -239,6 +248,18 @@ class Scope(msgspec.Struct, frozen=True):
         if self.user is not None and user != self.user:
             raise Forbidden("this handle is for another user; it cannot reach this one")
         return user
+
+
+def check_actor(actor: object) -> str:
+    """An actor as the audit trail shows it: one of ACTORS, or an agent's id; raises UsageError for anything else."""
+    if not isinstance(actor, str) or not actor or actor != actor.strip() or not actor.isprintable():
+        raise UsageError("an actor is printable text: the id of an agent, or " + ", ".join(ACTORS))
+    if len(actor) > MAX_ACTOR_CHARACTERS:
+        raise UsageError(f"an actor has at most {MAX_ACTOR_CHARACTERS} characters")
+    if actor not in ACTORS and actor.casefold() in ACTORS:
+        # "User" would look like the user in the audit trail, and be trusted like an agent.
+        raise UsageError(f"actor {actor!r} is too much like {actor.casefold()!r}; write that, or another name")
+    return actor
 
 
 def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:

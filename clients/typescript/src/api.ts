@@ -823,7 +823,7 @@ export type Me = {
   id: string;
   org: string;
   user: string | null;
-  actor: "assistant" | "import" | "processor" | "tool" | "user";
+  actor: string;
   roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
   read: string[];
   write: string[];
@@ -836,7 +836,7 @@ export type KnownKey = {
   id: string;
   org: string;
   user: string | null;
-  actor: "assistant" | "import" | "processor" | "tool" | "user";
+  actor: string;
   roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
   read: string[];
   write: string[];
@@ -852,7 +852,7 @@ export type NewKey = {
   id: string;
   org: string;
   user: string | null;
-  actor: "assistant" | "import" | "processor" | "tool" | "user";
+  actor: string;
   roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
   expires_at: string | null;
 };
@@ -3421,7 +3421,7 @@ export class KeysNoun {
    *
    * Role: `admin`.
    */
-  create(args: { user?: string | null; actor?: "assistant" | "import" | "processor" | "tool" | "user"; roles?: ("admin" | "forget" | "operator" | "reader" | "writer")[] | null; read?: string[] | null; write?: string[] | null; note?: string; ttl?: number | null } = {}, options: CallOptions = {}): Promise<NewKey> {
+  create(args: { user?: string | null; actor?: string; roles?: ("admin" | "forget" | "operator" | "reader" | "writer")[] | null; read?: string[] | null; write?: string[] | null; note?: string; ttl?: number | null } = {}, options: CallOptions = {}): Promise<NewKey> {
     return this.#http.call({"method": "POST", "path": "/v1/keys", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<NewKey>;
   }
 

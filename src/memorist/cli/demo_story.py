@@ -234,14 +234,14 @@ def _fold(memory: Memory, thread: str, *, room: int) -> None:
 
 
 def _reader(clock: StoryClock) -> Callable[[str], Any]:
-    """A fake model that mistakes a trip for a move, and answers 429 for some messages."""
+    """A fake model that mistakes a trip for a move, and refuses to read some messages."""
 
     def read(prompt: str) -> Any:
         from ..models.remote import model_error
 
         new = prompt[prompt.rindex("# NEW") :]
         if any(words in new for words in UNREADABLE):
-            raise model_error("openai:gpt-5-mini", "answered 429", reason="429 Too Many Requests", retryable=True)
+            raise model_error("openai:gpt-5-mini", "refused to answer", reason="refusal")
         number = re.search(rf"^(m\d+) [^\n]*{re.escape(MISREAD)}", new, re.MULTILINE)
         if number is None:
             return {"operations": []}
@@ -304,7 +304,7 @@ def _newest(memory: Memory) -> str:
 
 
 def _unread(memory: Memory, clock: StoryClock) -> None:
-    """Three messages whose extraction fails: tried five times, then dead letters."""
+    """Three messages that the model refuses to read: dead letters."""
     turns = (
         ("joao", "Night shift handover", "From now on I take the night shift on Tuesdays."),
         ("mei", "Supplier questions", "My supplier rating for Nordmed is 4.6 of 5."),
@@ -313,9 +313,7 @@ def _unread(memory: Memory, clock: StoryClock) -> None:
     clock.at(1, 20, 5)
     for user, title, text in turns:
         _talk(memory, clock, _thread(memory, user, title), [(text, "I will see to it.")])
-    for _ in range(6):
-        memory.jobs.drain()
-        clock.on(600)
+    memory.jobs.drain()
 
 
 def _today(memory: Memory, clock: StoryClock) -> None:

@@ -36,7 +36,10 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T
 @keys.command()
 @click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator or admin. Repeatable.")
 @click.option(
-    "--actor", default="user", show_default=True, help="The actor recorded in the audit trail for its writes."
+    "--actor",
+    default="user",
+    show_default=True,
+    help="The actor recorded in the audit trail for its writes, such as an agent's id.",
 )
 @click.option("--read", "read", multiple=True, help="A namespace that the key may read besides its own. Repeatable.")
 @click.option("--write", "write", multiple=True, help="A namespace that the key may write besides its own. Repeatable.")

@@ -10,7 +10,6 @@ import click
 from ..errors import UsageError
 from ..extras import install_command
 from ..mcp.sdk import sparing
-from ..scope import Actor
 from .session import Session, session_of
 
 NEEDS = f"this needs packages that are not installed; run: {install_command('mcp')}"
@@ -23,9 +22,10 @@ NEEDS = f"this needs packages that are not installed; run: {install_command('mcp
 @click.option(
     "--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The maximum tokens of an answer."
 )
+@click.option("--actor", metavar="NAME", help="Who makes the changes, such as an agent's id.  [default: assistant]")
 @click.option("--quiet", is_flag=True, help="Do not log each call to stderr.")
 @session_of
-def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
+def mcp(session: Session, tools: str, max_tokens: int, actor: str | None, quiet: bool) -> None:
     """Serve the memory to an assistant over MCP, on stdin and stdout.
 
     Claude, Cursor and VS Code start this command themselves. With --user, it serves only that user's memory. Without
@@ -44,8 +44,8 @@ def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("memorist.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
     # On a server the actor is that of the API key.
-    acts: Actor = "user" if session.url.startswith(("http://", "https://")) else "assistant"
+    default = "user" if session.url.startswith(("http://", "https://")) else "assistant"
     memory = AsyncMemory(
-        session.url, hot=session.hot, org=session.org, user=session.user, actor=acts, **session.settings()
+        session.url, hot=session.hot, org=session.org, user=session.user, actor=actor or default, **session.settings()
     )
     serve_stdio(memory, options)

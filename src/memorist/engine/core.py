@@ -102,6 +102,8 @@ class Shared:
         """By thread: when this process stored the settings of its last request, and what they were."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
         """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
+        self.appended: dict[tuple[str, str], int] = {}
+        """By thread: the number of the last message that this process has appended to it."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}
@@ -234,6 +236,11 @@ class Shared:
             warn("reading goes on without writing %s: %s", part, problem)
         self.note(part, problem)
 
+    def appended_length(self, org: str, thread: str) -> int:
+        """The number of the last message that this process has appended to a thread; 0 if it has appended none."""
+        other = None if self.twin is None else self.twin.beside(self)
+        return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
+
     def drop_cached(self, org: str) -> None:
         """Drop what this process caches of an org in RAM, for blocking and for awaiting callers: part of it was
         forgotten."""
@@ -243,6 +250,8 @@ class Shared:
                 shared.scopes.drop(org)
                 for thread in [key for key in list(shared.threads) if key[0] == org]:
                     shared.threads.pop(thread, None)
+                for thread in [key for key in list(shared.appended) if key[0] == org]:
+                    shared.appended.pop(thread, None)
                 for thread in [key for key in list(shared.request_settings) if key[0] == org]:
                     shared.request_settings.pop(thread, None)
                 for job in [key for key in list(shared.jobs) if key[0] == org]:

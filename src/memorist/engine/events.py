@@ -103,7 +103,7 @@ class Events:
             confidence=check_confidence(confidence),
             sources=() if source is None else (check_name(source, "source"),),
             actor=core.scope.actor,
-            trust="user" if core.scope.actor in ("user", "import") else core.scope.actor,
+            trust=core.scope.trust,
             created_at=at,
             updated_at=at,
             expires_at=None if ttl is None else core.expiry(ttl, to_micros(at)),

@@ -337,7 +337,7 @@ class Learnings:
             confidence=checked,
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
-            trust="user" if scope.actor in ("user", "import") else scope.actor,
+            trust=scope.trust,
             created_at=at,
             updated_at=at,
         )

@@ -334,7 +334,8 @@ class Candidates:
     async def _refresh(self, scoped: Scoped, stats: NamespaceStats) -> None:
         reader = self._reader
         if scoped.vectors is None and scoped.lexical is None:
-            if scoped.embedder is not None:
+            # New entries have newer stamps than the sample, so a full one need not be read again with every message.
+            if scoped.embedder is not None and (len(scoped.sample) < SAMPLE_ENTRIES or scoped.earlier):
                 some = await reader.scan(Entry, scoped.ns, index="by_stamp", limit=SAMPLE_ENTRIES)
                 scoped.sample = [e.vector for e in some if e.vector is not None and e.embedder == scoped.embedder]
                 # Re-embedding gives an entry a new stamp, so vectors left of another embedder have the oldest stamps.

@@ -19,7 +19,7 @@ import msgspec
 
 from ..errors import NotFound, UsageError
 from ..protocol.keys import ROLES, ApiKey, NewKey, Role, Unauthorized
-from ..scope import ACTORS, Actor
+from ..scope import Actor, check_actor
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
@@ -70,8 +70,7 @@ class Keys:
         checked = _roles(roles)
         if org == KEYS_ORG:
             raise UsageError("no key is made for the org that holds the keys")
-        if actor not in ACTORS:
-            raise UsageError(f"actor {actor!r} is not one of {', '.join(ACTORS)}")
+        check_actor(actor)
         id, secret = secrets.token_hex(6), _token()
         seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
         if seconds is not None and not 0 < seconds <= MAX_TTL_SECONDS:

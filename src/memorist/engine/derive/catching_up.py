@@ -1,11 +1,13 @@
 """Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
 
 So the next recall, context or profile knows what a user has just said, whether or not a worker has run. A language
-model is never asked here, because it takes seconds: with one, facts follow when the worker has asked it. A backlog of
-more than `MAX_MESSAGES`, such as an import, is left to the worker too.
+model is never asked here, because it takes seconds: with one, facts follow when the worker has asked it. While it
+cannot be reached, the rules stand in for it here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left
+to the worker.
 
 "Just" means before the call: what others write meanwhile is for the next call. Whoever follows a busy writer until
-nothing is left never returns.
+nothing is left never returns. While another process writes without a pause, even what it wrote before the call is
+indexed for a limited time only; what this process wrote itself always is.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from ...records import Derivation, Job, Key, Thread
 from ...scope import Scope
 from ..core import Core
 from .deriving import Deriver
-from .indexing import INDEX, Indexer
+from .indexing import INDEX, MAX_SECONDS_BESIDE_WRITER, Indexer
+from .limits import OverLimit
 
 MAX_MESSAGES = 2_000
 """How many messages are read at most before an answer; the rules take about half a second for them."""
@@ -51,10 +54,14 @@ async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
 async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
     """In a shared org this only indexes: which facts follow is the business of that org's own handles."""
     until = monotonic() + MAX_SECONDS
-    await Indexer(core, until=until).catch_up(namespaces)
-    if core.scope.foreign or not core.shared.reads_by_rules:
+    indexer = Indexer(core, until=until)
+    await indexer.catch_up(namespaces)
+    if indexer.is_beside_writer:
+        until = monotonic() + MAX_SECONDS_BESIDE_WRITER
+    if core.scope.foreign or not core.shared.derives:
         return
-    if any([await _read(core, ns, until) for ns in namespaces]):
+    read = _read if core.shared.reads_by_rules else _stand_in
+    if any([await read(core, ns, until) for ns in namespaces]):
         await Indexer(core, until=until).catch_up(namespaces, threads=False)
 
 
@@ -66,12 +73,30 @@ async def _read(core: Core, ns: str, until: float) -> bool:
         return False
     until = min(until, monotonic() + MAX_WAIT_SECONDS)
     for attempt in count():
-        left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job)]
+        left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job, until)]
         if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left) or monotonic() > until:
             break
         await core.runtime.sleep(pause(attempt, first=0.005, longest=0.1))
         rows = await core.get_many(Job, [job.row_key[1:] for job in left])
         jobs = [job for job in rows if job is not None and job.status != "dead"]
+    return True
+
+
+async def _stand_in(core: Core, ns: str, until: float) -> bool:
+    """Let the rules read messages that wait for a model which could not be reached; returns whether there were any."""
+    waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
+    jobs = [job for job in waiting if job.status == "ready" and job.error]
+    if not jobs or len(waiting) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
+        return False
+    deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
+    for job in jobs:
+        # Beyond the daily limit of tokens the application decides whether the rules read instead.
+        if monotonic() > until or (job.error or "").startswith(OverLimit.__name__):
+            continue
+        try:
+            await deriver.stand_in(job)
+        except Conflict:  # a worker has just read them
+            continue
     return True
 
 
@@ -86,12 +111,12 @@ async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
     )
 
 
-async def _done(core: Core, deriver: Deriver, job: Job) -> bool:
+async def _done(core: Core, deriver: Deriver, job: Job, until: float) -> bool:
     """Do a job that no worker has and that has not failed before; returns whether it is done."""
     if job.status != "ready" or job.error:
         return False
     try:
-        await deriver.run(job)
+        await deriver.run(job, until=until)
     except Conflict:  # an append or a worker interfered: the job's version has changed
         return False
     except StoreError:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -99,10 +100,11 @@ class Deriver:
             # The writer may call twice, to repair an answer; both calls must end before the lease does.
             self._writer = Writer(core, self._model, extraction, timeout=lease / 2.2e6)
 
-    async def run(self, job: Job) -> int:
+    async def run(self, job: Job, *, until: float | None = None) -> int:
         """Read a thread from its watermark to the end it has now; returns how many facts and learnings were written.
 
-        If it grows meanwhile, the job is left ready for the rest, because a busy writer is never caught up with.
+        If it grows meanwhile, or after the time `until` (monotonic), the job is left ready for the rest, because a busy
+        writer is never caught up with.
         """
         if job.queue == REREAD:
             return await self._again(job)
@@ -112,7 +114,8 @@ class Deriver:
         goal = 0 if thread is None else thread.length
         while True:
             try:
-                written, more = await self._stretch(job, 1 if self._alone else limit, goal)
+                is_late = until is not None and monotonic() > until
+                written, more = await self._stretch(job, 1 if self._alone else limit, 0 if is_late else goal)
             except ModelError as problem:
                 if not (permanent(problem) and self._alone):
                     raise
@@ -132,7 +135,8 @@ class Deriver:
         """
         core, id = self._core, job.item.partition(":")[2]
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
-        done = mark.position if mark else 0
+        # What the rules have read in the model's place before is not read again with every attempt.
+        done = max((mark.position, *mark.by_rules)) if mark else 0
         while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
             guards = await epochs(core, thread_ref(id))
             changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)

@@ -46,6 +46,11 @@ from ..index_jobs import index_job
 from ..statistics import count_entries, replaced_entries
 
 BATCH = 500
+FIRST_BATCH = 64
+"""The first batch of a recall is small: afterwards it shows whether others are writing just now."""
+MAX_SECONDS_BESIDE_WRITER = 0.25
+"""How long a recall indexes what other processes are still writing. Who writes faster than the index grows would make
+each recall take longer than the one before."""
 MAX_CONTEXT_TERMS = 60
 """Terms of the previous turn that are indexed with a turn; more would outweigh the turn's own."""
 VERSIONS = 16
@@ -85,6 +90,10 @@ class Indexer:
         self._core = core
         self._until = until
         """When to stop after the present batch, on the monotonic clock."""
+        self._batch = BATCH
+        self._began = monotonic()
+        self.is_beside_writer = False
+        """Whether another process was seen writing to a thread that is being indexed."""
         self._goals: dict[str, int] = {}
         """By item: the length of a thread when its job was first read. What is appended later waits for the next call,
         because following a thread to its end never finishes beside a busy writer."""
@@ -96,6 +105,7 @@ class Indexer:
         """
         total = 0
         for ns in namespaces:
+            self._batch = FIRST_BATCH
             jobs = await self._core.scan(Job, "index", ns, where=_ALIVE)
             total += await self._finish(ns, [job for job in jobs if threads or not job.item.startswith("thread:")])
         return total
@@ -134,7 +144,7 @@ class Indexer:
         while left:
             plan, count = IndexWork(), 0
             more = False
-            while count < len(left) and len(plan.drafts) < BATCH and not more:
+            while count < len(left) and len(plan.drafts) < self._batch and not more:
                 more = await self._plan(left[count], plan)
                 count += 0 if more else 1
             written = await self._commit(ns, plan)
@@ -143,9 +153,25 @@ class Indexer:
                 lost += left[: count + more]
                 count += more
             total, left = total + (written or 0), left[count:]
-            if self._core.shared.closing or self._is_late():
+            if self._core.shared.closing or self._is_late() or (more and await self._leaves_rest(left[0])):
                 break  # the remaining jobs stay in the outbox for the next worker
+            if not self.is_beside_writer:
+                self._batch = BATCH
         return total, lost
+
+    async def _leaves_rest(self, job: Job) -> bool:
+        """Whether the rest of a thread is left for later, because another process is writing to it all the time.
+
+        What this process has written itself is always indexed: a program finds what it has stored.
+        """
+        id = job.item.partition(":")[2]
+        thread, progress = await self._core.get(Thread, id), await self._core.get(IndexProgress, id)
+        own = self._core.shared.appended_length(self._core.org, id)
+        is_growing = thread is not None and thread.length > self._goals[job.item]
+        if not is_growing or progress is None or progress.position < own:
+            return False
+        self.is_beside_writer = True
+        return self._until is not None and monotonic() > self._began + MAX_SECONDS_BESIDE_WRITER
 
     async def _plan(self, job: Job, plan: IndexWork) -> bool:
         """Add a job's work to the plan; returns whether some of the job is left for the next batch."""
@@ -173,7 +199,7 @@ class Indexer:
                 plan.changes.append(Put(index_job(thread.org, thread.ns, job.item, core.at()), absent=True))
             return False
         done = progress.position if progress else 0
-        room = BATCH - len(plan.drafts)
+        room = self._batch - len(plan.drafts)
         # Start one message earlier, because a message is indexed together with the one before it.
         messages = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
         before = messages[0] if messages and messages[0].seq <= done else None

@@ -3,8 +3,9 @@
 A job is leased to one worker. A failed job is retried with exponential back-off; after `ATTEMPTS` a derivation becomes
 a dead letter with its reason, which `memorist doctor` shows, and which `retry_dead` or the next append to its thread
 revives. A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the
-`reread` queue while the rest of its thread continues. An index job is retried forever, because all else waits for it,
-unless workers die on it.
+`reread` queue while the rest of its thread continues. Two kinds of jobs are retried forever, unless workers die on
+them: index jobs, because all else waits for them, and those for which the model is down or too slow, because the
+messages lose nothing by waiting while the rules stand in.
 """
 
 from __future__ import annotations
@@ -177,11 +178,11 @@ class Outbox:
             wait = to_micros(problem.until) - core.now()
             await self._release(core, job, reason, delay=wait, attempts=job.attempts - 1)
             return "waiting"
-        if job.queue == "derive" and job.attempts == 1 and isinstance(problem, ModelError) and not permanent(problem):
+        is_unreachable = isinstance(problem, ModelError) and not permanent(problem)
+        if is_unreachable and job.queue == "derive":
             await self._stand_in(core, job)
-        if job.queue not in ("index", COUNT) and (permanent(problem) or job.attempts >= ATTEMPTS):
-            if job.queue == "derive" and isinstance(problem, ModelError) and not permanent(problem):
-                await self._stand_in(core, job)
+        waits = is_unreachable or job.queue in ("index", COUNT)
+        if not waits and (permanent(problem) or job.attempts >= ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
             return "dead"

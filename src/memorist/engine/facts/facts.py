@@ -741,7 +741,7 @@ class Facts:
             confidence=checked,
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
-            trust="user" if scope.actor in ("user", "import") else scope.actor,
+            trust=scope.trust,
             indexed=None if index is True else _indexed(index),
             created_at=at,
             updated_at=at,

@@ -19,7 +19,7 @@ from ...messages.compactions import COMPACTED_BY, compacted_by
 from ...messages.message import Given, Message, as_message
 from ...records import Pins, Receipt, Thread
 from ...stores.base import Append, Appended, Change, Expect, Put
-from ...values import as_list, check_name
+from ...values import INT_MAX, as_list, check_name
 from ..core import Core
 from ..derive.carried import bare, carried, carried_links
 from ..forgetting.guard import guard
@@ -199,6 +199,11 @@ class Appending:
         core = self._core
         derived: Literal["none", "pending"] = "pending" if core.shared.derives else "none"
         durable = core.batch is None
+        appended = core.shared.appended
+        if len(appended) >= KNOWN_THREADS:
+            appended.clear()
+        # In a batch the numbers are given at the commit only, so all that the thread has counts as this process's.
+        appended[core.org, change.thread] = done.first + len(change.messages) - 1 if durable else INT_MAX
         out: list[MessageReceipt] = []
         for seq, message in enumerate(change.messages, done.first):
             message = _replace(message, seq=seq * durable, expires_at=done.expires_at)

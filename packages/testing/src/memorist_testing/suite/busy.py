@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memorist.engine.derive import catching_up, indexing
 from memorist.records import Derivation, NamespaceStats
 from memorist.stores.base import Change, Put
 
@@ -55,6 +56,32 @@ class BusyTests:
         for _ in range(3):
             assert "heron" in (await memory.recall("Where is the heron?", namespaces=NS))[0].text
         assert 0 < writer.writes < 10
+
+    async def test_recall_does_not_index_for_another_process_without_end(
+        self, memory: Any, open_memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A writer that is faster than the index would make each recall take longer than the one before."""
+        monkeypatch.setattr(indexing, "MAX_SECONDS_BESIDE_WRITER", 0.0)
+        monkeypatch.setattr(catching_up, "MAX_SECONDS_BESIDE_WRITER", 0.0)
+        other = open_memory()
+        await other.threads.create(NS, id="log")
+        first = {"role": "user", "content": "The heron stands in the reeds."}
+        await other.threads.append("log", first, *(f"Row {n} of the log." for n in range(400)))
+
+        async def write(number: int) -> None:
+            await other.threads.append("log", {"role": "user", "content": f"Kingfisher {number} of the log."})
+
+        with monkeypatch.context() as patch:
+            writer = BusyWriter(memory, write, patch)
+            assert "heron" in (await memory.recall("Where is the heron?", namespaces=NS))[0].text
+            stats = await memory._core.get(NamespaceStats, NS)
+            assert stats.entries == indexing.FIRST_BATCH
+            # What this process has written itself is found at once, whoever writes beside it.
+            await memory.threads.append("log", {"role": "user", "content": "The bittern booms at dusk."})
+            assert "bittern" in (await memory.recall("What booms at dusk?", namespaces=NS))[0].text
+        assert 0 < writer.writes < 20
+        kingfishers = await memory.recall("kingfisher", namespaces=NS, top_k=30)
+        assert sum("Kingfisher" in hit.text for hit in kingfishers) == writer.writes
 
     async def test_recall_finds_what_existed_while_facts_are_added(
         self, memory: Any, monkeypatch: pytest.MonkeyPatch

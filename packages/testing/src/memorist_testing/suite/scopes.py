@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -95,6 +96,23 @@ class ScopeTests:
         with pytest.raises(Forbidden):
             memory.scope(org="other")
         assert ada.scope(actor="assistant").user == "ada"
+
+    async def test_agents_that_share_a_memory_have_their_own_names_in_the_audit_trail(self, open_memory: Any) -> None:
+        planner, writer = open_memory(actor="planner"), open_memory(actor="writer@acme")
+        fact = await planner.facts.set("user:ada", "audience", "nurses")
+        event = await writer.events.add("The launch", starts_at=datetime(2027, 1, 4, tzinfo=UTC), ns="user:ada")
+        learning = await writer.learnings.add("Keep it short.", user="ada")
+        # An agent is trusted like the assistant: what it writes is never taken for the user's own words.
+        assert (fact.actor, fact.trust) == ("planner", "assistant")
+        assert [(one.actor, one.trust) for one in (event, learning)] == [("writer@acme", "assistant")] * 2
+        await writer.facts.set("user:ada", "audience", "nurses and midwives")
+        trail = await writer.audit.list(subject="user:ada/audience")
+        assert sorted(event.actor for event in trail) == ["planner", "writer@acme"]
+
+    async def test_an_actor_that_would_mislead_a_reader_is_refused(self, memory: Any) -> None:
+        for actor in ("", " planner", "plan\nner", "User", "IMPORT", "x" * 129):
+            with pytest.raises(UsageError):
+                memory.scope(actor=actor)
 
     async def test_a_user_handle_cannot_name_another_user(self, memory: Any) -> None:
         eve = memory.scope(user="eve")
