@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memorist.context.assemble import Assembly
 from memorist.context.budget import TokenBudget
 from memorist.context.cache import cached_tokens
 from memorist.context.compress import compress
@@ -25,6 +24,7 @@ from memorist.context.context import Context
 from memorist.context.fold import write_fold
 from memorist.context.measure import count_tools
 from memorist.context.policies import SlidingWindow
+from memorist.context.reading import Reading
 from memorist.context.summarise import extract
 from memorist.context.tokens import open_counter
 from memorist.messages.message import Message, as_message
@@ -196,8 +196,8 @@ class Folding:
         for given in messages:
             self.thread.append(as_message(given))
 
-    def assembly(self, text: str | None, memory: list[str]) -> Assembly:
-        made = Assembly(
+    def reading(self, text: str | None, memory: list[str]) -> Reading:
+        made = Reading(
             budget=BUDGET,
             system=SYSTEM,
             tools=TOOLS,
@@ -211,12 +211,12 @@ class Folding:
         return made
 
     def context(self, text: str | None, memory: list[str]) -> Context:
-        made = self.assembly(text, memory)
+        made = self.reading(text, memory)
         fold = made.next_fold()
         digest = step(write_fold(fold)) if fold is not None and text is not None else None
         if fold is not None and digest is not None:
             self.summary, self.folded, self.folds = digest.text, fold.last, self.folds + 1
-            made = self.assembly(text, memory)
+            made = self.reading(text, memory)
         return made.finish()
 
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorist.context.assemble import OMITTED, STARTS, Assembly
+from memorist.context.assemble import OMITTED, STARTS
 from memorist.context.budget import TokenBudget
 from memorist.context.compress import compress
 from memorist.context.fold import plan_fold, write_fold
 from memorist.context.measure import count_message, measure_anthropic, measure_openai
 from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from memorist.context.reading import Reading
 from memorist.context.summaries import summary_tokens
 from memorist.context.tokens import open_counter
 from memorist.context.units import Grouper, Unit, group, said
@@ -397,7 +398,7 @@ def test_reading_in_pages_gives_what_reading_at_once_gives(
     # The oldest says something: whether anything worth a word was left unread cannot be known without reading it.
     given = [user("The first word."), *thread_of(kinds)]
     thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(given, 1)]
-    made = [Assembly(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
+    made = [Reading(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
     made[0].read_all(thread[::-1], position=len(thread))
     left = thread[::-1]
     while made[1].wants():

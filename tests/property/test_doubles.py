@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorist.context.assemble import Assembly
 from memorist.context.context import Context
 from memorist.context.items import MemoryItem
 from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from memorist.context.profile import ProfileLine
+from memorist.context.reading import Reading
 from memorist.errors import BudgetError
 from memorist.messages.message import Message, as_message
 
@@ -71,12 +71,12 @@ class Talk:
         return sorted(scored, key=lambda item: -(item.score or 0))
 
     def ask(self, question: str, **options: Any) -> Context:
-        assembly = Assembly(input=question, thread="t", **options)
+        reading = Reading(input=question, thread="t", **options)
         left = self.thread[::-1]
-        while count := assembly.wants():
+        while count := reading.wants():
             page, left = left[:count], left[count:]
-            assembly.feed(page, more=bool(left))
-        return assembly.finish()
+            reading.feed(page, more=bool(left))
+        return reading.finish()
 
     def add(self, context: Context, question: str, answer: str) -> None:
         for message in (context.attach(as_message(question)), as_message({"role": "assistant", "content": answer})):

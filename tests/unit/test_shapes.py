@@ -75,11 +75,11 @@ def stored(given: dict[str, Any]) -> Message:
 
 @pytest.mark.parametrize("flaw", sorted(FLAWED))
 def test_a_flawed_message_that_is_stored_is_put_right_and_said(flaw: str) -> None:
-    from memorist.context.assemble import Assembly
+    from memorist.context.reading import Reading
 
-    assembly = Assembly(budget=2000, input="And now?")
-    assembly.feed([stored(FLAWED[flaw]), Message(role="user", content="first")], more=False, position=1)
-    context = assembly.finish()
+    reading = Reading(budget=2000, input="And now?")
+    reading.feed([stored(FLAWED[flaw]), Message(role="user", content="first")], more=False, position=1)
+    context = reading.finish()
     assert context.messages(merge=False)[-1]["content"] == "And now?"
     assert context.anthropic()["messages"]
     assert "repaired" in {entry.action for entry in context.manifest.entries}

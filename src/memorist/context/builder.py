@@ -9,14 +9,13 @@ import msgspec
 
 from ..messages.message import Message, as_message
 from ..values import JsonObject, as_list
-from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
 from .items import MemoryItem, as_items
 from .plan import Policy, Searcher, Summarizer
 from .policies import check_count
 from .profile import ProfileLine
-from .reading import as_tools, instruction_messages
+from .reading import Reading, as_tools, instruction_messages
 
 _UNLIMITED = 1 << 40
 
@@ -104,7 +103,7 @@ class PromptBuilder:
         Raises:
             BudgetError: The content that must be sent does not fit.
         """
-        assembly = Assembly(
+        reading = Reading(
             budget=self._ceilings(),
             system=self._system,
             memory=self._items,
@@ -116,8 +115,8 @@ class PromptBuilder:
             **self._options,
         )
         newest_first = self._history[::-1]
-        assembly.read_all(newest_first, position=len(newest_first) - 1)
-        return assembly.finish()
+        reading.read_all(newest_first, position=len(newest_first) - 1)
+        return reading.finish()
 
     def _ceilings(self) -> TokenBudget:
         budget, most = self._budget, self._history_tokens

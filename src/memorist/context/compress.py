@@ -10,12 +10,11 @@ from typing import Any, cast
 from ..messages.message import INSTRUCTIONS, Given, Message, as_message
 from ..messages.responses import PLACES
 from ..values import as_list
-from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
 from .fates import placed, with_fates
 from .plan import Policy, Searcher, Summarizer
-from .reading import as_tools, instruction_messages
+from .reading import Reading, as_tools, instruction_messages
 from .tokens import Counter, open_counter
 from .tool_choice import Tool, ToolChoice, choose_tools, rank_by_words, tool_text, used_tools
 
@@ -52,7 +51,7 @@ def compress(
     leading = [as_message(item) for item in listed[:start]]
     budget = as_budget(budget)
     choice = _chosen_tools(as_tools(tools), budget.tools, open_counter(counter), listed[start:], pinned_tools)
-    assembly = Assembly(
+    reading = Reading(
         budget=budget,
         policy=policy,
         counter=counter,
@@ -68,10 +67,10 @@ def compress(
     )
     if _any_pinned(listed):
         # A pinned message may be anywhere, so everything is read.
-        assembly.read_all(_newest_first(listed, start), position=len(listed) - 1)
+        reading.read_all(_newest_first(listed, start), position=len(listed) - 1)
     else:
-        assembly.feed(_newest_first(listed, start), more=False, position=len(listed) - 1)
-    return with_fates(assembly.finish(), _Read(listed), start)
+        reading.feed(_newest_first(listed, start), more=False, position=len(listed) - 1)
+    return with_fates(reading.finish(), _Read(listed), start)
 
 
 def _chosen_tools(

@@ -40,17 +40,33 @@ Searcher = Callable[[str, Sequence[Unit], int], Sequence[int]]
 """(query, units, k) → the indices of the most relevant units, best first."""
 
 
+class SummaryTask(msgspec.Struct, frozen=True):
+    """The units that a policy wants summarised, and the maximum tokens of their summary with its fence."""
+
+    units: tuple[Unit, ...]
+    max_tokens: int
+
+
+class WrittenSummary(msgspec.Struct, frozen=True):
+    """The summary that was written for a task before the request is assembled."""
+
+    positions: frozenset[int]
+    """The positions of the units that it replaces."""
+    digest: Digest | None
+    """None if no summary is shorter than the units."""
+
+
 class Aid(msgspec.Struct, frozen=True):
-    """The tools that a policy may use besides the units: a counter, the query, a summarizer and a search."""
+    """What a policy may use besides the units. All of it was read, found or written before."""
 
     counter: Counter
     query: str = ""
     previous: str | None = None
     """The stored summary of messages older than the units."""
-    summarize: Summarizer | None = None
-    search: Searcher | None = None
+    written: WrittenSummary | None = None
+    """The summary that was written for the policy's `fold`; None if it asked for none."""
     found: tuple[Unit, ...] | None = None
-    """Older units that the caller found for the input, best first; None if there was no search."""
+    """Older units that a search found for the input, best first; None if there was no search."""
     taken: int = 0
     """How many newer units of the same list are already kept as the current input."""
     taken_tokens: int = 0
@@ -92,25 +108,30 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What a policy needs from the assembly of a request. A policy declares this with a method `needs`."""
+    """What must happen before a policy can plan. A policy declares it as its attribute `needs`."""
 
-    found: int = 0
+    search: int = 0
     """How many older units a search should find for the input."""
     slides: bool = False
     """Whether the policy keeps a run of the newest units, so that more room adds older units to it."""
+    summary: bool = False
+    """Whether units may have to be summarised; the policy then has a method `fold` that says which."""
     model: Any = None
-    """The language model that writes its summaries."""
+    """The language model that writes its summaries; None for the extractive summarizer."""
+
+
+NO_NEEDS = Needs()
 
 
 def needs_of(policy: object) -> Needs:
-    """Return the needs that a policy declares, or empty needs."""
-    declare: Callable[[], Needs] | None = getattr(policy, "needs", None)
-    return Needs() if declare is None else declare()
+    """Return the needs that a policy declares, or none."""
+    needs: Needs = getattr(policy, "needs", NO_NEEDS)
+    return needs
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """An eviction policy, which decides which units are sent. It may also declare what it `needs`."""
+    """An eviction policy, which decides which units are sent. It may declare what it `needs`."""
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Return how much history to read before calling `plan`."""
@@ -118,6 +139,14 @@ class Policy(Protocol):
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """Decide which of the units (oldest first) to send, drop, summarise or shorten."""
+        ...
+
+
+class FoldingPolicy(Policy, Protocol):
+    """A policy whose needs include a summary."""
+
+    def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
+        """Return the summary to write before `plan` is called, which finds it in `aid.written`; None for none."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Eviction policies. Each is a frozen struct whose `plan` is a pure function of units and room.
+"""Eviction policies. Each is a frozen struct whose `plan` is a pure function of units and room, and reads nothing.
 
 A policy without a limit fills the whole room. If a plan is larger than the room, the assembly drops its oldest unpinned
 units until it fits. Every policy keeps pinned units.
@@ -9,14 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 
 from ..errors import UsageError
 from ..messages.message import Message
 from .measure import count_message, stored_tokens
-from .plan import Aid, Left, Needs, Plan, Policy, Reach, fit, needs_of, newest_that_fit, stepped
+from .plan import (
+    Aid,
+    FoldingPolicy,
+    Left,
+    Needs,
+    Plan,
+    Policy,
+    Reach,
+    SummaryTask,
+    fit,
+    needs_of,
+    newest_that_fit,
+    stepped,
+    total_tokens,
+)
 from .similar import default_scores, most_similar
 from .units import Unit
 
@@ -39,14 +53,11 @@ def checked_policy(given: object) -> Policy:
 class Fifo(msgspec.Struct, frozen=True):
     """Keeps the newest `max_messages` units: first in, first out."""
 
+    needs: ClassVar[Needs] = Needs(slides=True)
     max_messages: int = 20
 
     def __post_init__(self) -> None:
         check_count("max_messages", self.max_messages)
-
-    def needs(self) -> Needs:
-        """Declare that the policy needs only the newest units."""
-        return Needs(slides=True)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Ask for the newest `max_messages` units."""
@@ -63,6 +74,7 @@ class SlidingWindow(msgspec.Struct, frozen=True):
     In the cached layout, the start of the window moves only once in many turns, so that prompt caches hit.
     """
 
+    needs: ClassVar[Needs] = Needs(slides=True)
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
@@ -70,10 +82,6 @@ class SlidingWindow(msgspec.Struct, frozen=True):
 
     def _limit(self, room_tokens: int, aid: Aid) -> int:
         return room_tokens if self.max_tokens is None else min(room_tokens, self.max_tokens - aid.taken_tokens)
-
-    def needs(self) -> Needs:
-        """Declare that the policy needs only the newest units."""
-        return Needs(slides=True)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Ask for as many tokens as fit."""
@@ -110,9 +118,10 @@ class Summarize(msgspec.Struct, frozen=True):
         if self.fraction is not None and (not isinstance(self.fraction, int | float) or not 0 < self.fraction < 1):
             raise UsageError("fraction must be between 0 and 1")
 
+    @property
     def needs(self) -> Needs:
-        """Declare the policy's model, if it has one."""
-        return Needs(model=self.model)
+        """A summary, written by the policy's model if it has one."""
+        return Needs(summary=True, model=self.model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Ask for all history that is not summarised yet."""
@@ -123,36 +132,40 @@ class Summarize(msgspec.Struct, frozen=True):
         keep = self.keep if self.fraction is None else math.ceil((count + taken) * self.fraction)
         return max(0, min(count, keep - taken))
 
-    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Keep everything below the threshold; above it, keep a summary and the recent units."""
-        total = sum(unit.tokens for unit in units) + aid.taken_tokens
+    def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
+        """Ask for a summary of the old units once history takes `threshold` of the room."""
+        total = total_tokens(units) + aid.taken_tokens
         if aid.previous:
             total += aid.counter.count(aid.previous)
         if total <= self.threshold * (room_tokens + aid.taken_tokens):
-            return Plan(tuple(units))
-        return self._folded(units, room_tokens, aid)
-
-    def _folded(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        from .summaries import summary_tokens, write_summary
-
+            return None
         most = room_tokens // 4 if self.max_tokens is None else min(room_tokens, self.max_tokens)
         cut = len(units) - self.kept(len(units), aid.taken)
-        pinned = sum(unit.tokens for unit in units[:cut] if unit.pinned)
-        tail = sum(unit.tokens for unit in units[cut:])
+        pinned = total_tokens(unit for unit in units[:cut] if unit.pinned)
+        tail = total_tokens(units[cut:])
         while cut < len(units) and pinned + tail + most > room_tokens:
             # The recent units and a summary do not fit together: summarise the oldest recent unit too.
             tail -= units[cut].tokens
             pinned += units[cut].tokens if units[cut].pinned else 0
             cut += 1
-        fold = tuple(unit for unit in units[:cut] if not unit.pinned)
-        most = min(most, room_tokens - pinned - tail)  # pinned units have priority over the summary
-        digest = write_summary(fold, most, aid, self.model)
-        if digest is None:
+        folded = tuple(unit for unit in units[:cut] if not unit.pinned)
+        # Pinned units have priority over the summary.
+        return SummaryTask(folded, min(most, room_tokens - pinned - tail)) if folded else None
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """Keep the summary that was written and the units it does not replace; without one, the newest that fit."""
+        written = aid.written
+        if written is None or written.digest is None:
             keep, drop = newest_that_fit(units, room_tokens, "older than the window")
-            return Plan(keep, drop, notes=("no shorter summary could be made",) if fold else ())
-        keep = tuple(unit for place, unit in enumerate(units) if place >= cut or unit.pinned)
+            return Plan(keep, drop, notes=("no shorter summary could be made",) if written is not None else ())
+        from .summaries import summary_tokens
+
+        digest = written.digest
+        folded = tuple(unit for unit in units if unit.position in written.positions)
+        keep = tuple(unit for unit in units if unit.position not in written.positions)
         notes = (digest.note,) if digest.note else ()
-        return Plan(keep, fold=fold, digest=digest, digest_tokens=summary_tokens(digest.text, aid.counter), notes=notes)
+        tokens = summary_tokens(digest.text, aid.counter)
+        return Plan(keep, fold=folded, digest=digest, digest_tokens=tokens, notes=notes)
 
 
 class VectorSwap(msgspec.Struct, frozen=True):
@@ -168,9 +181,10 @@ class VectorSwap(msgspec.Struct, frozen=True):
         check_count("keep", self.keep)
         check_count("k", self.k)
 
+    @property
     def needs(self) -> Needs:
-        """Declare that the policy needs units that a search finds for the input."""
-        return Needs(found=self.k)
+        """A search for `k` older units."""
+        return Needs(search=self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Ask for all history, or for the newest `keep` units if the caller has searched the older ones."""
@@ -194,11 +208,8 @@ class VectorSwap(msgspec.Struct, frozen=True):
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
-        """Return relevant older units, best first: the caller's results, or those of a search in the units."""
-        if aid.found is not None:
-            return aid.found
-        search = aid.search or most_similar
-        return [old[place] for place in search(aid.query, old, self.k)]
+        """Return relevant older units, best first: what a search found, or else those that share rare words."""
+        return aid.found if aid.found is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
 
 
 class Importance(msgspec.Struct, frozen=True):
@@ -280,11 +291,15 @@ class Chain:
             raise UsageError("a chain needs at least one policy")
         object.__setattr__(self, "policies", tuple(map(checked_policy, policies)))
 
+    @property
     def needs(self) -> Needs:
-        """Declare the combined needs of its policies."""
+        """The needs of all its policies."""
         members = [needs_of(policy) for policy in self.policies]
-        model = next((needs.model for needs in members if needs.model is not None), None)
-        return Needs(max(needs.found for needs in members), False, model)
+        return Needs(
+            search=max(needs.search for needs in members),
+            summary=any(needs.summary for needs in members),
+            model=next((needs.model for needs in members if needs.model is not None), None),
+        )
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Ask for all history if one of its policies needs it, or else for as much as the first policy needs."""
@@ -293,15 +308,28 @@ class Chain:
             return _EVERYTHING
         return reaches[0]
 
+    def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
+        """Ask for the summary of the first policy that needs one, if history does not fit before it is applied."""
+        whole = Plan(tuple(units))
+        for place, policy in enumerate(self.policies):
+            if place and whole.tokens <= room_tokens:
+                return None
+            if needs_of(policy).summary:
+                task = cast(FoldingPolicy, policy).fold(whole.keep, room_tokens, aid)
+                if task is not None:
+                    return task
+            whole = _joined(whole, policy.plan(whole.keep, room_tokens, aid))
+        return None
+
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """Return the combined plan of the policies that were applied."""
         whole = Plan(tuple(units))
         for place, policy in enumerate(self.policies):
             if place and whole.tokens <= room_tokens:
                 break
-            if whole.digest is not None:
-                aid = msgspec.structs.replace(aid, previous=whole.digest.text)
             whole = _joined(whole, policy.plan(whole.keep, room_tokens - whole.digest_tokens, aid))
+            if whole.digest is not None:
+                aid = msgspec.structs.replace(aid, previous=whole.digest.text, written=None)
         return whole
 
 
@@ -354,55 +382,6 @@ def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
 def _elided_block(block: Any, marker: str) -> object:
     is_result = isinstance(block, Mapping) and block.get("type") == "tool_result"
     return {**block, "content": marker} if is_result else block
-
-
-class NamedPolicy(msgspec.Struct, frozen=True):
-    """The name of a policy outside Python."""
-
-    policy: type[Any]
-    short: str
-    """Its name in the inspector and on the command line."""
-    number: str | None = None
-    """The field that a number after the short name sets."""
-
-
-POLICIES = {
-    "fifo": NamedPolicy(Fifo, "fifo", "max_messages"),
-    "sliding_window": NamedPolicy(SlidingWindow, "window", "max_tokens"),
-    "summarize": NamedPolicy(Summarize, "summarize", "keep"),
-    "vector_swap": NamedPolicy(VectorSwap, "swap", "k"),
-    "importance": NamedPolicy(Importance, "importance"),
-    "elide_tool_results": NamedPolicy(ElideToolResults, "elide", "max_tokens"),
-}
-"""All policies, by their name in JSON."""
-
-
-def read_policy(text: str) -> Policy:
-    """Return the policy with a short name; `elide:500+summarize` is a chain of two."""
-    short_names = {named.short: named for named in POLICIES.values()}
-    policies: list[Policy] = []
-    for part in text.split("+"):
-        name, _, number = part.strip().partition(":")
-        named = short_names.get(name)
-        if named is None or (number and (named.number is None or not number.isdecimal())):
-            expected = f"a policy is one of {', '.join(short_names)}, with a number like elide:500"
-            raise UsageError(f"{expected}; got {part[:40]!r}")
-        policies.append(named.policy(**({named.number: int(number)} if named.number and number else {})))
-    return policies[0] if len(policies) == 1 else Chain(*policies)
-
-
-def short_policy(policy: Any) -> str | None:
-    """Return the short name of a policy, the inverse of `read_policy`; a custom policy has the name of its class."""
-    if policy is None:
-        return None
-    if isinstance(policy, Chain):
-        return "+".join(short_policy(one) or "" for one in policy.policies)
-    named = next((named for named in POLICIES.values() if type(policy) is named.policy), None)
-    if named is None:
-        return type(policy).__name__
-    number = getattr(policy, named.number) if named.number else None
-    default = getattr(named.policy(), named.number) if named.number else None
-    return named.short if number == default else f"{named.short}:{number}"
 
 
 def _position(unit: Unit) -> int:

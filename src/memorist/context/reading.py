@@ -1,4 +1,14 @@
-"""Collects the parts of a request and as much history as its policy asks for, in pages, newest first."""
+"""Reads as much history for a request as its policy asks for, in pages, newest first, and then has it assembled.
+
+    reading = Reading(budget=…, input=…)
+    while (count := reading.wants()):
+        page = await older(before, count)
+        reading.feed(page, more=len(page) == count)
+    context = reading.finish()
+
+Blocking and async callers use the same object, and the cost depends on the history that is kept, not on the stored one.
+What the policy needs besides history, a search or a summary, is provided by `finish`, which then calls `assemble` once.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +18,22 @@ from typing import Any
 
 import msgspec
 
-from ..errors import BudgetError, UsageError
+from ..errors import UsageError
 from ..messages.message import INSTRUCTIONS, Message, as_message
+from .assemble import NO_LIMIT, Parts, assemble, fixed_tokens, summary_task
 from .budget import TokenBudget, as_budget
+from .context import Context
 from .fence import render_scratchpad
-from .items import Shorten, as_items
-from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
+from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
+from .items import MemoryItem, Shorten, as_items
+from .measure import text_message
 from .plan import Aid, Policy, Reach, Searcher, Summarizer, needs_of, total_tokens
 from .policies import SlidingWindow, checked_policy
 from .profile import ProfileLine
 from .stash import check_stash
-from .summaries import summary_message
+from .summaries import awaitable_model, summary_message, write_summary, write_summary_async
 from .tokens import Counter, open_counter
-from .units import Grouper, Unit, group
+from .units import EMPTY_MESSAGE, Grouper, Unit, group
 
 LAYOUTS = ("standard", "cached")
 MAX_READ = 100_000
@@ -28,7 +41,6 @@ MAX_READ = 100_000
 FOLDING_REACH = 3
 """How far back to look for the start of a fold, as a multiple of the room for history. A longer unfolded part is folded
 page by page first."""
-NO_LIMIT = 1 << 62
 INPUT = 1 << 62
 """Positions from this number on belong to the current input."""
 _FIRST_PAGE_TOKENS = 64
@@ -88,9 +100,9 @@ class Reading:
         self._folded = folded
         self._folded_at = folded_at
         self._folding = folding
-        self._head, repairs = group(head, self.counter, stash=stash)
         self._grouper = Grouper(self.counter, attached=layout == "cached", stash=stash)
-        self._grouper.repairs.extend(repairs)
+        self._head: tuple[Unit, ...] = ()
+        self._add_head(head)
         self._units: list[Unit] = []
         self._input: list[Unit] = []
         self._explicit_input = input is not None
@@ -103,7 +115,8 @@ class Reading:
         self._summarize = summarizer
         self._search = search
         self._found = None if found is None else tuple(unit for one in found for unit in group(one, self.counter)[0])
-        self._fixed = self._fixed_tokens()
+        self._fixed = fixed_tokens(self._system, self._tools, self._scratchpad, self.budget, self.counter)
+        self._fixed_sum = sum(self._fixed.values())
         self._take_input(input)
 
     def add_recalled(
@@ -113,10 +126,14 @@ class Reading:
         the policy asked to search for."""
         self._items = as_items(memory)
         self._recalls = memory is not None
-        self._head, repairs = group(head, self.counter, stash=self._stash)
-        self._grouper.repairs.extend(repairs)
+        self._add_head(head)
         if found is not None:
             self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])
+
+    def _add_head(self, head: Iterable[Message]) -> None:
+        units, repairs = group(head, self.counter, stash=self._stash)
+        self._head = tuple(units)
+        self._grouper.repairs.extend(repairs)
 
     def _folded_line(self, folded: int) -> str:
         """Return a line that tells the model what was folded, and how to read it if the request has the tools."""
@@ -129,21 +146,6 @@ class Reading:
 
     def _note(self, notes: Any) -> Message | None:
         return text_message("user", render_scratchpad(notes), self.counter) if notes else None
-
-    def _fixed_tokens(self) -> dict[str, int]:
-        system = sum(stored_tokens(message, self.counter) for message in self._system)
-        tools = count_tools(self._tools, self.counter)
-        notes = self._scratchpad.tokens or 0 if self._scratchpad else 0
-        fixed = {"system": system, "tools": tools, "scratchpad": notes, "overhead": REQUEST_TOKENS}
-        for name in ("system", "tools"):
-            ceiling = self.budget.ceiling(name)
-            if ceiling is not None and fixed[name] > ceiling:
-                raise BudgetError(
-                    f"{name} takes {fixed[name]} tokens; its ceiling is {ceiling}",
-                    sections=fixed,
-                    budget_tokens=ceiling,
-                )
-        return fixed
 
     def _take_input(self, given: Any) -> None:
         if given is None:
@@ -250,13 +252,11 @@ class Reading:
         return reach.units is not None and len(self._units) >= reach.units and not self._grouper.waiting
 
     def _aid(self) -> Aid:
-        inside = [] if self._explicit_input else self._input
-        taken = total_tokens(inside)
-        previous, found = self._summary_text, self._found
-        steady = self.layout == "cached"
+        inside = () if self._explicit_input else self._input
         return Aid(
-            self.counter, self._query(), previous, self._summarize, self._search, found, len(inside), taken, steady
-        )
+            self.counter, self._query(), self._summary_text, None, self._found, len(inside), total_tokens(inside),
+            self.layout == "cached",
+        )  # fmt: skip
 
     def _query(self) -> str:
         for unit in self._input:
@@ -276,16 +276,111 @@ class Reading:
 
     def room_tokens(self) -> int:
         """Return the tokens that history may use if nothing is recalled."""
-        return self._capped(self._room(0))
-
-    def _input_tokens(self) -> int:
-        return total_tokens(self._input)
-
-    def _room(self, memory_tokens: int) -> int:
-        return self.budget.request_tokens - sum(self._fixed.values()) - self._input_tokens() - memory_tokens
-
-    def _capped(self, room: int) -> int:
+        room = self.budget.request_tokens - self._fixed_sum - total_tokens(self._input)
         return room if self.budget.history is None else min(room, self.budget.history)
+
+    def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
+        """Return the fold to write before sending this request, or None. It needs all unfolded history to be read."""
+        if not self._ended:
+            return None
+        room, previous = self.room_tokens(), self._summary_text
+        return plan_fold(
+            self.units, room, previous=previous, counter=self.counter, compact_at=compact_at, compact_to=compact_to
+        )
+
+    def finish(self) -> Context:
+        """Return the valid request within its budget.
+
+        Raises:
+            BudgetError: The content that must be sent does not fit.
+        """
+        units, parts = self._prepared()
+        task = summary_task(units, self._memory, self.budget, self.policy, parts)
+        if task is not None:
+            written = write_summary(
+                task, self._summary_text, self.counter, function=self._summarize, model=self._needs.model
+            )
+            parts = msgspec.structs.replace(parts, written=written)
+        return self._assembled(units, parts)
+
+    async def finish_async(self) -> Context:
+        """Return the request like `finish`, and await the policy's language model if it has one."""
+        model = awaitable_model(self._needs.model) if self._needs.summary and self._summarize is None else None
+        if model is None:
+            return self.finish()
+        units, parts = self._prepared()
+        task = summary_task(units, self._memory, self.budget, self.policy, parts)
+        if task is not None:
+            written = await write_summary_async(task, self._summary_text, self.counter, model)
+            parts = msgspec.structs.replace(parts, written=written)
+        return self._assembled(units, parts)
+
+    @property
+    def _memory(self) -> Sequence[MemoryItem] | None:
+        return self._items if self._recalls else None
+
+    def _assembled(self, units: Sequence[Unit], parts: Parts) -> Context:
+        context = assemble(units, self._memory, self.budget, self.policy, parts)
+        self.counter.assembled(context.tokens)
+        return context
+
+    def _prepared(self) -> tuple[list[Unit], Parts]:
+        """Return the history that was read, oldest first, and the other parts of the request."""
+        if not self._ended:
+            for unit in self._grouper.close():
+                self._take(unit)
+        self._check_input()
+        units = self.units
+        return units, Parts(
+            counter=self.counter,
+            fixed=self._fixed,
+            layout=self.layout,
+            system=self._system,
+            tools=self._tools,
+            tools_left=self._tools_left,
+            input=tuple(self._input[::-1]),
+            taken=0 if self._explicit_input else len(self._input),
+            query=self._query(),
+            scratchpad=self._scratchpad,
+            profile=self._profile,
+            shorten=self._shorten,
+            head=self._head,
+            found=self._searched(units),
+            summary=self._summary,
+            summary_text=self._summary_text,
+            folded=self._folded,
+            folded_at=self._folded_at,
+            repairs=tuple(self._grouper.repairs),
+            ended=self._ended,
+            unread=self._unread(),
+            has_reasoning=self._grouper.has_reasoning,
+            has_attached=self._grouper.has_attached,
+        )
+
+    def _searched(self, units: Sequence[Unit]) -> tuple[Unit, ...] | None:
+        """Return what the caller's search finds among the units that the policy would drop."""
+        if self._search is None or not self._needs.search:
+            return self._found
+        aid = msgspec.structs.replace(self._aid(), found=())
+        old = [left.unit for left in self.policy.plan(units, max(0, self.room_tokens()), aid).drop]
+        return tuple(old[place] for place in self._search(aid.query, old, self._needs.search))
+
+    def _check_input(self) -> None:
+        """Raise if the whole input was lost to repairs."""
+        if not self._explicit_input or self._input:
+            return
+        lost = next((fix.reason for fix in self._grouper.repairs if fix.position >= INPUT), EMPTY_MESSAGE)
+        if lost != EMPTY_MESSAGE:
+            raise UsageError(f"the input cannot be sent: {lost}; append the call to the thread first")
+
+    def _unread(self) -> tuple[int, int, int] | None:
+        """Return the first position, the last position and the number of the messages that were not read."""
+        if self._ended or self._oldest is None:
+            return None
+        numbered = bool(self._units) and self._units[-1].messages[0].seq > 0
+        first = max(self._folded + 1, 1) if numbered else self._first
+        count = self._oldest - first
+        return (first, self._oldest - 1, count) if count > 0 else None
 
 
 def instruction_messages(given: Any) -> tuple[Message, ...]:

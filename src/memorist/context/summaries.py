@@ -15,11 +15,11 @@ from ..messages.message import Message
 from . import lane
 from .fence import fence, render_summary
 from .measure import text_message
-from .plan import Aid, Digest
+from .plan import Digest, Summarizer, SummaryTask, WrittenSummary, total_tokens
 from .render import transcript
 from .summarise import extract, pinned_line, pinned_texts
 from .tokens import Counter, open_counter
-from .units import Unit, said
+from .units import said
 
 SMALLEST_SUMMARY = 16
 """The minimum tokens for which a summary is attempted."""
@@ -54,31 +54,59 @@ def summary_tokens(text: str, counter: Counter) -> int:
     return summary_message(text, counter).tokens or 0
 
 
-def write_summary(units: Sequence[Unit], max_tokens: int, aid: Aid, model: Any = None) -> Digest | None:
-    """Return a digest of at most `max_tokens` that is shorter than the messages it replaces, or None."""
-    messages = said(units)
-    replaced = sum(unit.tokens for unit in units)
-    if aid.previous:
-        replaced += summary_tokens(aid.previous, aid.counter)
-    fence_tokens = summary_tokens("<", aid.counter)  # with the number that markup needs
-    most = min(max_tokens, replaced - 1) - fence_tokens
-    if not messages or most < SMALLEST_SUMMARY:
-        return None
-    note = ""
-    if aid.summarize is not None:
-        digest = _ask_function(aid.summarize, aid.previous, messages, most, aid.counter)
+def write_summary(
+    task: SummaryTask, previous: str | None, counter: Counter, *, function: Summarizer | None = None, model: Any = None
+) -> WrittenSummary:
+    """Write the summary that a policy asks for, with a function, a model whose calls block, or the extractive
+    summarizer."""
+    draft = _Draft(task, previous, counter)
+    if draft.is_too_small:
+        return draft.written(None)
+    if function is not None:
+        digest = _ask_function(function, previous, draft.messages, draft.max_tokens, counter)
     elif model is not None:
-        digest = ask(model, aid.previous, messages, most, aid.counter)
+        digest = ask(model, previous, draft.messages, draft.max_tokens, counter)
     else:
-        digest = extractive(messages, aid.previous, most, aid.counter)
-    if digest is not None and summary_tokens(digest.text, aid.counter) <= most + fence_tokens:
-        return digest
-    if digest is not None:
-        note = f"the {digest.method} summary was longer than {most} tokens; extractive used"
-    digest = extractive(messages, aid.previous, most, aid.counter, note=note)
-    if digest is None or summary_tokens(digest.text, aid.counter) > most + fence_tokens:
-        return None
-    return digest
+        digest = None
+    return draft.written(digest)
+
+
+async def write_summary_async(
+    task: SummaryTask, previous: str | None, counter: Counter, model: Completer
+) -> WrittenSummary:
+    """Write the summary that a policy asks for, with a model that is awaited."""
+    draft = _Draft(task, previous, counter)
+    if draft.is_too_small:
+        return draft.written(None)
+    return draft.written(await summarize(model, previous, draft.messages, draft.max_tokens, counter=counter))
+
+
+class _Draft:
+    """A summary to be written: of at most so many tokens, and shorter than what it replaces."""
+
+    def __init__(self, task: SummaryTask, previous: str | None, counter: Counter) -> None:
+        self.messages = said(task.units)
+        self._positions = frozenset(unit.position for unit in task.units)
+        self._previous = previous
+        self._counter = counter
+        replaced = total_tokens(task.units) + (summary_tokens(previous, counter) if previous else 0)
+        fence_tokens = summary_tokens("<", counter)  # with the number that markup needs
+        self._limit = min(task.max_tokens, replaced - 1)
+        self.max_tokens = self._limit - fence_tokens
+        self.is_too_small = not self.messages or self.max_tokens < SMALLEST_SUMMARY
+
+    def written(self, digest: Digest | None) -> WrittenSummary:
+        """Return the digest if it fits, else the extractive one, else a result without a digest."""
+        if self.is_too_small:
+            return WrittenSummary(self._positions, None)
+        if digest is None or not self._fits(digest):
+            longer = f"the {digest.method} summary was longer than {self.max_tokens} tokens" if digest else ""
+            note = f"{longer}; extractive used" if longer else ""
+            digest = extractive(self.messages, self._previous, self.max_tokens, self._counter, note=note)
+        return WrittenSummary(self._positions, digest if digest is not None and self._fits(digest) else None)
+
+    def _fits(self, digest: Digest) -> bool:
+        return summary_tokens(digest.text, self._counter) <= self._limit
 
 
 def extractive(

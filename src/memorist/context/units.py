@@ -82,6 +82,8 @@ class Grouper:
         self.repairs: list[Repair] = []
         self.has_reasoning = False
         """Whether any message contains reasoning, so that most assemblies do not have to look for it."""
+        self.has_attached = False
+        """Whether any unit contains memory that was recalled for its turn."""
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
         """Responses API items of one model turn, newest first; every other provider takes them as one message."""
@@ -161,6 +163,7 @@ class Grouper:
         if self._attached and ATTACHED in messages[0].metadata and messages[0].role == "user":
             # Memory recalled for this turn is sent again before it, with the same bytes, so a prompt cache hits.
             messages = (attached_message(messages[0]), *messages)
+            self.has_attached = True
         if exchange and self._stash is not None:
             from .stash import stash_results
 

@@ -1,4 +1,4 @@
-"""Encodes as JSON what JSON has no type for: bytes in records, and the eviction policies of a context."""
+"""Encodes as JSON what JSON has no type for: bytes in records and documents."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import msgspec
 
-from ..context import policies
 from ..engine.documents.files import read_bytes
 from ..engine.records import OpaqueRecord, RecordPut
-from ..errors import InvalidValue, Unsupported
+from ..errors import InvalidValue
 from ..values import JsonMapping, JsonObject
 
 BYTES, PLAIN = "$bytes", "$json"
@@ -110,38 +109,3 @@ def _item_out(item: Any) -> JsonObject:
         return {**fields, "data": data_out(item.data)}
     key, data = item
     return {"key": key, "data": data_out(data)}
-
-
-_POLICIES: JsonObject = {name: named.policy for name, named in policies.POLICIES.items()}
-_NAMES: dict[Any, str] = {policy: name for name, policy in _POLICIES.items()}
-_NOT_SENT = {"model", "score"}
-"""Fields that hold functions or models, which cannot be sent."""
-
-
-def policy_out(policy: Any) -> object:
-    """Encode a policy: `{"kind": "fifo", "max_messages": 5}`."""
-    if isinstance(policy, policies.Chain):
-        return {"kind": "chain", "policies": [policy_out(one) for one in policy.policies]}
-    name = _NAMES.get(type(policy))
-    if name is None or any(getattr(policy, one, None) is not None for one in _NOT_SENT):
-        raise Unsupported("functions cannot be sent to a server: use a built-in policy without a model or a function")
-    return {"kind": name, **{k: v for k, v in msgspec.structs.asdict(policy).items() if k not in _NOT_SENT}}
-
-
-def policy_in(data: object) -> Any:
-    """Decode a policy; the inverse of `policy_out`."""
-    if not isinstance(data, dict):
-        raise InvalidValue("a policy is an object with a kind")
-    kind, rest = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
-    if kind == "chain":
-        inner = rest.pop("policies", None)
-        if rest or not isinstance(inner, list) or not 0 < len(inner) <= 16:
-            raise InvalidValue("a chain has policies, at least one, and nothing else")
-        return policies.Chain(*map(policy_in, inner))
-    policy_type = _POLICIES.get(kind) if isinstance(kind, str) else None
-    if policy_type is None or not set(rest) <= set(policy_type.__struct_fields__) - _NOT_SENT:
-        raise InvalidValue(f"a policy has a kind ({', '.join(_POLICIES)} or chain) and the fields of that kind")
-    try:
-        return msgspec.convert(rest, policy_type)
-    except msgspec.ValidationError as wrong:
-        raise InvalidValue(f"the policy {kind} has a wrong field: {wrong}") from None

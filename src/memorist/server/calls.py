@@ -12,10 +12,11 @@ import msgspec
 
 from ..context.budget import TokenBudget
 from ..context.context import Context
+from ..context.policy_names import policy_in
 from ..engine.records import OpaqueRecord
 from ..engine.sessions.assembling import Recall
 from ..errors import InvalidValue, NotFound
-from ..protocol.data import data_in, document_in, policy_in, put_in, record_out
+from ..protocol.data import data_in, document_in, put_in, record_out
 from ..protocol.operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
 from ..protocol.rendering import Format, rendered
 from ..values import JsonObject

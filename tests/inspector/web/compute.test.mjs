@@ -50,6 +50,7 @@ test('a request is a call in Python', () => {
     memory: 900,
     reserve: 200,
     policy: 'elide:500+window',
+    policy_python: 'Chain(ElideToolResults(max_tokens=500), SlidingWindow())',
     layout: 'cached',
     recall: true,
   };
@@ -57,7 +58,7 @@ test('a request is a call in Python', () => {
     c.pythonCall({ input: 'When?', thread: 't' }, settings),
     'made = memory.context(\n    "When?",\n    thread="t",\n' +
       '    budget=TokenBudget(6000, memory=900, output_reserve=200),\n' +
-      '    policy=Chain(ElideToolResults(500), SlidingWindow()),\n    layout="cached",\n)',
+      '    policy=Chain(ElideToolResults(max_tokens=500), SlidingWindow()),\n    layout="cached",\n)',
   );
   assert.ok(
     !c.pythonCall({}, { budget: 1, policy: null, layout: 'standard', recall: false }).includes('policy'),

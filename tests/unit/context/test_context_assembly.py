@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from memorist.context.assemble import Assembly
 from memorist.context.budget import TokenBudget
 from memorist.context.builder import PromptBuilder
 from memorist.context.cache import cached_tokens
@@ -18,6 +17,7 @@ from memorist.context.items import MemoryItem
 from memorist.context.measure import measure_anthropic, measure_openai
 from memorist.context.policies import Summarize
 from memorist.context.profile import ProfileLine
+from memorist.context.reading import Reading
 from memorist.context.tokens import open_counter
 from memorist.context.units import group, units
 from memorist.context.validate import cache_markers
@@ -53,15 +53,15 @@ def stored(count: int, thread: str = "t") -> list[Message]:
     return made
 
 
-def drive(assembly: Assembly, thread: list[Message]) -> tuple[Context, int]:
+def drive(reading: Reading, thread: list[Message]) -> tuple[Context, int]:
     """Feed as an engine would, page by page; answers how many messages were read too."""
     read = 0
     newest = thread[::-1]
-    while count := assembly.wants():
+    while count := reading.wants():
         page = newest[read : read + count]
         read += len(page)
-        assembly.feed(page, more=len(page) == count)
-    return assembly.finish(), read
+        reading.feed(page, more=len(page) == count)
+    return reading.finish(), read
 
 
 def test_sections_come_in_the_standard_order_however_they_were_added() -> None:
@@ -205,23 +205,23 @@ def test_the_input_may_be_the_result_of_a_call_in_the_thread() -> None:
     numbered = [
         Message(role=m.role, content=m.content, extra=m.extra, thread="t", seq=n) for n, m in enumerate(thread, 1)
     ]
-    assembly = Assembly(
+    reading = Reading(
         budget=1_000, input={"role": "tool", "tool_call_id": "c", "content": "42"}, memory=["x"], layout="cached"
     )
-    context, _ = drive(assembly, numbered)
+    context, _ = drive(reading, numbered)
     assert [message["role"] for message in context.messages(merge=False)][-3:] == ["assistant", "tool", "user"]
     assert [message.role for message in context.input] == ["assistant", "tool"]
 
 
 def test_an_input_that_answers_no_call_is_refused_not_dropped() -> None:
-    assembly = Assembly(budget=1_000, input={"role": "tool", "tool_call_id": "nowhere", "content": "42"})
+    reading = Reading(budget=1_000, input={"role": "tool", "tool_call_id": "nowhere", "content": "42"})
     with pytest.raises(UsageError, match="append the call"):
-        drive(assembly, stored(3))
+        drive(reading, stored(3))
 
 
 def test_a_long_thread_is_read_only_as_far_as_it_is_kept() -> None:
     thread = stored(5_000)
-    context, read = drive(Assembly(budget=1_000, input="And now?", average_tokens=20), thread)
+    context, read = drive(Reading(budget=1_000, input="And now?", average_tokens=20), thread)
     assert read < 80
     assert context.tokens <= 1_000
     entry = next(entry for entry in context.manifest.entries if "not read" in entry.reason)
@@ -239,14 +239,14 @@ def test_stored_counts_are_not_made_again() -> None:
         Message(role=m.role, content=m.content, seq=m.seq, thread="t", tokens=20, counter=counter.name)
         for m in stored(50)
     ]
-    context, _ = drive(Assembly(budget=500, counter=counter, input="x"), thread)
+    context, _ = drive(Reading(budget=500, counter=counter, input="x"), thread)
     assert context.manifest.section("history").kept > 10
 
 
 def test_pinned_messages_from_before_the_window_are_given_as_head() -> None:
     thread = stored(1_000)
     head = [Message(role="user", content="PINNED", thread="t", seq=3, pinned=True)]
-    context, read = drive(Assembly(budget=500, input="x", head=head), thread)
+    context, read = drive(Reading(budget=500, input="x", head=head), thread)
     assert read < 100
     assert context.messages(merge=False)[0]["content"] == "PINNED"
 
@@ -263,7 +263,7 @@ def test_the_manifest_is_plain_data_and_the_explanation_has_no_content() -> None
 
 def test_an_unknown_layout_is_refused() -> None:
     with pytest.raises(UsageError, match="standard, cached"):
-        Assembly(budget=10, layout="fast")
+        Reading(budget=10, layout="fast")
 
 
 # Cached layout and folds
@@ -279,7 +279,7 @@ def test_with_the_cached_layout_each_request_starts_with_the_one_before() -> Non
     thread: list[Message] = []
     before: dict[str, Any] | None = None
     for number in range(12):
-        assembly = Assembly(
+        reading = Reading(
             budget=20_000,
             system="Be brief.",
             tools=[TOOL],
@@ -287,8 +287,8 @@ def test_with_the_cached_layout_each_request_starts_with_the_one_before() -> Non
             memory=[MemoryItem(f"recalled for {number}", source=f"user:ada/{number}")],
             layout="cached",
         )
-        assembly.feed(thread[::-1], more=False, position=len(thread))
-        context = assembly.finish()
+        reading.feed(thread[::-1], more=False, position=len(thread))
+        context = reading.finish()
         request = context.openai(merge=False)
         if before is not None:
             assert request["messages"][: len(before["messages"])] == before["messages"]
@@ -330,29 +330,29 @@ def test_markers_stand_at_the_stable_borders_at_most_four() -> None:
 
 
 def test_nothing_is_folded_below_the_mark_and_then_down_to_the_lower_one() -> None:
-    assembly = Assembly(budget=1_000, input="x")
-    assembly.feed(stored(30)[::-1], more=False)
-    room = assembly.room_tokens()
-    assert plan_fold(assembly.units, room) is None
-    assembly = Assembly(budget=1_000, input="x")
-    assembly.feed(stored(45)[::-1], more=False)
-    fold = plan_fold(assembly.units, room)
+    reading = Reading(budget=1_000, input="x")
+    reading.feed(stored(30)[::-1], more=False)
+    room = reading.room_tokens()
+    assert plan_fold(reading.units, room) is None
+    reading = Reading(budget=1_000, input="x")
+    reading.feed(stored(45)[::-1], more=False)
+    fold = plan_fold(reading.units, room)
     assert fold is not None
     assert fold.first == 1
     assert fold.messages[-1].seq == fold.last
-    left = [unit.tokens for unit in assembly.units if unit.position > fold.last]
+    left = [unit.tokens for unit in reading.units if unit.position > fold.last]
     assert sum(left) + fold.max_tokens <= 0.5 * room
-    assert assembly.units[fold.last].role == "user"
-    assert fold.tokens == sum(unit.tokens for unit in assembly.units if unit.position <= fold.last)
+    assert reading.units[fold.last].role == "user"
+    assert fold.tokens == sum(unit.tokens for unit in reading.units if unit.position <= fold.last)
 
 
 def test_a_fold_is_written_shorter_than_what_it_replaces_and_leaves_pinned_messages_out() -> None:
     thread = stored(60)
     thread[4] = Message(role="user", content="The launch code is 7341.", thread="t", seq=5)
     thread[6] = Message(role="user", content="KEEP ME", thread="t", seq=7, pinned=True)
-    assembly = Assembly(budget=1_000, input="x")
-    assembly.read_all(thread[::-1], position=60)
-    fold = plan_fold(assembly.units, assembly.room_tokens())
+    reading = Reading(budget=1_000, input="x")
+    reading.read_all(thread[::-1], position=60)
+    fold = plan_fold(reading.units, reading.room_tokens())
     assert fold is not None
     assert [message.text for message in fold.pinned] == ["KEEP ME"]
     digest = step(write_fold(fold))
@@ -376,14 +376,14 @@ def test_a_long_thread_is_caught_up_with_page_by_page() -> None:
 
 
 def test_no_fold_is_planned_over_what_was_not_read() -> None:
-    assembly = Assembly(budget=500, input="x")
-    _, read = drive(assembly, stored(1_000))
+    reading = Reading(budget=500, input="x")
+    _, read = drive(reading, stored(1_000))
     assert read < 1_000
-    assert assembly.next_fold() is None
-    assembly = Assembly(budget=500, input="x", folding=True)
-    assembly.feed(stored(30)[::-1], more=False)
-    assert assembly.ended
-    fold = assembly.next_fold()
+    assert reading.next_fold() is None
+    reading = Reading(budget=500, input="x", folding=True)
+    reading.feed(stored(30)[::-1], more=False)
+    assert reading.ended
+    fold = reading.next_fold()
     assert fold is not None
     assert fold.first == 1
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from memorist.context.assemble import Assembly
 from memorist.context.budget import TokenBudget
 from memorist.context.compress import compress
 from memorist.context.plan import Aid, Digest, roundest
 from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from memorist.context.reading import Reading
 from memorist.context.tokens import open_counter
 from memorist.context.units import units
 from memorist.errors import BudgetError, UsageError
@@ -215,14 +215,14 @@ def test_long_results_are_read_as_far_as_their_markers_fit() -> None:
     thread = [{"role": "user", "content": "start"}]
     for number in range(3_000):
         thread += exchange(f"c{number}", "row of a table, long " * 60)
-    assembly = Assembly(budget=2_000, input="And now?", policy=ElideToolResults(50))
+    reading = Reading(budget=2_000, input="And now?", policy=ElideToolResults(50))
     messages = [as_message(message) for message in thread]
     at = len(messages)
-    while count := assembly.wants():
+    while count := reading.wants():
         page = messages[max(0, at - count) : at][::-1]
-        assembly.feed(page, more=len(page) == count, position=len(messages))
+        reading.feed(page, more=len(page) == count, position=len(messages))
         at -= len(page)
-    context = assembly.finish()
+    context = reading.finish()
     assert len(messages) - at < 600
     assert len(context.account.elided) > 20
     assert 1_800 < context.tokens <= 2_000

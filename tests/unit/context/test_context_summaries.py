@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memorist.context.assemble import Assembly
 from memorist.context.compress import compress
 from memorist.context.policies import Chain, ElideToolResults, Summarize
+from memorist.context.reading import Reading
 from memorist.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt, summarize
 from memorist.context.summarise import extract, subject_of
 from memorist.context.tokens import open_counter
@@ -237,9 +237,9 @@ def test_a_model_that_needs_a_loop_is_replaced_where_there_is_none_and_awaited_w
     assert any("event loop" in note for note in stepped.manifest.notes)
 
     async def awaited() -> Any:
-        assembly = Assembly(budget=300, policy=Summarize(model=Scripted(GOOD, suspends=True)))
-        assembly.read_all(thread[::-1], position=len(thread))
-        return await assembly.finish_async()
+        reading = Reading(budget=300, policy=Summarize(model=Scripted(GOOD, suspends=True)))
+        reading.read_all(thread[::-1], position=len(thread))
+        return await reading.finish_async()
 
     context = asyncio.run(awaited())
     assert GOOD in context.messages(merge=False)[0]["content"]
@@ -258,9 +258,9 @@ def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> N
         return write(text)
 
     async def awaited() -> Any:
-        assembly = Assembly(budget=300, policy=Summarize(model=write_async))
-        assembly.read_all(thread[::-1], position=len(thread))
-        return await assembly.finish_async()
+        reading = Reading(budget=300, policy=Summarize(model=write_async))
+        reading.read_all(thread[::-1], position=len(thread))
+        return await reading.finish_async()
 
     thread = [Message(role="user", content=text) for text in (*FACTS, *TALK * 3)]
     for context in (compress(thread, budget=300, policy=Summarize(model=write)), asyncio.run(awaited())):

@@ -6,11 +6,23 @@ from collections.abc import Sequence
 
 import pytest
 
+import memorist
 from memorist.context.plan import Aid, Needs, Plan, Reach, needs_of
-from memorist.context.policies import POLICIES, Chain, ElideToolResults, Fifo, SlidingWindow, VectorSwap, read_policy
+from memorist.context.policies import Chain, ElideToolResults, Fifo, SlidingWindow, Summarize, VectorSwap
+from memorist.context.policy_names import (
+    CHOICES,
+    POLICIES,
+    has_functions,
+    policy_fields,
+    policy_in,
+    policy_out,
+    python_policy,
+    read_policy,
+    short_policy,
+    title_policy,
+)
 from memorist.context.units import Unit
-from memorist.errors import UsageError
-from memorist.protocol.data import policy_in, policy_out
+from memorist.errors import Unsupported, UsageError
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -21,6 +33,31 @@ def test_every_policy_has_a_name_in_json_and_a_short_one(name: str) -> None:
     assert read_policy(named.short) == policy
     if named.number is not None:
         assert getattr(read_policy(f"{named.short}:7"), named.number) == 7
+
+
+def test_every_policy_of_the_package_is_in_the_registry() -> None:
+    import memorist.context.policies as module
+
+    names = [name for name, value in vars(module).items() if isinstance(value, type) and hasattr(value, "plan")]
+    assert {*names} - {"Policy", "FoldingPolicy", "Plan", "Chain"} == {n.policy.__name__ for n in POLICIES.values()}
+
+
+def test_the_inspector_offers_what_the_registry_names() -> None:
+    for short in CHOICES:
+        policy = read_policy(short)
+        assert short_policy(policy) == short
+        assert eval(python_policy(policy), vars(memorist)) == policy
+    assert title_policy(read_policy("elide:500+window")) == "Elide tool results (500), Sliding window"
+    assert python_policy(VectorSwap(k=3)) == "VectorSwap(k=3)"
+
+
+def test_a_chain_is_stored_with_its_members_and_without_their_functions() -> None:
+    chain = Chain(ElideToolResults(500), Chain(Summarize(keep=3, model=len), Fifo()))
+    assert policy_in(policy_fields(chain)) == Chain(ElideToolResults(500), Chain(Summarize(keep=3), Fifo()))
+    assert has_functions(chain) and not has_functions(Chain(Fifo(), SlidingWindow()))
+    assert policy_fields(Chain(Fifo(), Plain())) is None and has_functions(Plain())
+    with pytest.raises(Unsupported, match="functions cannot be sent"):
+        policy_out(chain)
 
 
 def test_short_names_are_chained() -> None:
@@ -44,4 +81,5 @@ class Plain:
 def test_policies_declare_what_they_need() -> None:
     assert needs_of(Plain()) == Needs()
     assert needs_of(Fifo(3)).slides and needs_of(SlidingWindow()).slides
-    assert needs_of(Chain(ElideToolResults(), VectorSwap(k=3))) == Needs(found=3)
+    assert needs_of(Summarize(model=len)) == Needs(summary=True, model=len)
+    assert needs_of(Chain(ElideToolResults(), VectorSwap(k=3))) == Needs(search=3)

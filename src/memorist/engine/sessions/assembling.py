@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from ...context.plan import Policy
     from ...context.profile import ProfileLine
+    from ...context.reading import Reading
     from ...recall.hit import Hit
 
 NEIGHBOURS = 10
@@ -85,11 +86,10 @@ class Assembling:
                 earlier_tools=earlier_tools, budget=budget, policy=policy, recall=recall, profile=profile,
                 scratchpad=scratchpad, layout=layout, stash=stash,
             )  # fmt: skip
-        from ...context.assemble import Assembly
         from ...context.budget import TokenBudget
         from ...context.plan import needs_of
         from ...context.read_tools import SEARCH_HISTORY, with_read_tools
-        from ...context.reading import as_tools
+        from ...context.reading import Reading, as_tools
         from ...context.stash import READ_MORE
         from .tools import ToolRecall
 
@@ -110,9 +110,9 @@ class Assembling:
             "scratchpad": scratchpad, "layout": layout, "stash": stash,
         }  # fmt: skip
         if thread is None:
-            assembly = Assembly(**parts, memory=await self._recalled(input, recall, limits))
-            assembly.feed((), more=False)
-            return await self._finished(assembly)
+            reading = Reading(**parts, memory=await self._recalled(input, recall, limits))
+            reading.feed((), more=False)
+            return await self._finished(reading)
         await Threads(core)._check_visible(thread)
         past = await self._past(thread)
         if past is not None:
@@ -122,17 +122,17 @@ class Assembling:
                 "folded_at": past.created_at,
                 "thread": _shown_thread(past),
             }
-        wanted = needs_of(policy).found
-        assembly = Assembly(**parts, found=() if wanted else None)
-        pages = await self._read(assembly, thread, past.last if past else 0)
-        oldest = assembly.oldest  # not the last message read: the policy may have stopped in the middle of a page
+        wanted = needs_of(policy).search
+        reading = Reading(**parts, found=() if wanted else None)
+        pages = await self._read(reading, thread, past.last if past else 0)
+        oldest = reading.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
         memory = await self._recalled(input, recall, limits)
         found = await self._swapped(input, thread, oldest, wanted) if wanted else None
-        assembly.add_recalled(memory, head=head, found=found)
+        reading.add_recalled(memory, head=head, found=found)
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
-        context = await self._finished(assembly)
+        context = await self._finished(reading)
         if core.moment is None and core.batch is None:
             options = {"policy": policy, "layout": layout, "recall": recall, "profile": profile, "stash": stash}
             await self._keep_settings(thread, context, limits, options)
@@ -143,10 +143,10 @@ class Assembling:
 
         await keep_settings(self._core, thread, context, budget, options)
 
-    async def _finished(self, assembly: Any) -> Context:
+    async def _finished(self, reading: Reading) -> Context:
         shared = self._core.shared
         with shared.events.span("context", org=self._core.org):
-            context: Context = await assembly.finish_async()
+            context = await reading.finish_async()
         if shared.events.listening:
             shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
@@ -160,10 +160,10 @@ class Assembling:
         summaries = await self._core.scan(Summary, thread, reverse=True, limit=1)
         return summaries[0] if summaries else None
 
-    async def _read(self, assembly: Any, thread: str, behind: int) -> list[Message]:
-        """Feed the thread to the assembly, newest first, until the policy has enough; returns the messages read."""
+    async def _read(self, reading: Reading, thread: str, behind: int) -> list[Message]:
+        """Read the thread, newest first, until the policy has enough; returns the messages read."""
         pages: list[Message] = []
-        while count := assembly.wants():
+        while count := reading.wants():
             page = await self._core.scan(
                 Message,
                 thread,
@@ -173,7 +173,7 @@ class Assembling:
                 limit=count,
             )
             pages += page
-            assembly.feed(page, more=len(page) == count)
+            reading.feed(page, more=len(page) == count)
             if len(page) < count:
                 break
         return pages

@@ -25,6 +25,7 @@ from .assembling import Assembling, Recall
 
 if TYPE_CHECKING:
     from ...context.context import Context
+    from ...context.reading import Reading
     from ...recall.hit import Hit
 
 MOST_KEYS = 2_000
@@ -115,9 +116,8 @@ class Rehearsal(Assembling):
         seen.store = cast(Store, Reads(core.store, self._supposed))
         super().__init__(seen)
 
-    async def _finished(self, assembly: Any) -> Context:
-        context: Context = await assembly.finish_async()
-        return context
+    async def _finished(self, reading: Reading) -> Context:
+        return await reading.finish_async()
 
     async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:
         """Keep nothing: these settings are the inspector's, not the program's."""

@@ -27,8 +27,6 @@ REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date says when they were last used."""
 MAX_REMEMBERED = 4096
 """Of so many threads a process remembers what it wrote last."""
-_FUNCTIONS = ("model", "score")
-"""Fields of policies that hold models and functions, which cannot be stored."""
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,11 +101,14 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
 
 def describe(context: Context, budget: TokenBudget, options: dict[str, Any], at: datetime) -> RequestSettings:
     """The settings of an assembled request."""
+    from ...context.policy_names import has_functions, policy_fields
+
     spec = _spec(options["recall"])
     sections = {section.name: section.tokens for section in context.manifest.sections}
     policy = options["policy"]
     return RequestSettings(
-        budget=msgspec.structs.asdict(budget), policy=policy_fields(policy), policy_functions=_has_functions(policy),
+        budget=msgspec.structs.asdict(budget), policy=policy_fields(policy),
+        policy_functions=policy is not None and has_functions(policy),
         layout=options["layout"], recall=spec is not None, top_k=None if spec is None else spec.top_k,
         kinds=None if spec is None or spec.kinds is None else list(spec.kinds),
         min_score=None if spec is None else spec.min_score, namespaces=None if spec is None else _spaces(spec),
@@ -135,32 +136,6 @@ def _spaces(spec: Recall) -> list[str] | None:
     if spaces is None:
         return None
     return [str(one) for one in spaces] if isinstance(spaces, list | tuple) else [str(spaces)]
-
-
-def policy_fields(policy: Any) -> dict[str, Any] | None:
-    """A policy as over HTTP, without its model and functions; None for none and for one of the program's own."""
-    from ...context.policies import POLICIES, Chain
-
-    if policy is None:
-        return None
-    if isinstance(policy, Chain):
-        inner = [policy_fields(one) for one in policy.policies]
-        return None if None in inner else {"kind": "chain", "policies": inner}
-    name = next((name for name, named in POLICIES.items() if type(policy) is named.policy), None)
-    if name is None:
-        return None
-    fields = {key: value for key, value in msgspec.structs.asdict(policy).items() if key not in _FUNCTIONS}
-    return {"kind": name, **fields}
-
-
-def _has_functions(policy: Any) -> bool:
-    from ...context.policies import Chain
-
-    if isinstance(policy, Chain):
-        return any(_has_functions(one) for one in policy.policies)
-    if policy is None:
-        return False
-    return policy_fields(policy) is None or any(getattr(policy, name, None) is not None for name in _FUNCTIONS)
 
 
 def _tool_name(tool: Any) -> str:

@@ -37,22 +37,6 @@ export function askedOf(params) {
   return Object.fromEntries(Object.entries(asked).filter(([, v]) => v !== undefined && v !== null));
 }
 
-const CLASSES = {
-  window: 'SlidingWindow',
-  summarize: 'Summarize',
-  elide: 'ElideToolResults',
-  fifo: 'Fifo',
-  importance: 'Importance',
-  swap: 'VectorSwap',
-};
-// A policy by its short name as Python: `elide:500+window` is a chain.
-export function pythonPolicy(short) {
-  const made = short.split('+').map((part) => {
-    const [name, number] = part.split(':');
-    return `${CLASSES[name] || name}(${number || ''})`;
-  });
-  return made.length === 1 ? made[0] : `Chain(${made.join(', ')})`;
-}
 // The request as a call in Python, from what was asked and the settings that the server used.
 export function pythonCall(asked, settings) {
   const ceilings = ['memory', 'history', 'profile']
@@ -65,7 +49,7 @@ export function pythonCall(asked, settings) {
     `    ${JSON.stringify(asked.input || '')},`,
     ...(asked.thread ? [`    thread=${JSON.stringify(asked.thread)},`] : []),
     `    budget=TokenBudget(${settings.budget}${ceilings}${reserve}),`,
-    ...(settings.policy ? [`    policy=${pythonPolicy(settings.policy)},`] : []),
+    ...(settings.policy ? [`    policy=${settings.policy_python},`] : []),
     `    layout=${JSON.stringify(settings.layout)},`,
     ...(settings.recall ? [] : ['    recall=False,']),
     ...(settings.stash ? [`    stash=${settings.stash},`] : []),

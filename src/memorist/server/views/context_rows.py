@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...context.policies import short_policy
+from ...context.policies import SlidingWindow
+from ...context.policy_names import CHOICES, python_policy, read_policy, short_policy, title_policy
 from ...context.profile import LANES
 from ...context.units import Unit
 from ...engine.noun import core_of
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 TEXT = 600
+POLICY_TITLES = [(short, title_policy(read_policy(short))) for short in CHOICES]
+"""The policies that the pages offer: short name and title."""
 ORDER = {
     "cached": ("tools", "system", "profile", "history", "memory", "input", "scratchpad"),
     "standard": ("tools", "system", "profile", "memory", "history", "input", "scratchpad"),
@@ -65,11 +68,12 @@ async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
 def _settings(chosen: Any) -> dict[str, Any]:
     """The options that the request was built with, and whether they are those of the program's last request."""
     stored, budget = chosen.stored, chosen.budget
-    recall = chosen.recall
+    recall, policy = chosen.recall, chosen.policy or SlidingWindow()
     return {
         "stored": stored is not None, "at": None if stored is None else stored.at, "changed": chosen.changed,
         "budget": budget.total, "reserve": budget.output_reserve - chosen.absent_tokens, "memory": budget.memory,
-        "history": budget.history, "profile": budget.profile, "policy": short_policy(chosen.policy) or "window",
+        "history": budget.history, "profile": budget.profile, "policy": short_policy(policy),
+        "policy_title": title_policy(policy), "policy_python": python_policy(policy), "policies": POLICY_TITLES,
         "policy_functions": stored is not None and stored.policy_functions and "policy" not in chosen.changed,
         "layout": chosen.layout, "recall": bool(recall), "top_k": recall.top_k if recall else None,
         "stash": chosen.stash, "absent_tokens": chosen.absent_tokens,

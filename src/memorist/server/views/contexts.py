@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ...context.budget import TokenBudget, model_window
-from ...context.policies import read_policy
+from ...context.policy_names import policy_in, read_policy
 from ...context.prefix import Prefix, shared_prefix
 from ...engine.core import Core
 from ...engine.noun import core_of
@@ -19,7 +19,6 @@ from ...engine.sessions.settings import RequestSettings, stored_settings
 from ...errors import BudgetError, NotFound
 from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
-from ...protocol.data import policy_in
 from ...records import Thread
 from .context_rows import changes, drawn
 

@@ -5,7 +5,7 @@ import * as f from '../format.js';
 import { useView, view } from '../api.js';
 import { put } from '../router.js';
 import { CopyLink, Failure, Icon, Loading, Segmented, State, TokenBar, sectionName } from '../parts.js';
-import { POLICIES, policyName } from './context.js';
+import { PolicyOptions } from './context.js';
 import { askedOf } from '../compute.js';
 
 // A stands for the last request, another moment, or another setting; parameters with a leading a are A's own.
@@ -21,7 +21,7 @@ function sides(params) {
   return { a, b };
 }
 const settings = (x) => {
-  return `${f.num(x.budget)} tokens, ${policyName(x.policy)}, ${x.layout}`;
+  return `${f.num(x.budget)} tokens, ${x.policy_title}, ${x.layout}`;
 };
 function reasons(section, d, params) {
   const changed = d.pairs.filter((p) => !p.same && (p.b || p.a).section === section);
@@ -238,11 +238,7 @@ export function Compare({ Top, main, params }) {
                   value=${usedA.policy || ''}
                   onChange=${change('policy')}
                 >
-                  ${
-                    !POLICIES[usedA.policy] &&
-                    html`<option value=${usedA.policy || ''}>${policyName(usedA.policy)}</option>`
-                  }
-                  ${Object.entries(POLICIES).map(([id, name]) => html`<option value=${id}>${name}</option>`)}
+                  <${PolicyOptions} used=${usedA} />
                 </select>
                 <select
                   class="t"

@@ -24,14 +24,11 @@ import {
 import { hitLink, hitName } from './search.js';
 import { laneName, sourceLink } from './people.js';
 
-export const POLICIES = {
-  window: 'Sliding window',
-  'elide:500+window': 'Elide 500, Window',
-  'elide:500+summarize': 'Elide 500, Summarize',
-  summarize: 'Summarize',
-  'fifo:20': 'Last 20 messages',
-  importance: 'Importance',
-  swap: 'Newest and relevant',
+// The policies to choose from, with the program's own if it is another.
+export const PolicyOptions = ({ used }) => {
+  const offered = used.policies || [];
+  const own = offered.some(([short]) => short === used.policy) ? [] : [[used.policy || '', used.policy_title || '']];
+  return [...own, ...offered].map(([short, title]) => html`<option value=${short}>${title}</option>`);
 };
 export function Controls({ params, change, thread, settings }) {
   // What the page does not set is what the program used; it is shown, and changes nothing until it is touched.
@@ -115,8 +112,7 @@ export function Controls({ params, change, thread, settings }) {
             value=${params.policy || used.policy || ''}
             onChange=${(e) => change({ policy: e.target.value })}
           >
-            ${!POLICIES[used.policy] && html`<option value=${used.policy || ''}>${policyName(used.policy)}</option>`}
-            ${Object.entries(POLICIES).map(([id, name]) => html`<option value=${id}>${name}</option>`)}
+            <${PolicyOptions} used=${used} />
           </select>
         </div>
         <div>
@@ -205,8 +201,6 @@ export function Controls({ params, change, thread, settings }) {
         </div>`
       }`;
 }
-
-export const policyName = (short) => POLICIES[short] || short || '';
 
 export function Sentence({ d }) {
   const sent = d.history
@@ -998,7 +992,7 @@ export function Context({ Top, main, params }) {
                   <span class="pill">
                     ${d ? `${f.num(d.settings.budget)} tokens` : ''}
                   </span>
-                  <span class="pill">${d ? policyName(d.settings.policy) : ''}</span>
+                  <span class="pill">${d ? d.settings.policy_title : ''}</span>
                   <span class="pill">${d ? d.settings.layout : ''}</span>
                 </p>`
                   : html`<${Controls}

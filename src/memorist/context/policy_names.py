@@ -1,0 +1,164 @@
+"""The registry of policies: their names in Python, in JSON over HTTP, on the command line and in the inspector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from ..errors import InvalidValue, Unsupported, UsageError
+from ..values import JsonObject
+from .plan import Policy
+from .policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+
+MAX_MEMBERS = 16
+"""The maximum number of policies in a chain that is read from JSON."""
+CHAIN = "chain"
+CHOICES = ("window", "elide:500+window", "elide:500+summarize", "summarize", "fifo", "importance", "swap")
+"""The short names that the inspector offers."""
+
+
+class NamedPolicy(msgspec.Struct, frozen=True):
+    """A policy and its names outside Python."""
+
+    policy: type[Any]
+    short: str
+    """Its name in the inspector and on the command line."""
+    title: str
+    """Its name for people."""
+    number: str | None = None
+    """The field that a number after the short name sets."""
+    functions: tuple[str, ...] = ()
+    """Fields that hold a model or a function, which can be neither stored nor sent."""
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that can be stored and sent."""
+        return [name for name in self.policy.__struct_fields__ if name not in self.functions]
+
+
+POLICIES: Mapping[str, NamedPolicy] = {
+    "sliding_window": NamedPolicy(SlidingWindow, "window", "Sliding window", "max_tokens"),
+    "summarize": NamedPolicy(Summarize, "summarize", "Summarize", "keep", ("model",)),
+    "elide_tool_results": NamedPolicy(ElideToolResults, "elide", "Elide tool results", "max_tokens"),
+    "fifo": NamedPolicy(Fifo, "fifo", "Last messages", "max_messages"),
+    "importance": NamedPolicy(Importance, "importance", "Importance", None, ("score",)),
+    "vector_swap": NamedPolicy(VectorSwap, "swap", "Newest and relevant", "k"),
+}
+"""All policies but the chain of several, by their name in JSON."""
+_KINDS = {named.policy: kind for kind, named in POLICIES.items()}
+_SHORT = {named.short: named for named in POLICIES.values()}
+
+
+def members_of(policy: Any) -> tuple[Any, ...]:
+    """Return the policies of a chain, those of inner chains included; of any other policy, itself."""
+    members: tuple[Any, ...] | None = getattr(policy, "policies", None)
+    return (policy,) if members is None else tuple(inner for member in members for inner in members_of(member))
+
+
+def has_functions(policy: Any) -> bool:
+    """Return whether a policy has a model or a function, or is one of the program's own."""
+    for member in members_of(policy):
+        kind = _KINDS.get(type(member))
+        if kind is None or any(getattr(member, name) is not None for name in POLICIES[kind].functions):
+            return True
+    return False
+
+
+def policy_fields(policy: Any) -> JsonObject | None:
+    """Return a policy as JSON, such as `{"kind": "fifo", "max_messages": 5}`, without models and functions; None for a
+    policy of the program's own."""
+    members: tuple[Any, ...] | None = getattr(policy, "policies", None)
+    if members is not None:
+        inner = [policy_fields(member) for member in members]
+        return None if None in inner else {"kind": CHAIN, "policies": inner}
+    kind = _KINDS.get(type(policy))
+    return None if kind is None else {"kind": kind, **{name: getattr(policy, name) for name in POLICIES[kind].fields}}
+
+
+def policy_out(policy: Any) -> JsonObject:
+    """Encode a policy to send it to a server; raises Unsupported if it has a model or a function."""
+    fields = policy_fields(policy)
+    if fields is None or has_functions(policy):
+        raise Unsupported("functions cannot be sent to a server: use a built-in policy without a model or a function")
+    return fields
+
+
+def policy_in(data: object) -> Policy:
+    """Decode a policy; the inverse of `policy_fields`."""
+    if not isinstance(data, dict):
+        raise InvalidValue("a policy is an object with a kind")
+    kind, rest = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
+    if kind == CHAIN:
+        inner = rest.pop("policies", None)
+        if rest or not isinstance(inner, list) or not 0 < len(inner) <= MAX_MEMBERS:
+            raise InvalidValue("a chain has policies, at least one, and nothing else")
+        return Chain(*map(policy_in, inner))
+    named = POLICIES.get(kind) if isinstance(kind, str) else None
+    if named is None or not set(rest) <= set(named.fields):
+        raise InvalidValue(f"a policy has a kind ({', '.join(POLICIES)} or {CHAIN}) and the fields of that kind")
+    try:
+        return cast(Policy, msgspec.convert(rest, named.policy))
+    except msgspec.ValidationError as wrong:
+        raise InvalidValue(f"the policy {kind} has a wrong field: {wrong}") from None
+
+
+def read_policy(text: str) -> Policy:
+    """Return the policy with a short name; `elide:500+summarize` is a chain of two."""
+    policies: list[Policy] = []
+    for part in text.split("+"):
+        name, _, number = part.strip().partition(":")
+        named = _SHORT.get(name)
+        if named is None or (number and (named.number is None or not number.isdecimal())):
+            expected = f"a policy is one of {', '.join(_SHORT)}, with a number like elide:500"
+            raise UsageError(f"{expected}; got {part[:40]!r}")
+        policies.append(named.policy(**({named.number: int(number)} if named.number and number else {})))
+    return policies[0] if len(policies) == 1 else Chain(*policies)
+
+
+def short_policy(policy: Any) -> str | None:
+    """Return the short name of a policy, the inverse of `read_policy`; a custom policy has the name of its class."""
+    return None if policy is None else "+".join(map(_short, members_of(policy)))
+
+
+def title_policy(policy: Any) -> str:
+    """Return the name of a policy for people."""
+    return ", ".join(_titled(member) for member in members_of(policy))
+
+
+def python_policy(policy: Any) -> str:
+    """Return the Python expression that creates a policy, without what its short name does not say."""
+    calls = [_called(member) for member in members_of(policy)]
+    return calls[0] if len(calls) == 1 else f"Chain({', '.join(calls)})"
+
+
+def _number(policy: Any) -> tuple[NamedPolicy | None, int | None]:
+    """Return a policy's names, and the number that its short name needs if it is not the default."""
+    kind = _KINDS.get(type(policy))
+    if kind is None:
+        return None, None
+    named = POLICIES[kind]
+    number = None if named.number is None else getattr(policy, named.number)
+    default = None if named.number is None else getattr(named.policy(), named.number)
+    return named, None if number == default else number
+
+
+def _short(policy: Any) -> str:
+    named, number = _number(policy)
+    if named is None:
+        return type(policy).__name__
+    return named.short if number is None else f"{named.short}:{number}"
+
+
+def _titled(policy: Any) -> str:
+    named, number = _number(policy)
+    if named is None:
+        return type(policy).__name__
+    return named.title if number is None else f"{named.title} ({number})"
+
+
+def _called(policy: Any) -> str:
+    named, number = _number(policy)
+    arguments = "" if named is None or number is None else f"{named.number}={number}"
+    return f"{type(policy).__name__}({arguments})"
