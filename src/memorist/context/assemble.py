@@ -150,6 +150,10 @@ def _tokens(message: Message | None) -> int:
     return message.tokens or 0 if message is not None else 0
 
 
+def _position(left: Left) -> int:
+    return left.unit.position
+
+
 def _without_room(fate: Fate) -> Fate:
     return fate if fate.fate == "dropped" else Fate(fate.item, fate.tokens, "dropped", NO_ROOM)
 
@@ -184,7 +188,7 @@ class _Assembly:
         self.input_tokens = total_tokens(parts.input)
         self.room = budget.request_tokens - sum(parts.fixed.values()) - self.input_tokens
         """The tokens for history, memory and profile."""
-        self.pinned = total_tokens(unit for unit in units if unit.pinned) + self.head_tokens
+        self.pinned = total_tokens([unit for unit in units if unit.pinned]) + self.head_tokens
         taken_tokens = self.input_tokens if parts.taken else 0
         self.aid = Aid(
             self.counter, parts.query, parts.summary_text, parts.written, found, parts.taken, taken_tokens,
@@ -368,8 +372,7 @@ class _Assembly:
                 raise self._over({"pinned": tokens})
         if len(dropped) > len(plan.drop):
             about = self._refitted(about, keep, summary, tokens)
-        if dropped:
-            dropped.sort(key=lambda left: left.unit.position)
+            dropped.sort(key=_position)
             plan = msgspec.structs.replace(plan, keep=tuple(keep), drop=tuple(dropped))
         return self._context(plan, summary, about, lead, always, tokens)
 

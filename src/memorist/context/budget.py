@@ -13,6 +13,7 @@ MOST_TOKENS = 1 << 40
 CACHED_MEMORY_PART = 4
 """In the cached layout, the window always leaves a quarter of the room to memory. If the window made
 room for the items of each turn, it would begin with a different message on each turn."""
+_CEILINGS = ("system", "profile", "memory", "tools", "history", "input")
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
 # Published context windows by model name; the longest matching prefix of a name is used.
 MODEL_WINDOWS = {
@@ -69,8 +70,11 @@ class TokenBudget(msgspec.Struct, frozen=True):
     output_reserve: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("total", "system", "profile", "memory", "tools", "history", "input", "output_reserve"):
-            _check(name, getattr(self, name))
+        for name in _CEILINGS:
+            if getattr(self, name) is not None:
+                _check(name, getattr(self, name))
+        _check("total", self.total)
+        _check("output_reserve", self.output_reserve)
         if self.total < 1:
             raise UsageError("a budget needs a total of at least 1 token")
         if self.output_reserve >= self.total:
@@ -126,7 +130,5 @@ def as_budget(given: TokenBudget | int | str) -> TokenBudget:
 
 
 def _check(name: str, value: object) -> None:
-    if value is None and name not in ("total", "output_reserve"):
-        return
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
         raise UsageError(f"{name} must be a whole number of tokens, from 0 to {MOST_TOKENS}")

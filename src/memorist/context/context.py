@@ -28,7 +28,6 @@ from .render import (
     DEFAULT_TEMPLATE,
     anthropic_messages,
     fill,
-    merged,
     openai_messages,
     response_items,
     transcript,
@@ -37,7 +36,7 @@ from .report import pieces_of, report_request
 from .tokens import ENCODINGS, open_counter
 from .units import Repair, Unit
 from .usage import Prices
-from .validate import anthropic_problems, openai_problems, refuse
+from .validate import anthropic_problems, refuse
 
 FORMAT = 1
 """The version of the JSON that `to_json` writes."""
@@ -134,9 +133,7 @@ class Context:
             merge: Merge neighbours with the same role, for templates that require alternating roles.
         """
         lead = (self.lead,) if self.lead is not None and self.lead_always else ()
-        messages = openai_messages((*self.system_messages, *lead, *self.view))
-        refuse(openai_problems(messages), "OpenAI")
-        return merged(messages) if merge else messages
+        return openai_messages((*self.system_messages, *lead, *self.view), merge=merge)
 
     def openai(self, *, merge: bool = True) -> dict[str, Any]:
         """Return `messages`, and `tools` if there are any, for OpenAI's chat API."""

@@ -160,22 +160,15 @@ def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
 
 def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
     """Return (kept, dropped). The pinned units and the longest run of the newest other units that fits are kept."""
-    left = room_tokens - total_tokens([unit for unit in units if unit.pinned])
-    keep: list[Unit] = []
-    drop: list[Left] = []
-    open_ = True
+    pinned = [unit for unit in units if unit.pinned]
+    left, cut = room_tokens - total_tokens(pinned), len(units)
     for unit in reversed(units):
-        if unit.pinned:
-            keep.append(unit)
-        elif open_ and unit.tokens <= left:
+        if not unit.pinned:
             left -= unit.tokens
-            keep.append(unit)
-        else:
-            open_ = False
-            drop.append(Left(unit, reason))
-    keep.reverse()
-    drop.reverse()
-    return tuple(keep), tuple(drop)
+            if left < 0:
+                break
+        cut -= 1
+    return _split_at(units, cut, reason)
 
 
 def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
@@ -194,13 +187,20 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
     if late == 0:
         return tuple(keep), ()
     start = roundest(loose[0].position, loose[late].position)
-    near = range(start, start + TURN)
-    start = next((unit.position for unit in loose if unit.position in near and unit.role == "user"), start)
-    left = {unit.position for unit in loose if unit.position < start}
-    return (
-        tuple(unit for unit in keep if unit.position not in left),
-        tuple(Left(unit, reason) for unit in keep if unit.position in left),
-    )
+    for unit in loose:
+        if unit.position >= start + TURN:
+            break
+        if unit.position >= start and unit.role == "user":
+            start = unit.position
+            break
+    cut = next((place for place, unit in enumerate(keep) if unit.position >= start), len(keep))
+    return _split_at(keep, cut, reason)
+
+
+def _split_at(units: Sequence[Unit], cut: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
+    """Return (kept, dropped): all units from an index on and the pinned ones before it, and the others."""
+    pinned = [unit for unit in units[:cut] if unit.pinned]
+    return (*pinned, *units[cut:]), tuple([Left(unit, reason) for unit in units[:cut] if not unit.pinned])
 
 
 def roundest(first: int, last: int) -> int:

@@ -43,7 +43,8 @@ FOLDING_REACH = 3
 page by page first."""
 INPUT = 1 << 62
 """Positions from this number on belong to the current input."""
-_FIRST_PAGE_TOKENS = 64
+_AVERAGE_TOKENS = 64
+"""The tokens of a message, for the size of the first page of a thread that was not read before."""
 
 
 class Reading:
@@ -71,11 +72,11 @@ class Reading:
         folded: int = 0,
         folded_at: datetime | None = None,
         folding: bool = False,
-        head: Iterable[Message] = (),
+        head: Sequence[Message] = (),
         summarizer: Summarizer | None = None,
         search: Searcher | None = None,
         found: Iterable[Sequence[Message]] | None = None,
-        average_tokens: int = _FIRST_PAGE_TOKENS,
+        average_tokens: int | None = None,
     ) -> None:
         if layout not in LAYOUTS:
             raise UsageError(f"layout must be one of {', '.join(LAYOUTS)}")
@@ -110,7 +111,7 @@ class Reading:
         self._read = 0
         self._ended = False
         self._oldest: int | None = None
-        self._average = max(1, average_tokens)
+        self._average = max(1, average_tokens or _AVERAGE_TOKENS)
         self._reach: Reach | None = None
         self._summarize = summarizer
         self._search = search
@@ -120,7 +121,7 @@ class Reading:
         self._take_input(input)
 
     def add_recalled(
-        self, memory: Any, *, head: Iterable[Message] = (), found: Iterable[Sequence[Message]] | None = None
+        self, memory: Any, *, head: Sequence[Message] = (), found: Iterable[Sequence[Message]] | None = None
     ) -> None:
         """Add the results of recall after reading the history: memory items, older pinned messages, and units that
         the policy asked to search for."""
@@ -130,10 +131,11 @@ class Reading:
         if found is not None:
             self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])
 
-    def _add_head(self, head: Iterable[Message]) -> None:
-        units, repairs = group(head, self.counter, stash=self._stash)
-        self._head = tuple(units)
-        self._grouper.repairs.extend(repairs)
+    def _add_head(self, head: Sequence[Message]) -> None:
+        if head:
+            units, repairs = group(head, self.counter, stash=self._stash)
+            self._head = tuple(units)
+            self._grouper.repairs.extend(repairs)
 
     def _folded_line(self, folded: int) -> str:
         """Return a line that tells the model what was folded, and how to read it if the request has the tools."""
@@ -159,6 +161,11 @@ class Reading:
         """The sequence number of the oldest message that was read, or 0."""
         return self._oldest or 0
 
+    @property
+    def average_tokens(self) -> int | None:
+        """The average tokens of the messages that were read, or None if there were none."""
+        return self._seen_tokens // self._read or None if self._read else None
+
     def wants(self) -> int:
         """Return how many older messages to feed next; 0 means that the policy has enough."""
         if self._ended or self._read >= MAX_READ:
@@ -181,31 +188,37 @@ class Reading:
             self._end()
 
     def _feed(self, page: Iterable[Message], position: int | None) -> bool:
-        """Read a page, and return whether the policy had enough before its end. This is the hot loop of assembly."""
-        plain, units = self._grouper.plain, self._units
+        """Read a page, and return whether the policy had enough before its end."""
+        messages, units = iter(page), self._units
         base = None if position is None else position + self._read
-        place, enough = self._oldest, False
-        reach, most = self._sight()
-        for message in page:
-            place = message.seq if base is None else base - self._read
-            self._read += 1
-            unit = plain(message, place) if reach is not None else None
-            if unit is None:
-                self._push(message, place)
-                reach, most = self._sight()
+        while True:
+            reach, most = self._sight()
+            odd: Message | None
+            if reach is None or self._grouper.waiting:
+                odd = next(messages, None)
             else:
-                units.append(unit)
-                self._seen_tokens += unit.tokens
-                if self._seen_tokens <= most:
-                    continue
-            if reach is not None and self._seen(reach):
-                enough = True
-                break
-        self._oldest = place
-        return enough
+                before = len(units)
+                place = None if base is None else base - self._read
+                tokens, odd = self._grouper.take_plain(messages, place, units, most - self._seen_tokens)
+                self._seen_tokens += tokens
+                if len(units) > before:
+                    self._read += len(units) - before
+                    self._oldest = units[-1].position
+                    if self._seen(reach):
+                        return True
+                    if odd is None:
+                        continue
+            if odd is None:
+                return False
+            place = odd.seq if base is None else base - self._read
+            self._read += 1
+            self._oldest = place
+            self._push(odd, place)
+            if (reach := self._sight()[0]) is not None and self._seen(reach):
+                return True
 
     def _sight(self) -> tuple[Reach | None, int]:
-        """How far back to read, and a number of tokens: `_seen` is called only once more than that were read."""
+        """How far back to read, and a number of tokens: only once more than that were read, it may be enough."""
         reach = self._reach or self._look()
         if reach is None or reach.units is not None:
             return reach, -1
@@ -403,7 +416,7 @@ def instruction_messages(given: Any) -> tuple[Message, ...]:
 
 def as_tools(given: Any) -> tuple[Mapping[str, Any], ...]:
     """Check a list of tool definitions."""
-    if given is None:
+    if given is None or given == ():
         return ()
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise UsageError(f"tools is a list of tool definitions, not {type(given).__name__}")

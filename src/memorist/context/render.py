@@ -10,6 +10,7 @@ from ..messages.message import Message, text_of
 from ..messages.responses import after_compaction
 from ..messages.wire import sent_anthropic, sent_openai
 from ..values import compact_json
+from .validate import openai_problems, refuse
 
 _ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _PLACEHOLDER = re.compile(r"\{(system|memory|context|tools|history|input|user|scratchpad)\}")
@@ -22,15 +23,26 @@ _MERGED_ROLES = ("system", "developer", "user", "assistant")
 DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{scratchpad}"
 
 
-def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Return messages in the OpenAI chat shape, unchanged if the provider accepts them."""
+def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list[dict[str, Any]]:
+    """Return messages in the OpenAI chat shape, unchanged if the provider accepts them.
+
+    With `merge`, neighbours with the same role become one message, for templates that require alternating roles. Tool
+    results stay separate, since each answers its own call. So do messages with fields of their own, such as another
+    speaker's name. Only the last message of a run may have tool calls.
+    """
     out: list[dict[str, Any]] = []
+    is_plain = True
     for message in messages:
-        if type(message.content) is str and not message.extra and message.name is None and message.shape is None:
-            out.append({"role": message.role, "content": message.content})
+        content = message.content
+        if type(content) is str and not message.extra and message.name is None and message.shape is None:
+            out.append({"role": message.role, "content": content})
+            is_plain = is_plain and bool(content) and message.role in _MERGED_ROLES
         else:
+            is_plain = False
             out.extend(sent for sent in sent_openai(message) if _says_something(sent))
-    return out
+    if not is_plain:
+        refuse(openai_problems(out), "OpenAI")
+    return _merged(out) if merge else out
 
 
 def _says_something(message: Mapping[str, Any]) -> bool:
@@ -40,19 +52,15 @@ def _says_something(message: Mapping[str, Any]) -> bool:
     return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
 
 
-def merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge neighbouring OpenAI messages with the same role, for templates that require alternating roles.
-
-    Tool results stay separate, since each answers its own call. So do messages with fields of their own, such as
-    another speaker's name. Only the last message of a run may have tool calls.
-    """
+def _merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
+    role = None
     for message in messages:
-        last = out[-1] if out else None
-        if last is not None and last["role"] == message["role"] and _may_merge(last, message):
-            out[-1] = {**message, "content": _joined(last.get("content"), message.get("content"))}
+        if message["role"] == role and _may_merge(out[-1], message):
+            out[-1] = {**message, "content": _joined(out[-1].get("content"), message.get("content"))}
         else:
             out.append(message)
+            role = message["role"]
     return out
 
 

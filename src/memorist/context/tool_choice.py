@@ -40,6 +40,9 @@ class ToolChoice(msgspec.Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
+NO_TOOLS = ToolChoice(())
+
+
 class FindCall(msgspec.Struct, forbid_unknown_fields=True):
     """The arguments of `find_tool`."""
 

@@ -8,7 +8,7 @@ dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
+_SPEAKERS = ("user", "assistant")
 EMPTY_MESSAGE = "empty message"
 """The reason given by the repair that drops an empty message."""
 SYNTHETIC = "memorist.synthetic"
@@ -94,23 +95,39 @@ class Grouper:
         """Whether older messages are needed to complete a unit: the call of a result, or the start of a turn."""
         return bool(self._pending or self._turn)
 
-    def plain(self, message: Message, position: int) -> Unit | None:
-        """Return the unit of a message that is only text, the common case; None if `push` must handle the message."""
-        content = message.content
-        if type(content) is not str or message.extra or self.waiting or not content or content.isspace():
-            return None
-        if message.role not in ("user", "assistant") or (self._attached and ATTACHED in message.metadata):
-            return None
-        tokens = message.tokens
-        if tokens is None or (message.counter or DEFAULT_COUNTER) != self._name:
-            tokens = count_message(message, self.counter)
-        return Unit((message,), tokens, position, message.pinned, False, position)
+    def take_plain(
+        self, messages: Iterator[Message], position: int | None, units: list[Unit], limit_tokens: int
+    ) -> tuple[int, Message | None]:
+        """Add the units of messages that are only text, the common case, until they take more than a limit.
+
+        Positions are counted down from `position`; None means the sequence numbers of the messages. Returns the tokens
+        added, and the first message that `push` must handle, or None. This is the hot loop of reading.
+        """
+        attached, name, added = self._attached, self._name, 0
+        for message in messages:
+            content = message.content
+            if type(content) is not str or message.extra or not content or content.isspace():
+                return added, message
+            if message.role not in _SPEAKERS or (attached and message.metadata and ATTACHED in message.metadata):
+                return added, message
+            tokens = message.tokens
+            if tokens is None or (message.counter or DEFAULT_COUNTER) != name:
+                tokens = count_message(message, self.counter)
+            place = message.seq if position is None else position
+            units.append(Unit((message,), tokens, place, message.pinned, False, place))
+            added += tokens
+            if added > limit_tokens:
+                break
+            if position is not None:
+                position -= 1
+        return added, None
 
     def push(self, message: Message, position: int) -> list[Unit]:
         """Return the units that the next older message completes, newest first."""
-        unit = self.plain(message, position)
-        if unit is not None:
-            return [unit]
+        if not self.waiting:
+            units: list[Unit] = []
+            if self.take_plain(iter((message,)), position, units, 0)[1] is None:
+                return units
         sound = self._sound(message, position)
         self.has_reasoning = self.has_reasoning or has_reasoning(sound)
         if sound.shape == RESPONSES and sound.role == "assistant":

@@ -31,6 +31,8 @@ def view_problems(messages: Iterable[Message]) -> list[str]:
     for place, message in enumerate(messages):
         content = message.content
         if type(content) is str and not message.extra:
+            if not open_ids and content and not content.isspace():
+                continue  # plain text, which is most of a conversation
             if open_ids:
                 problems.append(f"message {place} comes before the results of a call")
                 open_ids = set()

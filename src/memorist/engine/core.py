@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -62,6 +63,7 @@ KEPT_VECTORS = 3_000_000
 LOOK_SECONDS = 0.5
 """Within this time every writing process notices that mark."""
 _UNKNOWN = (0.0, False)
+_METADATA = attrgetter("metadata")
 _NO_POLICY: tuple[float, Any] = (0.0, None)
 
 
@@ -100,6 +102,8 @@ class Shared:
         """A cache of the namespaces of threads, which never change."""
         self.request_settings: dict[tuple[str, str], tuple[float, Any]] = {}
         """By thread: when this process stored the settings of its last request, and what they were."""
+        self.message_tokens: dict[tuple[str, str], int] = {}
+        """By thread: the average tokens of the messages last read, which sets the size of the next page."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
         """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
         self.appended: dict[tuple[str, str], int] = {}
@@ -474,7 +478,8 @@ class Core:
         return self.store.scan(scan, now=self.now()) if self.shared._opened else self._scan_opening(scan)
 
     async def _scan_messages(self, scan: Scan[Any]) -> list[Any]:
-        return await self._whole(await self._scan_opening(scan))
+        rows = await self._scan_opening(scan)
+        return await self._whole(rows) if any(map(_METADATA, rows)) else rows
 
     async def _scan_opening(self, scan: Scan[R]) -> list[R]:
         await self.shared.open()

@@ -46,7 +46,7 @@ def test_the_inspector_offers_what_the_registry_names() -> None:
     for short in CHOICES:
         policy = read_policy(short)
         assert short_policy(policy) == short
-        assert eval(python_policy(policy), vars(memorist)) == policy
+        assert eval(python_policy(policy), dict(vars(memorist))) == policy
     assert title_policy(read_policy("elide:500+window")) == "Elide tool results (500), Sliding window"
     assert python_policy(VectorSwap(k=3)) == "VectorSwap(k=3)"
 

@@ -10,7 +10,7 @@ import msgspec
 from ...errors import UsageError
 from ...filters import Where
 from ...kinds import source_of
-from ...messages.message import Message
+from ...messages.message import Message, as_message
 from ...ports import When, as_datetime
 from ...records import Pins, Summary
 from ...values import Json, as_list
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 10
 """How many messages around a pinned one are searched for the rest of its tool exchange."""
+DEFAULT_BUDGET = 8000
+MAX_SIZES = 4096
+"""Of so many threads a process remembers the size of their messages."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
 """How many items are recalled when the caller does not say: as many as may fit, between these bounds."""
 
@@ -86,22 +89,15 @@ class Assembling:
                 earlier_tools=earlier_tools, budget=budget, policy=policy, recall=recall, profile=profile,
                 scratchpad=scratchpad, layout=layout, stash=stash,
             )  # fmt: skip
-        from ...context.budget import TokenBudget
         from ...context.plan import needs_of
-        from ...context.read_tools import SEARCH_HISTORY, with_read_tools
-        from ...context.reading import Reading, as_tools
-        from ...context.stash import READ_MORE
-        from .tools import ToolRecall
+        from ...context.reading import Reading
+        from .tools import chosen_tools
 
         core = self._core
-        limits = checked_budget(core, TokenBudget(8000) if budget is None else budget)
-        definitions = as_tools(tools)
-        if stash is not None:
-            definitions = tuple(with_read_tools(definitions))
-            pinned_tools = (*pinned_tools, READ_MORE, SEARCH_HISTORY)
-        choice = await ToolRecall(core).choose(
-            _query(input), definitions, limits.tools, core.shared.counter,
-            thread=thread, pinned=pinned_tools, earlier=earlier_tools,
+        limits = checked_budget(core, DEFAULT_BUDGET if budget is None else budget)
+        choice = await chosen_tools(
+            core, _query(input), tools, limits.tools, stash=stash, thread=thread, pinned=pinned_tools,
+            earlier=earlier_tools,
         )  # fmt: skip
         parts: dict[str, Any] = {
             "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
@@ -123,7 +119,8 @@ class Assembling:
                 "thread": _shown_thread(past),
             }
         wanted = needs_of(policy).search
-        reading = Reading(**parts, found=() if wanted else None)
+        average = core.shared.message_tokens.get((core.org, thread))
+        reading = Reading(**parts, found=() if wanted else None, average_tokens=average)
         pages = await self._read(reading, thread, past.last if past else 0)
         oldest = reading.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
@@ -176,16 +173,23 @@ class Assembling:
             reading.feed(page, more=len(page) == count)
             if len(page) < count:
                 break
+        sizes = self._core.shared.message_tokens
+        if (average := reading.average_tokens) is not None:
+            if len(sizes) >= MAX_SIZES:
+                sizes.clear()
+            sizes[self._core.org, thread] = average
         return pages
 
     async def _pinned(self, thread: str, oldest: int) -> list[Message]:
         """Pinned messages older than what was read, each with the rest of its tool exchange."""
-        from ...context.units import group
-
         core = self._core
         pins = await core.get(Pins, thread)
+        if pins is None:
+            return []
+        from ...context.units import group
+
         out: list[Message] = []
-        for seq in sorted(pins.seqs) if pins else ():
+        for seq in sorted(pins.seqs):
             if oldest and seq >= oldest:
                 continue
             near = await core.scan(
@@ -197,11 +201,11 @@ class Assembling:
 
     async def _about(self, asked: About) -> list[ProfileLine]:
         """The profile lines of this handle's user, followed by the caller's own lines."""
+        if asked is False or (asked is True and self._core.scope.user is None):
+            return []
         from ...context.profile import ProfileLine as Line
         from ..profile import Profile
 
-        if asked is False:
-            return []
         mine: list[ProfileLine] = []
         if (user := self._core.scope.user) is not None:
             await self._catch_up(f"user:{user}")
@@ -223,7 +227,7 @@ class Assembling:
             return list(asked)
         from ...languages.small_talk import is_small_talk
 
-        spec = _spec(asked)
+        spec = recall_spec(asked) or Recall()
         query = _query(input)
         if not query.strip() or is_small_talk(query):
             return []
@@ -272,10 +276,15 @@ def max_items(budget: Any) -> int:
     return max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS))
 
 
-def _spec(asked: Any) -> Recall:
-    if isinstance(asked, Recall):
-        return asked
-    return Recall() if asked is True else Recall(namespaces=asked)
+def recall_spec(recall: Any) -> Recall | None:
+    """What to recall; None for nothing. Items that the program brought itself count as an ordinary recall."""
+    if recall is None or recall is False:
+        return None
+    if isinstance(recall, Recall):
+        return recall
+    if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(one, str) for one in recall)):
+        return Recall()
+    return Recall(namespaces=tuple(recall) if isinstance(recall, list) else recall)
 
 
 def _shown_thread(summary: Summary) -> str:
@@ -285,8 +294,6 @@ def _shown_thread(summary: Summary) -> str:
 
 
 def _query(input: object) -> str:
-    from ...messages.message import as_message
-
     if isinstance(input, str):
         return input
     if input is None:
@@ -297,12 +304,20 @@ def _query(input: object) -> str:
 
 
 def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
-    """A function that cuts a text to the passage most relevant to the query."""
-    from ...recall.analyze import query_terms
-    from ...recall.passage import Read, passage
+    """A function that cuts a text to the passage most relevant to the query; the query is read on the first call."""
+    terms: Any = None
+    read: dict[str, Any] = {}
 
-    terms, known = query_terms(query), dict[str, Read]()
-    return lambda text, most: passage(text, terms, most, count, known)
+    def shorten(text: str, most: int) -> str:
+        nonlocal terms
+        from ...recall.analyze import query_terms
+        from ...recall.passage import passage
+
+        if terms is None:
+            terms = query_terms(query)
+        return passage(text, terms, most, count, read)
+
+    return shorten
 
 
 def worth_sending(query: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -23,7 +23,7 @@ from ..facts.facts import Facts
 from ..recalling import Recalling, Spaces
 from ..state import State
 from ..threads.threads import Threads
-from .assembling import Assembling, Recall, _spec
+from .assembling import Assembling, Recall, recall_spec
 
 if TYPE_CHECKING:
     from ...context.context import Context
@@ -211,7 +211,7 @@ class Injection:
                 texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
                 made = Made(self._core.at())
                 if recall is not None and recall is not False and takes and "recalled" not in kwargs:
-                    made, kwargs["recalled"] = await self._recalled(_spec(recall), texts)
+                    made, kwargs["recalled"] = await self._recalled(recall_spec(recall) or Recall(), texts)
                 output = await _run(self._core, function, args, kwargs)
                 if remember is not None or thread is not None:
                     said = _output_text(output)

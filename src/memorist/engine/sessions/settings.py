@@ -17,11 +17,11 @@ from ...errors import Conflict, StoreError
 from ...records import RequestLog
 from ...stores.base import Expect, Put
 from ..core import Core
+from .assembling import Recall, recall_spec
 
 if TYPE_CHECKING:
     from ...context.budget import TokenBudget
     from ...context.context import Context
-    from .assembling import Recall
 
 REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date says when they were last used."""
@@ -65,7 +65,7 @@ async def keep_settings(
         budget,
         options["policy"],
         options["layout"],
-        _spec(options["recall"]),
+        recall_spec(options["recall"]),
         options["stash"],
         options["profile"] is False,
     )
@@ -103,7 +103,7 @@ def describe(context: Context, budget: TokenBudget, options: dict[str, Any], at:
     """The settings of an assembled request."""
     from ...context.policy_names import has_functions, policy_fields
 
-    spec = _spec(options["recall"])
+    spec = recall_spec(options["recall"])
     sections = {section.name: section.tokens for section in context.manifest.sections}
     policy = options["policy"]
     return RequestSettings(
@@ -116,19 +116,6 @@ def describe(context: Context, budget: TokenBudget, options: dict[str, Any], at:
         system_tokens=sections.get("system", 0), tools=[_tool_name(tool) for tool in context.tools],
         tools_tokens=sections.get("tools", 0), at=at,
     )  # fmt: skip
-
-
-def _spec(recall: Any) -> Recall | None:
-    """What was recalled; None for nothing. Items that the program brought itself count as an ordinary recall."""
-    from .assembling import Recall
-
-    if recall is None or recall is False:
-        return None
-    if isinstance(recall, Recall):
-        return recall
-    if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(one, str) for one in recall)):
-        return Recall()
-    return Recall(namespaces=tuple(recall) if isinstance(recall, list) else recall)
 
 
 def _spaces(spec: Recall) -> list[str] | None:

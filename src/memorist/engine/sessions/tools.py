@@ -113,3 +113,32 @@ class ToolRecall:
         used = used_tools(newest[::-1])
         ranked = () if earlier else await self.rank(query, tools)
         return choose_tools(tools, ceiling, counter, ranked=ranked, pinned=pinned, used=used, earlier=earlier)
+
+
+async def chosen_tools(
+    core: Core,
+    query: str,
+    tools: Iterable[Tool] | None,
+    ceiling: int | None,
+    *,
+    stash: int | None,
+    thread: str | None,
+    pinned: Sequence[str],
+    earlier: Sequence[str],
+) -> ToolChoice:
+    """The tools of a request, with those that read back long results if there is a `stash`."""
+    from ...context.tool_choice import NO_TOOLS
+
+    if tools is None and stash is None and not pinned:
+        return NO_TOOLS
+    from ...context.read_tools import SEARCH_HISTORY, with_read_tools
+    from ...context.reading import as_tools
+    from ...context.stash import READ_MORE
+
+    definitions = as_tools(tools)
+    if stash is not None:
+        definitions = tuple(with_read_tools(definitions))
+        pinned = (*pinned, READ_MORE, SEARCH_HISTORY)
+    return await ToolRecall(core).choose(
+        query, definitions, ceiling, core.shared.counter, thread=thread, pinned=pinned, earlier=earlier
+    )

@@ -45,12 +45,14 @@ def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
         return None
     out: list[Message] = []
     when, add = datetime.fromtimestamp, out.append
+    before, at = None, None  # messages that were appended together have the same time
     for seq, role, content, tokens, created, raw, _, rest in rows:
         if rest is not None or created is None or not 0 <= created < FLOAT_EXACT:
             return None
         # JSON text without a backslash needs no decoding, only its quotes removed.
         text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)
-        at = when(created / 1e6, UTC)
+        if created != before:
+            before, at = created, when(created / 1e6, UTC)
         original = None if raw is None else _load(raw)
         add(
             Message(
