@@ -60,9 +60,9 @@ from .records import (
 from .scope import Namespace
 from .values import decode_json, encode_json
 
-Owner = Literal["ns", "thread", "fact", "event", "document", "user", "task", "org"]
-"""What a row belongs to, and is deleted with: its namespace, thread, fact, event, document, user or task; `org` for
-bookkeeping."""
+Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "task", "org"]
+"""What a row belongs to, and is deleted with: its namespace, thread, fact, event, document, record, user or task; `org`
+for bookkeeping."""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -97,7 +97,8 @@ class Kind(msgspec.Struct, frozen=True):
     key: Callable[[Ref], Key | None] | None = None
     """Returns the key (without org) of the row that a reference leads to; None if it is of another kind."""
     derives: tuple[str, ...] = ()
-    """The kinds of things that lineage links lead to from one of this kind, besides copies of it."""
+    """The kinds of things that lineage links lead to from one of this kind, besides copies of it; none if nothing is
+    ever derived from it."""
     found: Found | None = None
     counted: bool = False
     """Whether `stats` counts it under the name of its table."""
@@ -308,14 +309,14 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         Fact, "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key), key=_key_in_ns("fact"),
-        counted=True, derives=("fact", "learning", "event", "message"),
+        counted=True, derives=("fact", "learning", "event", "message", "record"),
         found=Found("fact", _fact_place, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
     ),
     Kind(FactVersion, "fact", "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key)),
     Kind(StateEntry, "state", says=lambda row: row.value),
     Kind(
         Learning, "learning", says=lambda row: row.content, ref=lambda row: Ref("learning", row.ns, row.id),
-        key=_key_in_ns("learning"), counted=True, derives=("fact", "learning", "event", "message"),
+        key=_key_in_ns("learning"), counted=True, derives=("fact", "learning", "event", "message", "record"),
         found=Found(
             "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), None, _learning_entry,
             lambda row: bool(row.status == "active"),
@@ -323,7 +324,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         Event, "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id), key=_key_in_ns("event"),
-        counted=True, derives=("fact", "learning", "event", "message"),
+        counted=True, derives=("fact", "learning", "event", "message", "record"),
         found=Found(
             "event", lambda ns, parent, seq, id: (ns, id), event_text, None, _event_entry,
             lambda row: bool(row.status != "cancelled"),
@@ -349,8 +350,12 @@ KINDS: tuple[Kind, ...] = (
     Kind(Task, "task", counted=True),
     Kind(CheckpointStep, "checkpoint", "task", says=_step_says),
     # Pieces come before the rows that refer to them.
-    Kind(RecordPiece, "record piece", says=lambda row: row.data, silent=True),
-    Kind(StoredRecord, "record", says=lambda row: row.data),
+    Kind(RecordPiece, "record piece", "record", says=lambda row: row.data, silent=True),
+    # Applied plans of the tidier are records that hold the texts of memories.
+    Kind(
+        StoredRecord, "record", says=lambda row: row.data, ref=lambda row: Ref("record", row.ns, row.key),
+        key=lambda ref: (ref.ns, ref.key) if ref.kind == "record" else None,
+    ),
     Kind(Link, "link", "org", silent=True),
     Kind(Tombstone, "tombstone", "org", silent=True),
     Kind(AuditEvent, "audit event", "org", silent=True),
@@ -402,7 +407,7 @@ def row_of(ref: Ref) -> tuple[type[Record], Key] | None:
 def owned_by(owner: str) -> list[type[Record]]:
     """The kinds of records whose rows of one owner share a key prefix: org, then the owner's own key."""
     owner = "ns" if owner == "namespace" else owner
-    prefix = {"task": "task_id", "fact": "ns", "event": "ns", "document": "ns"}.get(owner, owner)
+    prefix = {"task": "task_id", **dict.fromkeys(("fact", "event", "document", "record"), "ns")}.get(owner, owner)
     return [
         kind.record for kind in KINDS if kind.record.table.key[1] == prefix and (owner == "ns" or kind.owner == owner)
     ]

@@ -36,12 +36,13 @@ from memorist.engine.sessions.inject import Injection, Made, Output, Remember
 from memorist.engine.sessions.session import AsyncSession
 from memorist.engine.state import State
 from memorist.engine.threads.threads import Threads
+from memorist.engine.tidying import Plan, PlanLine, Plans
 from memorist.engine.working import WorkingMemory
 from memorist.errors import MemoristError
 from memorist.extract.extracted import Extracted
 from memorist.kinds import RECORDS
 from memorist.messages.message import ATTACHED, Message
-from memorist.records import Chunk, Document, Fact, Job, Summary, Thread
+from memorist.records import Chunk, Document, Fact, Job, Learning, Summary, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.scope import Scope
 from memorist.stores.base import Put, Scan
@@ -215,7 +216,7 @@ class World:
         """Read something of hers, or derived from it; what it is derived from is decided by what is there."""
         core, kind = (
             self.core,
-            self.random.choice(("message", "thread", "summary", "fact", "chain", "chunk", "document")),
+            self.random.choice(("message", "thread", "summary", "fact", "chain", "learning", "chunk", "document")),
         )
         thread = self.random.choice(THREADS)
         if kind in ("message", "thread"):
@@ -236,6 +237,10 @@ class World:
             fact = await core.get(Fact, ns, self.random.choice("kl"))
             if fact is not None and CANARY in str(fact.value):
                 return Read("fact", ns, fact.id, fact.id)
+        elif kind == "learning":
+            learnings = [row for row in await core.scan(Learning, NS) if CANARY in row.content]
+            if learnings:
+                return Read("learning", NS, learnings[0].id, f"{NS}/{learnings[0].id}")
         elif kind == "chunk":
             chunks = await core.scan(Chunk, NS, DOCUMENT)
             if chunks:
@@ -257,6 +262,15 @@ class World:
         read = await self.read()
         if read is not None:
             await Learnings(self.core).add(self.text(), source=read.source, user=self.random.choice(("bob", USER)))
+
+    async def tidy(self) -> None:
+        """A plan that makes one learning of several, and keeps their texts for undoing it."""
+        learnings = (await self.core.scan(Learning, NS))[:3]
+        if len(learnings) > 1:
+            ids = [f"learning:{row.id}" for row in learnings]
+            versions = {id: row.version for id, row in zip(ids, learnings, strict=True)}
+            line = PlanLine(op=self.random.choice(("merge", "learn")), ids=ids, before=[], text=self.text())
+            await Plans(self.core).apply(Plan(id=self.random.choice("uv"), ns=NS, lines=[line], versions=versions))
 
     async def derive_in_batch(self) -> None:
         read = await self.read()
@@ -312,7 +326,7 @@ class World:
     # -- what ends it
 
     async def delete(self) -> None:
-        what = self.random.randrange(5)
+        what = self.random.randrange(6)
         if what == 0:
             await Threads(self.core).delete(self.random.choice(THREADS))
         elif what == 1:
@@ -321,6 +335,9 @@ class World:
             await Documents(self.core).delete(NS, DOCUMENT)
         elif what == 3:
             await Threads(self.core).delete_messages(self.random.choice(THREADS), before=3)
+        elif what == 4:
+            for learning in (await self.core.scan(Learning, NS))[:1]:
+                await Learnings(self.core).delete(learning.id, user=USER)
         else:
             await Facts(self.core).delete(self.random.choice(ELSEWHERE), self.random.choice("kl"))
 
@@ -354,6 +371,8 @@ class World:
         return [
             *facts,
             self.derive_learning,
+            self.derive_learning,
+            self.tidy,
             self.derive_in_batch,
             self.task,
             self.carry,
@@ -399,7 +418,16 @@ class World:
         """Another program: one thread is forgotten while it is forked, talked in and summed up; returns the tables that
         then hold a text of it."""
         thread = self.random.choice(THREADS)
-        steps = [*self.writes(), self.fork, self.fork, self.fold, self.carry, self.extract, self.index]
+        steps = [
+            *self.writes(),
+            self.fork,
+            self.fork,
+            self.fold,
+            self.carry,
+            self.extract,
+            self.index,
+            self.derive_learning,
+        ]
         self.drive([self.bob(), self.talk(), self.several(steps, 6)])
         texts: list[str] = []
         self.drive([self._texts_of(thread, texts)])

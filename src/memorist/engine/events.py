@@ -20,7 +20,6 @@ from .audit import audit
 from .core import Core
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
-from .forgetting.lineage import links_to
 from .index_jobs import index_job
 from .learnings import fold
 from .options import check_reason, checked_limit, version_of
@@ -298,15 +297,13 @@ class Events:
         event = await core.get(Event, space, check_name(id, "event id"))
         if event is None:
             return False
-        ref = Ref("event", space, id)
-        links = await links_to(core, ref)
+        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await core.apply(
             Delete(Event, event.row_key),
             DeleteRange(EventVersion, event.row_key),
             Delete(Entry, (core.org, space, "event", "", id)),
             Delete(Job, (core.org, "index", space, f"event:{id}")),
-            *(Delete(Link, link.row_key) for link in links),
-            *(raised(core, ref) if event.sources else ()),
+            *(raised(core, Ref("event", space, id)) if event.sources else ()),
             audit(core, "delete", "event", f"{space}/{id}"),
         )
         return True

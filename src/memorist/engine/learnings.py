@@ -293,11 +293,11 @@ class Learnings:
         ref = Ref("learning", ns, id)
         links = await links_to(self._core, ref)
         sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
+        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await self._core.apply(
             Delete(Learning, old.row_key),
             Delete(Entry, (self._core.org, ns, "learning", "", id)),
             Delete(Job, (self._core.org, "index", ns, f"learning:{id}")),
-            *(Delete(Link, link.row_key) for link in links),
             *(raised(self._core, ref) if old.sources else ()),
             *(
                 Put(

@@ -13,12 +13,15 @@ import msgspec
 
 from ..errors import Conflict, NotFound, UsageError
 from ..ids import new_id
-from ..records import Event, Fact, Learning
+from ..ordered_keys import encode_record_key
+from ..records import Event, Fact, Learning, Link, Ref
 from ..scope import Ns
+from ..stores.base import Delete, Put
 from ..values import JsonObject
 from .core import Core
 from .events import Events
 from .facts.facts import Facts
+from .forgetting.guard import epochs
 from .learnings import Learnings
 from .memories import Memories, Remembered
 from .records import Records
@@ -119,12 +122,25 @@ class Plans:
         self._core.scope.writable(plan.ns)
         if plan.applied:
             raise UsageError("this plan was applied already")
-        batch = self._batch(plan.ns)
+        batch = self._batch()
+        # Read before the memories: nothing may be made of a memory that is forgotten meanwhile.
+        await batch.apply(*await epochs(batch, *(_ref(plan.ns, id) for line in plan.lines for id in line.ids)))
         undo: list[JsonObject] = []
+        links: list[Link] = []
         for line in plan.lines:
-            undo += await self._carry_out(batch, plan, line)
+            steps, target = await self._carry_out(batch, plan, line)
+            undo += steps
+            links += self._links(plan.ns, line, target)
         done = msgspec.structs.replace(plan, applied=True)
-        await Records(batch).put(plan.ns, (PLANS, plan.id), {"plan": msgspec.to_builtins(done), "undo": undo})
+        # The record holds the texts of the memories, for undoing: it is forgotten with any of them.
+        record = Ref("record", plan.ns, encode_record_key((PLANS, plan.id)))
+        for line in plan.lines:
+            links += self._links(plan.ns, line, record)
+        await batch.apply(*(Put(link, absent=True) for link in links))
+        data: JsonObject = {
+            "plan": msgspec.to_builtins(done), "undo": undo, "links": [msgspec.to_builtins(link) for link in links]
+        }  # fmt: skip
+        await Records(batch).put(plan.ns, (PLANS, plan.id), data)
         await self._core.commit(batch)
         return done
 
@@ -146,8 +162,11 @@ class Plans:
         row = await Records(core).get(ns, (PLANS, id))
         if row is None:
             raise NotFound("no applied plan of this id in the namespace", plan=id)
-        batch = self._batch(ns)
-        steps: list[JsonObject] = list(row.data["undo"]) if isinstance(row.data, dict) else []
+        batch = self._batch()
+        data: JsonObject = row.data if isinstance(row.data, dict) else {}
+        steps: list[JsonObject] = list(data.get("undo", ()))
+        links = [msgspec.convert(link, Link, strict=False) for link in data.get("links", ())]
+        await batch.apply(*(Delete(Link, link.row_key) for link in links))
         for step in reversed(steps):
             await self._put_back(batch, ns, step)
         await Records(batch).delete(ns, (PLANS, id))
@@ -156,11 +175,19 @@ class Plans:
 
     # -- parts
 
-    def _batch(self, ns: str) -> Core:
+    def _batch(self) -> Core:
         return Core(self._core.shared, self._core.scope).batched()
 
-    async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> list[JsonObject]:
-        """Do one line; returns the steps that undo it."""
+    def _links(self, ns: str, line: PlanLine, target: Ref | None) -> list[Link]:
+        """Lineage links from the memories of a line to something that has words of them."""
+        if target is None:
+            return []
+        sources = [_ref(ns, id) for id in line.ids]
+        at = self._core.at()
+        return [Link.of(self._core.org, source, target, at) for source in sources if source != target]
+
+    async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> tuple[list[JsonObject], Ref | None]:
+        """Do one line; returns the steps that undo it, and the memory that has a new text made of all of them."""
         rows = [await _row(batch, plan.ns, id) for id in line.ids]
         for id, row in zip(line.ids, rows, strict=True):
             if row is None or row.version != plan.versions.get(id):
@@ -170,16 +197,16 @@ class Plans:
             learning = await Learnings(batch).add(
                 line.text or "", type="pattern", source=line.sources[-1] if line.sources else None, user=_user(plan.ns)
             )
-            return [{"op": "delete", "id": f"learning:{learning.id}"}]
+            return [{"op": "delete", "id": f"learning:{learning.id}"}], Ref("learning", plan.ns, learning.id)
         keep = max(present, key=lambda row: (row.updated_at, row.row_key)) if line.op != "end" else None
         undo: list[JsonObject] = []
         for row in present:
             undo.append({"op": "put", "kind": type(row).__name__, "row": msgspec.to_builtins(row)})
             if row is not keep:
                 await _remove(batch, row, line.reason or line.op)
-        if keep is not None and line.text is not None:
-            await _reword(batch, keep, line.text, line.sources, line.reason)
-        return undo
+        if keep is None or line.text is None:
+            return undo, None
+        return undo, await _reword(batch, keep, line.text, line.reason)
 
     async def _put_back(self, batch: Core, ns: str, step: JsonObject) -> None:
         if step["op"] == "delete":
@@ -298,6 +325,11 @@ def _as_known(item: Remembered) -> Known:
     )  # fmt: skip
 
 
+def _ref(ns: str, id: str) -> Ref:
+    kind, _, key = id.partition(":")
+    return Ref(kind, ns, key)
+
+
 async def _row(core: Core, ns: str, id: str) -> Fact | Event | Learning | None:
     kind, _, key = id.partition(":")
     if kind == "fact":
@@ -316,13 +348,16 @@ async def _remove(batch: Core, row: Fact | Event | Learning, reason: str) -> Non
         await Learnings(batch).delete(row.id, user=_user(row.ns))
 
 
-async def _reword(batch: Core, row: Fact | Event | Learning, text: str, sources: Sequence[str], reason: str) -> None:
+async def _reword(batch: Core, row: Fact | Event | Learning, text: str, reason: str) -> Ref:
+    """Give a memory another sentence; returns the reference to it."""
     if isinstance(row, Fact):
         await Facts(batch).update(row.ns, row.key, text=text, reason=reason)
-    elif isinstance(row, Event):
+        return Ref("fact", row.ns, row.key)
+    if isinstance(row, Event):
         await Events(batch).update(row.id, text=text, reason=reason, ns=row.ns)
-    else:
-        await Learnings(batch).update(row.id, content=text, reason=reason, user=_user(row.ns))
+        return Ref("event", row.ns, row.id)
+    learning = await Learnings(batch).update(row.id, content=text, reason=reason, user=_user(row.ns))
+    return Ref("learning", row.ns, learning.id)
 
 
 def _user(ns: str) -> str | None:

@@ -11,10 +11,12 @@ from memorist import Memory
 from memorist.engine.core import Core
 from memorist.engine.derive.folding import Folding
 from memorist.engine.documents.documents import Documents
+from memorist.engine.events import Events
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.learnings import Learnings
 from memorist.engine.threads.threads import Threads
+from memorist.engine.tidying import Plan, PlanLine, Plans
 from memorist.kinds import RECORDS
 from memorist.records import Fact, Link, Summary, Tombstone
 from memorist.stores.base import Scan
@@ -63,6 +65,24 @@ async def test_a_thread_that_expired_is_still_followed(core: Core, clock: Any) -
     await core.store.purge(now=core.now())
     await Forgetting(core).forget(user="ada")
     assert await _left(core) == []
+
+
+@pytest.mark.parametrize("kind", ["learning", "event"])
+async def test_a_memory_deleted_before_is_still_followed(core: Core, kind: str) -> None:
+    talk = await _talk(core)
+    if kind == "learning":
+        learning = await Learnings(core).add(f"Likes {CANARY}", source=f"{talk}#1", user="ada")
+        source = f"user:ada/{learning.id}"
+    else:
+        event = await Events(core).add(f"Sees {CANARY}", ns="user:ada", source=f"{talk}#1")
+        source = f"user:ada/{event.id}"
+    await Facts(core).set("workflow:w", "k", f"of {CANARY}", source=source)
+    if kind == "learning":
+        await Learnings(core).delete(learning.id, user="ada")
+    else:
+        await Events(core).delete(event.id, ns="user:ada")
+    await Forgetting(core).forget(message=f"{talk}#1")
+    assert await core.get(Fact, "workflow:w", "k") is None
 
 
 async def test_a_fact_deleted_before_is_still_followed(core: Core) -> None:
@@ -223,3 +243,29 @@ def test_forgetting_a_user_touches_no_other_whose_name_resembles_it(tmp_path: An
             assert {other: seen(other) for other in before} == before
             assert not any(seen(name))
             fill(name)
+
+
+@pytest.mark.parametrize("op", ["learn", "merge"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_a_memory_made_of_others_is_forgotten_with_each_of_them(core: Core, op: str, number: int) -> None:
+    await Threads(core).create("user:ada", id="t")
+    await Threads(core).append("t", "one", "two", "three")
+    learnings = [await Learnings(core).add(f"Likes number {seq}", source=f"t#{seq}", user="ada") for seq in range(1, 4)]
+    ids = [f"learning:{learning.id}" for learning in learnings]
+    versions = {id: learning.version for id, learning in zip(ids, learnings, strict=True)}
+    line = PlanLine(op=op, ids=ids, before=[], text="Likes numbers", sources=["t#1", "t#2", "t#3"])
+    await Plans(core).apply(Plan(id="p", ns="user:ada", lines=[line], versions=versions))
+    await Forgetting(core).forget(message=f"t#{number}")
+    for kind in RECORDS:
+        assert "Likes numbers" not in repr(await core.scan(kind)), kind.table.name
+
+
+async def test_a_plan_that_was_undone_leaves_no_links(core: Core) -> None:
+    learnings = [await Learnings(core).add(f"Likes number {number}", user="ada") for number in range(2)]
+    ids = [f"learning:{learning.id}" for learning in learnings]
+    versions = {id: learning.version for id, learning in zip(ids, learnings, strict=True)}
+    line = PlanLine(op="merge", ids=ids, before=[], text="Likes numbers")
+    await Plans(core).apply(Plan(id="p", ns="user:ada", lines=[line], versions=versions))
+    assert await core.scan(Link) != []
+    await Plans(core).undo("p", ns="user:ada")
+    assert await core.scan(Link) == []

@@ -72,7 +72,7 @@ class Eraser(Rows):
         nodes = [Node(root, named=True, instead=instead)]
         if root.kind == "namespace":
             for kind in LINKED.values():
-                if kind.owner == "ns" and kind.ref is not None:
+                if kind.owner == "ns" and kind.ref is not None and kind.derives:
                     index = "by_ns" if kind.record is Thread else None
                     rows = await self._scan(kind.record, root.ns, index=index)
                     nodes[:0] = [Node(kind.ref(row), named=True) for row in rows]

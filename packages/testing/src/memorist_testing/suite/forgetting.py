@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memorist.errors import NotFound
 from memorist.kinds import RECORDS
 
 CANARY = "zqxkayak"
@@ -150,6 +151,20 @@ class ForgettingTests:
         assert await _tables_with(scan_table, CANARY) == []
         texts = [message.text for message in await memory.threads.messages("branch")]
         assert texts == ["What is the boat at the pier called?", "A fine one."]
+
+    async def test_a_plan_that_tidied_a_memory_is_forgotten_with_its_source(self, memory: Any, scan_table: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.threads.create("user:ada", id="talk")
+        await ada.threads.append("talk", f"I prefer the {CANARY}, please", "Once more: I prefer the boat")
+        await ada.learnings.add(f"Prefers the {CANARY}, please", source="talk#1")
+        await ada.learnings.add(f"Prefers the {CANARY} please.", source="talk#2")
+        plan = await memory.tidy(user="ada")
+        assert [line.op for line in plan.lines] == ["merge"]
+        await plan.apply()
+        assert (await memory.forget(message="talk#1")).complete
+        assert await _tables_with(scan_table, CANARY) == []
+        with pytest.raises(NotFound):
+            await plan.undo()
 
     async def test_a_small_user_is_forgotten_in_few_commits(
         self, memory: Any, org: str, scan_table: Any, store_below: Any, monkeypatch: pytest.MonkeyPatch
