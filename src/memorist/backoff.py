@@ -16,11 +16,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def pause(tries: int, *, first: float, longest: float) -> float:
-    """Seconds to wait after so many failed tries (1 is the first)."""
+    """Return seconds to wait after so many failed tries (1 is the first)."""
     top = min(first * 2.0 ** min(tries - 1, 60), longest)
     return float(top * _random.uniform(0.5, 1.0))
 
 
 def spread(longest: float) -> float:
-    """Seconds to wait, anywhere up to a limit, for contenders that must not come back at the same moment."""
+    """Return seconds to wait, anywhere up to a limit, for contenders that must not come back at the same moment."""
     return _random.uniform(0.0, longest)

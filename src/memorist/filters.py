@@ -106,7 +106,7 @@ def _test(path: tuple[str, ...], op: str, operand: object, depth: int) -> Filter
 
 
 def matches(filter: Filter | None, document: Mapping[str, object]) -> bool:
-    """Whether a document passes a filter."""
+    """Return whether a document passes a filter."""
     if filter is None:
         return True
     if isinstance(filter, All):
@@ -134,7 +134,7 @@ def _at(document: object, path: tuple[str, ...]) -> object:
 
 
 def is_place(name: str) -> bool:
-    """Whether a name of a path may be an index of a list."""
+    """Return whether a name of a path may be an index of a list."""
     return name.isascii() and name.isdecimal() and len(name) < 10
 
 
@@ -198,13 +198,14 @@ def _ordered(op: str, value: Any, operand: Any) -> bool:
 
 
 def document_of(record: Any) -> Mapping[str, Any]:
-    """The document that a filter is tested against: a record's fields, overlaid with those of its metadata (or of its
-    value, if a dict)."""
+    """Return the document that a filter is tested against: a record's fields, overlaid with those of its metadata (or
+    of its value, if a dict).
+    """
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     inner = fields["value"] if "value" in fields else fields.get("metadata")
     return {**fields, **inner} if isinstance(inner, dict) else fields
 
 
 def same(field: str, value: str) -> Filter:
-    """A filter for rows whose field has this value."""
+    """Return a filter for rows whose field has this value."""
     return Test((field,), "$eq", value)

@@ -14,17 +14,20 @@ _LONGEST = 400
 
 
 def entity_key(name: str) -> str:
-    """The key of an entity."""
+    """Return the key of an entity."""
     return _key(ENTITY, name)
 
 
 def relation_key(start: str, kind: str, end: str) -> str:
-    """The key of a relation; slashes inside its parts are escaped, so that no two relations share one."""
+    """Return the key of a relation; slashes inside its parts are escaped, so that no two relations share one."""
     return _key(RELATION, *(part.replace("%", "%25").replace("/", "%2F") for part in (start, kind, end)))
 
 
 def _key(beginning: str, *parts: str) -> str:
-    """A key made of names; names too long or not allowed in a key are replaced by their digest (the value has them)."""
+    """Return a key made of names.
+
+    Names too long or not allowed in a key are replaced by their digest (the value has them).
+    """
     made = "/".join(parts)
     data = made.encode("utf-8", "surrogatepass")
     if len(data) > _LONGEST or "\x00" in made or any("\ud800" <= one <= "\udfff" for one in made):

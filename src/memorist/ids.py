@@ -12,7 +12,7 @@ _last = 0
 
 
 def new_id() -> str:
-    """A new id of 20 characters: 56 bits of microseconds, increasing within a process, and 44 random bits."""
+    """Return a new id of 20 characters: 56 bits of microseconds, increasing within a process, and 44 random bits."""
     global _last
     with _lock:
         _last = max(time.time_ns() // 1000, _last + 1)
@@ -22,7 +22,7 @@ def new_id() -> str:
 
 
 def digest(data: bytes, size: int = 16) -> str:
-    """An id of content: the BLAKE2b hash of some bytes, `size` bytes long, as hexadecimal digits."""
+    """Return an id of content: the BLAKE2b hash of some bytes, `size` bytes long, as hexadecimal digits."""
     import hashlib  # imported lazily, because it loads OpenSSL, which takes longer than most of our modules
 
     return hashlib.blake2b(data, digest_size=size).hexdigest()

@@ -106,12 +106,12 @@ class Kind(msgspec.Struct, frozen=True):
     """Whether it is bookkeeping, whose changes notify no watcher."""
 
     def label(self, record: Record) -> str:
-        """The key of a row as a person sees it: the id of its reference, or its key columns without the org."""
+        """Return the key of a row as a person sees it: the id of its reference, or its key columns without the org."""
         return self.ref(record).id if self.ref is not None else "/".join(map(str, record.row_key[1:]))
 
 
 def namespaced(id: str) -> Iterator[tuple[str, str]]:
-    """Every way to split `namespace/key`, since both parts may contain slashes."""
+    """Yield every way to split `namespace/key`, since both parts may contain slashes."""
     at = id.find("/")
     while at >= 0:
         # At any other slash the text before it may not be a valid namespace.
@@ -121,7 +121,7 @@ def namespaced(id: str) -> Iterator[tuple[str, str]]:
 
 
 def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry:
-    """An index entry of a record; its terms and vector are added when its batch is analysed."""
+    """Return an index entry of a record; its terms and vector are added when its batch is analysed."""
     fields.setdefault("ns", getattr(record, "ns", ""))
     fields.setdefault("expires_at", getattr(record, "expires_at", None))
     return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
@@ -131,7 +131,7 @@ def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Ent
 
 
 def parse_refs(id: str) -> list[Ref]:
-    """Every thing that an id may refer to, as users type it and as `sources` hold it.
+    """Return every thing that an id may refer to, as users type it and as `sources` hold it.
 
     This is the door: behind it, references are compared and never taken apart. An id has several readings only if
     names contain `/` or `#` themselves.
@@ -158,17 +158,17 @@ def _is_number(text: str) -> bool:
 
 
 def message_ref(message: Message) -> Ref:
-    """The reference to a message."""
+    """Return the reference to a message."""
     return Ref("message", key=message.thread, part=str(message.seq))
 
 
 def thread_ref(id: str) -> Ref:
-    """The reference to a thread."""
+    """Return the reference to a thread."""
     return Ref("thread", key=id)
 
 
 def summary_ref(summary: Summary) -> Ref:
-    """The reference to a summary."""
+    """Return the reference to a summary."""
     return Ref("summary", key=summary.thread, part=f"{summary.first}-{summary.last}")
 
 
@@ -196,7 +196,7 @@ def _key_in_ns(kind: str) -> Callable[[Ref], Key | None]:
 
 
 def fact_text(fact: Fact) -> str:
-    """A fact as text: its sentence if it has one, else its key in words, then its value."""
+    """Return a fact as text: its sentence if it has one, else its key in words, then its value."""
     if fact.text is not None:
         return fact.text
     name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
@@ -204,7 +204,7 @@ def fact_text(fact: Fact) -> str:
 
 
 def sought_text(fact: Fact) -> str:
-    """The text of a fact that is indexed: all of it, or the fields of its value named in `indexed`."""
+    """Return the text of a fact that is indexed: all of it, or the fields of its value named in `indexed`."""
     if fact.indexed is None:
         return fact_text(fact)
     texts = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
@@ -212,7 +212,7 @@ def sought_text(fact: Fact) -> str:
 
 
 def _field_texts(value: object, path: list[str]) -> Iterator[str]:
-    """The texts under a dotted path; a list yields those of each item."""
+    """Yield the texts under a dotted path; a list yields those of each item."""
     if isinstance(value, list):
         for item in value:
             yield from _field_texts(item, path)
@@ -228,7 +228,7 @@ def _fact_content(fact: Fact) -> object:
 
 
 def chunk_text(document: Document, chunk: Chunk) -> str:
-    """The text of a chunk that is indexed: its document's title, its own heading, then the chunk."""
+    """Return the text of a chunk that is indexed: its document's title, its own heading, then the chunk."""
     heading = f"{document.title or ''} {chunk.heading or ''}".strip()
     return f"{heading}\n{chunk.text}" if heading else chunk.text
 
@@ -250,7 +250,7 @@ def _learning_entry(learning: Learning) -> Entry:
 
 
 def event_text(event: Event) -> str:
-    """An event as text: its sentence, its day, and who was there, and where."""
+    """Return an event as text: its sentence, its day, and who was there, and where."""
     details = [event.starts_at.date().isoformat(), *event.people, *([event.location] if event.location else [])]
     return f"{event.text} ({', '.join(details)})"
 
@@ -387,25 +387,25 @@ _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 
 
 def kind_of(record: Record | type[Record]) -> Kind:
-    """The kind of a record, or of a user's subclass of one."""
+    """Return the kind of a record, or of a user's subclass of one."""
     cls = record if isinstance(record, type) else type(record)
     return next(_BY_RECORD[base] for base in cls.__mro__ if base in _BY_RECORD)
 
 
 def kind_of_table(name: str) -> Kind | None:
-    """The kind whose rows are in a table; None if there is no such table."""
+    """Return the kind whose rows are in a table; None if there is no such table."""
     return _BY_TABLE.get(name)
 
 
 def row_of(ref: Ref) -> tuple[type[Record], Key] | None:
-    """The record type and the key (without org) of the row that a reference leads to; None if it has no row."""
+    """Return the record type and the key (without org) of the row that a reference leads to; None if it has no row."""
     kind = LINKED.get(ref.kind)
     key = kind.key(ref) if kind is not None and kind.key is not None else None
     return None if kind is None or key is None else (kind.record, key)
 
 
 def owned_by(owner: str) -> list[type[Record]]:
-    """The kinds of records whose rows of one owner share a key prefix: org, then the owner's own key."""
+    """Return the kinds of records whose rows of one owner share a key prefix: org, then the owner's own key."""
     owner = "ns" if owner == "namespace" else owner
     prefix = {"task": "task_id", **dict.fromkeys(("fact", "event", "document", "record"), "ns")}.get(owner, owner)
     return [
@@ -414,5 +414,7 @@ def owned_by(owner: str) -> list[type[Record]]:
 
 
 def source_of(kind: str, ns: str, id: str) -> str:
-    """The id of a hit as `sources` hold it, from its kind, namespace and id, which may not name the namespace."""
+    """Return the id of a hit as `sources` hold it, from its kind, namespace and id, which may not name the
+    namespace.
+    """
     return f"{ns}/{id}" if kind in ("learning", "event") else id

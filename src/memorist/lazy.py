@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load(module: str, home_of: Mapping[str, str], name: str) -> Any:
-    """The object behind a public name of a module; raises AttributeError if there is none."""
+    """Return the object behind a public name of a module; raises AttributeError if there is none."""
     home = home_of.get(name)
     if home is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

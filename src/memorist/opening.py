@@ -36,7 +36,7 @@ Extract: TypeAlias = "Literal['auto', 'rules'] | Extraction"
 
 
 def is_extraction(extract: object) -> bool:
-    """Whether `extract=` is an Extraction; its module is loaded only if it is neither a name nor None."""
+    """Return whether `extract=` is an Extraction; its module is loaded only if it is neither a name nor None."""
     if isinstance(extract, str | None):
         return False
     from .extract.extraction import Extraction
@@ -45,7 +45,7 @@ def is_extraction(extract: object) -> bool:
 
 
 def server_url(url: Url) -> str | None:
-    """The URL of a Memorist server, if one was given or is in the environment; else None."""
+    """Return the URL of a Memorist server, if one was given or is in the environment; else None."""
     chosen_url = os.environ.get("MEMORIST_URL") if url is None else url
     return chosen_url if isinstance(chosen_url, str) and chosen_url.startswith(("http://", "https://")) else None
 
@@ -99,7 +99,10 @@ class Opening(msgspec.Struct, frozen=True):
         return Scope(self.org, self.user, self.actor, self.all_orgs, read, write, self.shared)
 
     def _remote(self, url: str, runtime: Runtime) -> Core:
-        """A handle on a server, narrowed to `user` if one is named; options that the server decides are refused."""
+        """Return a handle on a server, narrowed to `user` if one is named.
+
+        Options that the server decides are refused.
+        """
         from .remote.core import open_remote
 
         usual = {
@@ -164,7 +167,7 @@ class Twin:
         self._lock = threading.Lock()
 
     def of(self, *, blocking: bool) -> Shared:
-        """The shared parts for callers that block, or for those that await."""
+        """Return the shared parts for callers that block, or for those that await."""
         if self._first.runtime.blocking == blocking:
             return self._first
         with self._lock:
@@ -173,7 +176,7 @@ class Twin:
             return self._other
 
     def beside(self, shared: Shared) -> Shared | None:
-        """The parts of the other flavour, if they were made, so that closing one closes both."""
+        """Return the parts of the other flavour, if they were made, so that closing one closes both."""
         return self._first if shared is self._other else self._other
 
     def _make_twin(self, blocking: bool) -> Shared:

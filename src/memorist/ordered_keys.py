@@ -35,7 +35,7 @@ _COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 def encode_record_key(key: Sequence[str | int | float], what: str = "record key") -> str:
-    """The text of a key; refuses what is not a tuple of texts and finite numbers."""
+    """Return the text of a key; refuses what is not a tuple of texts and finite numbers."""
     if not isinstance(key, tuple | list):
         raise InvalidValue(f"{what} must be a tuple of texts and numbers, not {type(key).__name__}")
     text = "".join([_encode(element, what) for element in key])
@@ -45,7 +45,7 @@ def encode_record_key(key: Sequence[str | int | float], what: str = "record key"
 
 
 def decode_record_key(text: str) -> RecordKey:
-    """The key that a text was made from."""
+    """Return the key that a text was made from."""
     key: list[str | int | float] = []
     place = 0
     while place < len(text):
@@ -87,7 +87,9 @@ def _encode_float(number: float, what: str) -> str:
 
 
 def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
-    """A number that is `digits` times ten to the `exponent`, as its magnitude and its digits from the first on."""
+    """Return a number that is `digits` times ten to the `exponent`, as its magnitude and its digits from the first
+    on.
+    """
     significant = digits.lstrip("0")
     if not significant:
         return "b"

@@ -93,5 +93,5 @@ def check_counter(spec: CounterSpec) -> None:
 
 
 def _shown(spec: str) -> str:
-    """A spec for an error: without its URL, which may hold a password."""
+    """Return a spec for an error: without its URL, which may hold a password."""
     return spec.partition("@")[0][:64]

@@ -191,7 +191,7 @@ class Model(Protocol):
         """Ask the model for one answer.
 
         Args:
-            messages: The conversation, in the OpenAI shape.
+            messages: The conversation, in OpenAI's format.
             system: The system prompt.
             max_tokens: The maximum number of tokens in the answer.
             schema: A JSON schema for the answer.

@@ -43,7 +43,7 @@ class ReadBack:
         self._thread = thread
 
     def tools(self, shape: Shape = "openai") -> list[JsonObject]:
-        """The definitions of both tools."""
+        """Return the definitions of both tools."""
         return tools(shape)
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
@@ -57,7 +57,7 @@ class ReadBack:
         return _answer(call, self._message(call))
 
     def run(self, message: Given) -> list[JsonObject]:
-        """The results of all calls to the two tools in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to the two tools in an assistant's message, in the shape of that message."""
         asked = as_message(message)
         return result_messages(
             asked, [(call, self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
@@ -82,7 +82,7 @@ class AsyncReadBack:
         self._thread = thread
 
     def tools(self, shape: Shape = "openai") -> list[JsonObject]:
-        """The definitions of both tools."""
+        """Return the definitions of both tools."""
         return tools(shape)
 
     async def call(self, name: str, arguments: str | JsonMapping) -> str:
@@ -96,7 +96,7 @@ class AsyncReadBack:
         return _answer(call, await self._message(call))
 
     async def run(self, message: Given) -> list[JsonObject]:
-        """The results of all calls to the two tools in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to the two tools in an assistant's message, in the shape of that message."""
         asked = as_message(message)
         return result_messages(
             asked, [(call, await self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
@@ -120,7 +120,7 @@ def _answer(call: ReadCall, message: Message | None) -> str:
 
 
 def _named(messages: list[Message], seq: int, id: str) -> Message | None:
-    """The message of a number, if it has the id or is shown under it."""
+    """Return the message of a number, if it has the id or is shown under it."""
     if not messages or messages[0].seq != seq or id not in (messages[0].id, messages[0].shown_id):
         return None
     return messages[0]
@@ -131,12 +131,12 @@ def _own_calls(message: Message) -> list[ToolCall]:
 
 
 def call_arguments(call: ToolCall) -> str | JsonMapping:
-    """The arguments of a call: an object, or the text that the model wrote."""
+    """Return the arguments of a call: an object, or the text that the model wrote."""
     return call.arguments if isinstance(call.arguments, str | Mapping) else str(call.arguments)
 
 
 def result_messages(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
-    """The answers to an assistant's calls, in the shape of its message."""
+    """Return the answers to an assistant's calls, in the shape of its message."""
     if asked.shape == "anthropic":
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers]
         return [{"role": "user", "content": blocks}] if blocks else []

@@ -62,7 +62,7 @@ class RedteamReport(msgspec.Struct, frozen=True):
 
 
 def load_attempts(families: Collection[str] = ()) -> list[Attempt]:
-    """The attempts of some families, or all of them."""
+    """Return the attempts of some families, or all of them."""
     from pathlib import Path
 
     lines = (Path(__file__).parent / "gate" / "planting.jsonl").read_bytes().splitlines()
@@ -102,7 +102,7 @@ def run_redteam(memory: Memory, *, families: Collection[str] = (), progress: Pro
 
 
 def _replay(memory: Memory, user: str, attempt: Attempt) -> list[tuple[str, str]]:
-    """What an attempt leaves in a user's memory: kind and text."""
+    """Return what an attempt leaves in a user's memory: kind and text."""
     ns, message = f"user:{user}", attempt.message
     if message.get("role") in ("tool", "function") or "call_id" in message:
         # A result without its call is no valid thread; its words are what matters.

@@ -56,7 +56,9 @@ class Runtime(Protocol):
         ...
 
     def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
-        """A function that processes items in batches: items that arrive while the worker thread is busy share one."""
+        """Return a function that processes items in batches: items that arrive while the worker thread is busy share
+        one.
+        """
         ...
 
     async def offload(self, function: Callable[..., T], *args: object) -> T:
@@ -73,13 +75,15 @@ class Runtime(Protocol):
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
-        """The value that a user's function returned, awaited if it is awaitable."""
+        """Return the value that a user's function returned, awaited if it is awaitable."""
         ...
 
     def lock(self) -> AbstractAsyncContextManager[Any]: ...
 
     def cancellable(self) -> AbstractContextManager[None]:
-        """A context for calls of a driver that may swallow a cancellation: it raises a swallowed one at the end."""
+        """Return a context for calls of a driver that may swallow a cancellation: it raises a swallowed one at the
+        end.
+        """
         ...
 
     async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -87,7 +91,7 @@ class Runtime(Protocol):
         ...
 
     def home(self) -> object:
-        """The owner of connections made now: this process and, on the async side, the running loop."""
+        """Return the owner of connections made now: this process and, on the async side, the running loop."""
         ...
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background: ...
@@ -215,7 +219,7 @@ class _ThreadBackground:
 
 
 def runtime_for(blocking: bool) -> Runtime:
-    """A runtime for callers that block, or for those that await; only the second loads asyncio."""
+    """Return a runtime for callers that block, or for those that await; only the second loads asyncio."""
     if blocking:
         return BlockingRuntime()
     from .loop_runtime import AsyncRuntime

@@ -103,7 +103,7 @@ class Scope(msgspec.Struct, frozen=True):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> Scope:
-        """The same or a smaller scope; another org or user, or a grant this one does not have, is refused."""
+        """Return the same or a smaller scope; another org or user, or a grant this one does not have, is refused."""
         acts = self.actor if actor is None else actor
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
@@ -138,13 +138,13 @@ class Scope(msgspec.Struct, frozen=True):
             )
 
     def view(self) -> Scope | None:
-        """The read-only scope of the shared org, if there is one."""
+        """Return the read-only scope of the shared org, if there is one."""
         return None if self.shared is None else Scope(self.shared, read=self.read, foreign=True)
 
     def _check_grants(
         self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """The grants asked for, each checked against this scope's own; the held ones if none are asked for."""
+        """Return the grants asked for, each checked against this scope's own; the held ones if none are asked for."""
         if asked is None:
             return held
         wanted = grants(asked)
@@ -156,7 +156,7 @@ class Scope(msgspec.Struct, frozen=True):
         return wanted
 
     def readable(self, ns: Ns) -> str:
-        """The namespace as text; raises Forbidden if this scope may not read it."""
+        """Return the namespace as text; raises Forbidden if this scope may not read it."""
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -165,7 +165,7 @@ class Scope(msgspec.Struct, frozen=True):
         return text
 
     def writable(self, ns: Ns) -> str:
-        """The namespace as text; raises Forbidden if this scope may not write it."""
+        """Return the namespace as text; raises Forbidden if this scope may not write it."""
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -174,24 +174,24 @@ class Scope(msgspec.Struct, frozen=True):
         return text
 
     def may_read(self, ns: str) -> bool:
-        """Whether this scope may read rows of this namespace."""
+        """Return whether this scope may read rows of this namespace."""
         if self.user is None and not self.foreign:
             return True
         return ns == "global" or self.may_write(ns) or any(_covers(grant, ns) for grant in self.read)
 
     def may_write(self, ns: str) -> bool:
-        """Whether this scope may change rows of this namespace."""
+        """Return whether this scope may change rows of this namespace."""
         if self.foreign:
             return False
         return self.user is None or ns == f"user:{self.user}" or any(_covers(grant, ns) for grant in self.write)
 
     def spaces(self) -> tuple[str, ...]:
-        """The namespaces that a user's handle may read, without those granted by a pattern."""
+        """Return the namespaces that a user's handle may read, without those granted by a pattern."""
         named = [grant for grant in (*self.write, *self.read) if not grant.endswith("*")]
         return tuple(dict.fromkeys((self.own(), "global", *named)))
 
     def beginnings(self) -> tuple[str, ...]:
-        """The prefixes of the patterns (`agent:*`) granted to a user's handle."""
+        """Return the prefixes of the patterns (`agent:*`) granted to a user's handle."""
         return tuple(dict.fromkeys(grant[:-1] for grant in (*self.write, *self.read) if grant.endswith("*")))
 
     def whole_org(self, what: str) -> None:
@@ -200,11 +200,11 @@ class Scope(msgspec.Struct, frozen=True):
             raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was made from")
 
     def own(self) -> str:
-        """The namespace of the handle's user, or `global` for a handle without one."""
+        """Return the namespace of the handle's user, or `global` for a handle without one."""
         return f"user:{self.user}" if self.user else "global"
 
     def namespace(self, ns: Ns | None) -> Ns:
-        """The namespace of a call: the one passed, else that of the handle's user.
+        """Return the namespace of a call: the one passed, else that of the handle's user.
 
         Raises InvalidNamespace if the handle is for no user: a value put into `global` by accident is seen by everyone.
         """
@@ -217,17 +217,19 @@ class Scope(msgspec.Struct, frozen=True):
         return self.own()
 
     def resolve_readable(self, *arguments: object) -> tuple[Any, ...]:
-        """The positional arguments of a call such as `facts.get(ns, key)`: first the namespace as text, checked."""
+        """Return the positional arguments of a call such as `facts.get(ns, key)`: first the namespace as text,
+        checked.
+        """
         ns, *rest = self._with_namespace(arguments)
         return self.readable(ns), *rest
 
     def resolve_writable(self, *arguments: object) -> tuple[Any, ...]:
-        """The same for a call that writes, such as `facts.set(ns, key, value)`."""
+        """Return the same for a call that writes, such as `facts.set(ns, key, value)`."""
         ns, *rest = self._with_namespace(arguments)
         return self.writable(ns), *rest
 
     def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with the namespace filled in if it was left out.
+        """Return the arguments with the namespace filled in if it was left out.
 
         `facts.get("city")` binds `"city"` to `ns` and leaves `key` omitted: one argument fewer moves all of them.
         """
@@ -239,7 +241,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.namespace(None), *passed
 
     def subject(self, user: str | None) -> str:
-        """The user that a call is about: the one named, else the handle's own."""
+        """Return the user that a call is about: the one named, else the handle's own."""
         if user is None:
             user = self.user
         if user is None:
@@ -251,7 +253,10 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def check_actor(actor: object) -> str:
-    """An actor as the audit trail shows it: one of ACTORS, or an agent's id; raises UsageError for anything else."""
+    """Return an actor as the audit trail shows it: one of ACTORS, or an agent's id.
+
+    Raises UsageError for anything else.
+    """
     if not isinstance(actor, str) or not actor or actor != actor.strip() or not actor.isprintable():
         raise UsageError("an actor is printable text: the id of an agent, or " + ", ".join(ACTORS))
     if len(actor) > MAX_ACTOR_CHARACTERS:
@@ -263,7 +268,7 @@ def check_actor(actor: object) -> str:
 
 
 def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
-    """Grants as text; a single text instead of a list is refused as a likely mistake."""
+    """Return grants as text; a single text instead of a list is refused as a likely mistake."""
     if isinstance(given, str | Namespace):
         raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
     return tuple(dict.fromkeys(str(grant) for grant in as_list(() if given is None else given, "read= or write=")))
@@ -280,7 +285,7 @@ def _check_grant(grant: str) -> None:
 
 
 def _covers(grant: str, ns: str) -> bool:
-    """Whether a grant reaches a namespace, or another grant."""
+    """Return whether a grant reaches a namespace, or another grant."""
     return ns.startswith(grant[:-1]) if grant.endswith("*") else ns == grant
 
 

@@ -54,7 +54,7 @@ class Telemetry:
             yield RequestSpan(span, self._error)
 
     def headers(self) -> dict[str, str]:
-        """Headers that pass the current span on to a server (`traceparent`)."""
+        """Return headers that pass the current span on to a server (`traceparent`)."""
         made: dict[str, str] = {}
         self._inject(made)
         return made

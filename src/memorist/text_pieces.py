@@ -16,7 +16,7 @@ _LOOK_CHARACTERS = 2_000
 
 
 def text_pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
-    """The pieces of a text, each of about `size` characters.
+    """Yield the pieces of a text, each of about `size` characters.
 
     A cut is made before a space between two Latin letters, where neither words nor the tokens of any encoding go
     across. A stretch of text without such a space is cut anywhere.

@@ -32,7 +32,7 @@ class ToolFinder:
         self._tools = as_tools(tools)
 
     def definition(self, shape: Shape = "openai") -> JsonObject:
-        """The definition of `find_tool`."""
+        """Return the definition of `find_tool`."""
         return find_tool_definition(shape)
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
@@ -43,7 +43,7 @@ class ToolFinder:
         return list_tools(self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
 
     def run(self, message: Given) -> list[JsonObject]:
-        """The results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
         asked = as_message(message)
         calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
         return result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
@@ -57,7 +57,7 @@ class AsyncToolFinder:
         self._tools = as_tools(tools)
 
     def definition(self, shape: Shape = "openai") -> JsonObject:
-        """The definition of `find_tool`."""
+        """Return the definition of `find_tool`."""
         return find_tool_definition(shape)
 
     async def call(self, name: str, arguments: str | JsonMapping) -> str:
@@ -68,7 +68,7 @@ class AsyncToolFinder:
         return list_tools(await self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
 
     async def run(self, message: Given) -> list[JsonObject]:
-        """The results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
         asked = as_message(message)
         calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
         return result_messages(asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls])

@@ -40,7 +40,7 @@ _BAD_NAME = re.compile("[\x00\ud800-\udfff]")
 
 
 def check_name(text: object, what: str, error: type[UsageError] = InvalidValue) -> str:
-    """An id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
+    """Return an id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
     if type(text) is str and 0 < len(text) <= MAX_NAME_BYTES and text.isascii() and "\x00" not in text:
         return text  # a fast path: names are checked on every call
     if not isinstance(text, str):
@@ -66,19 +66,19 @@ def check_text(text: object, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
 
 
 def check_confidence(value: object) -> float:
-    """A confidence as a float; raises unless it is a number from 0 to 1."""
+    """Return a confidence as a float; raises unless it is a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidValue("confidence must be a number from 0 to 1")
     return float(value)
 
 
 def encode_json(value: object, what: str = "value") -> str:
-    """The JSON text of a value, key order kept; refuses what would not come back the same."""
+    """Return the JSON text of a value, key order kept; refuses what would not come back the same."""
     return json_bytes(value, what, MAX_VALUE_BYTES).decode()
 
 
 def json_bytes(value: object, what: str, limit: int) -> bytes:
-    """The same as UTF-8 bytes, with a given size limit."""
+    """Return the same as UTF-8 bytes, with a given size limit."""
     if isinstance(value, str):
         if len(value) > limit:
             raise TooLarge(f"{what} has {len(value)} characters; the limit is {limit} bytes")
@@ -114,12 +114,12 @@ def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def decode_json(text: str | bytes) -> Any:
-    """The value of JSON text that `encode_json` wrote."""
+    """Return the value of JSON text that `encode_json` wrote."""
     return _decode(text)
 
 
 def compact_json(value: object) -> str:
-    """JSON without spaces for sending and counting; values without a JSON form are written as text."""
+    """Return JSON without spaces for sending and counting; values without a JSON form are written as text."""
     try:
         return _encode_any(value).decode()
     except RecursionError as cause:
@@ -129,7 +129,7 @@ def compact_json(value: object) -> str:
 
 
 def _any_json(value: object) -> str:
-    """A slower encoder that also takes lone surrogates (escaped), huge integers and keys that are not text."""
+    """Return a slower encoder that also takes lone surrogates (escaped), huge integers and keys that are not text."""
     import json
 
     try:
@@ -141,7 +141,7 @@ def _any_json(value: object) -> str:
 
 
 def fingerprint_json(value: object) -> bytes:
-    """Canonical JSON: equal values give equal bytes, whatever the order of their keys."""
+    """Return canonical JSON: equal values give equal bytes, whatever the order of their keys."""
     return _encode_sorted(value)
 
 
@@ -178,19 +178,19 @@ def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
 
 
 def as_list(given: object, what: str) -> list[Any]:
-    """The items of a list; a text is refused, because its letters would be taken for items."""
+    """Return the items of a list; a text is refused, because its letters would be taken for items."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InvalidValue(f"{what} must be a list, not {type(given).__name__}")
     return list(given)
 
 
 def check_prefix(given: object) -> str | None:
-    """The beginning of keys to list; None for all of them."""
+    """Return the beginning of keys to list; None for all of them."""
     return None if given is None or given == "" else check_name(given, "prefix")
 
 
 def as_name(given: object, what: str) -> str:
-    """A text or a number as a name."""
+    """Return a text or a number as a name."""
     try:
         return check_name(str(given), what)
     except ValueError as cause:  # Python does not write numbers of many thousand digits

@@ -124,7 +124,7 @@ export type Break = {
   cost: number | null;
 };
 
-/** The state of an appended message: durable, indexed, and how far derivation has come. */
+/** The state of an appended message: whether it is durable and indexed, and how far derivation has come. */
 export type MessageReceipt = {
   message: Message;
   durable: boolean;
@@ -218,7 +218,7 @@ export type Event = {
   version: number;
 };
 
-/** A fact, an event or a learning, in the shape they share. */
+/** A fact, an event or a learning, in their common format. */
 export type Remembered = {
   id: string;
   kind: "event" | "fact" | "learning";
@@ -314,14 +314,14 @@ export type Retention = {
   namespace: string;
 };
 
-/** What the gate sees in a text. */
+/** What the gate finds in a text. */
 export type GateCheck = {
   text: string;
   secrets: string[];
   personal: string[];
 };
 
-/** What the gate did, and which classes of personal data are stored; counts by kind and class, never content. */
+/** What the gate did, and which classes of personal data are stored, as counts by kind and class, never content. */
 export type GateReport = {
   masked: Record<string, number>;
   refused: Record<string, number>;
@@ -330,7 +330,7 @@ export type GateReport = {
   stored: Record<string, number>;
 };
 
-/** A tidy-up of one namespace. */
+/** A tidy-up plan for one namespace. */
 export type Plan = {
   id: string;
   ns: string;
@@ -350,7 +350,7 @@ export type PlanLine = {
   sources?: string[];
 };
 
-/** What is known of one user; `preferences` are facts under keys that begin with `preference.`. */
+/** What is known about one user; `preferences` are facts whose keys begin with `preference.`. */
 export type UserProfile = {
   user: string;
   facts: Fact[];
@@ -366,7 +366,7 @@ export type ProfileLine = {
   trust?: string;
 };
 
-/** The template of working memory; subclass it to add fields of your own, with defaults. */
+/** The template of working memory. Subclass it to add your own fields, with defaults. */
 export type Working = {
   user: WorkingUser | null;
   current_page: Page | null;
@@ -497,7 +497,7 @@ export type Checkpoint = {
   version: number;
 };
 
-/** A record as it was put: `data` is bytes or a JSON value, `key` the tuple it is under. */
+/** A record as it was put. `data` is bytes or a JSON value, and `key` is the tuple it is stored under. */
 export type OpaqueRecord = {
   ns: string;
   key: (string | number)[];
@@ -536,7 +536,7 @@ export type AuditEvent = {
   expires_at: string | null;
 };
 
-/** The state of one queue: how many jobs wait and for how long, fail for now, or are dead. */
+/** The state of one queue: how many jobs are waiting and for how long, are failing, or are dead. */
 export type Backlog = {
   queue: string;
   waiting: number;
@@ -603,7 +603,7 @@ export type Understood = {
   refused: Refusal[];
 };
 
-/** Something in a message that did not become a memory: a secret, or what a model noted and the checks refused. */
+/** Something in a message that did not become a memory: a secret, or a model's note that the checks refused. */
 export type Refusal = {
   message: string;
   reason: string;
@@ -745,7 +745,7 @@ export type WhyCorrection = {
   reason: string | null;
 };
 
-/** The report of a processor: how many things it looked at and changed, with counts and notes. */
+/** A processor's report: how many items it examined and changed, with counts and notes. */
 export type Report = {
   processor: string;
   seen: number;
@@ -812,7 +812,7 @@ export type Diagnosis = {
   problems: string[];
 };
 
-/** A retention rule, and how many rows it will delete when the collector runs next. */
+/** A retention rule, and how many rows the collector will delete when it runs next. */
 export type RetentionState = {
   rule: string;
   due: number;
@@ -1003,7 +1003,7 @@ export type Watched = {
   seen: Record<string, number>;
 };
 
-/** A notice that something of a kind changed in a namespace. */
+/** A notice that a record of a kind changed in a namespace. */
 export type Notice = {
   kind: string;
   namespace: string;
@@ -1028,7 +1028,7 @@ export class FactsNoun {
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
-   *     prefix: Only keys that start with this.
+   *     prefix: Return only keys that start with this.
    *     where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
    *     limit: How many to return at most.
    *     after: The last key of the previous page.
@@ -1070,7 +1070,7 @@ export class FactsNoun {
   }
 
   /**
-   * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
+   * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
@@ -1109,8 +1109,8 @@ export class FactsNoun {
   }
 
   /**
-   * Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
-   * were.
+   * Delete the expired facts of this org now, instead of waiting for the collector, and return how many were
+   * deleted.
    *
    * Returns:
    *     How many facts were deleted.
@@ -1145,7 +1145,7 @@ export class FactsNoun {
    * Write a value. The last write wins, unless you pass the version to replace as `expect`.
    *
    * A value that was rejected is not written again from the same `source`, except by the user; the rejected version
-   * is returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
+   * is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
    *
    * Args:
    *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
@@ -1157,20 +1157,20 @@ export class FactsNoun {
    *     source: The id of the message it was taken from.
    *     expect: The version to replace; 0 if there must be none yet.
    *     index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
-   *     text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
-   *     subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
+   *     text: The fact as a sentence that makes sense on its own ("Ada lives in Lisbon").
+   *     subject: The person or thing it is about, if not the owner of the namespace. It becomes part of the key
    *         (`birthday@Mia`), so that facts about two people stay apart.
    *     valid_from: When it became true.
    *     valid_until: When it stops being true; recall and contexts leave it out afterwards.
    *     scope: How long it matters: `standing`, `conversation` or `task`.
-   *     tags: Labels of your own.
+   *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
    *
    * Returns:
    *     The stored fact, with its new version.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *     Forbidden: This handle may not write to the namespace.
    *     NotAdmitted: The gate refuses the value, for example because it is a secret.
    *
@@ -1181,19 +1181,19 @@ export class FactsNoun {
   }
 
   /**
-   * Delete a fact. What was derived from it stays; `forget` deletes that too.
+   * Delete a fact. Memories derived from it stay; `forget` deletes them too.
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
-   *     expect: Only if the present version is this one.
+   *     expect: The version that you expect to be current.
    *     history: Whether to keep the older versions, for `history` and `as_of`.
    *
    * Returns:
-   *     Whether there was one.
+   *     Whether the fact existed.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1211,18 +1211,18 @@ export class FactsNoun {
    *     text: The fact as a sentence that makes sense on its own.
    *     valid_from: When it became true.
    *     valid_until: When it stops being true.
-   *     tags: Labels of your own, which replace the present ones.
-   *     metadata: Any other JSON, which replaces the present metadata.
+   *     tags: Your own labels, which replace the current ones.
+   *     metadata: Any other JSON, which replaces the current metadata.
    *     confidence: How certain it is, from 0 to 1.
    *     reason: The reason, for the history.
-   *     expect: Only if the present version is this one.
+   *     expect: The version that you expect to be current.
    *
    * Returns:
    *     The fact with its new version.
    *
    * Raises:
    *     NotFound: There is no such fact.
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1236,7 +1236,7 @@ export class FactsNoun {
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
-   *     ttl: Seconds or a timedelta; None keeps it for good.
+   *     ttl: Seconds or a timedelta; None keeps it forever.
    *
    * Returns:
    *     The fact, or None if there is none.
@@ -1279,14 +1279,14 @@ export class FactsNoun {
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
    *     value: The right value.
-   *     reason: Why, for the history.
-   *     expect: Only if the present version is this one.
+   *     reason: The reason, for the history.
+   *     expect: The version that you expect to be current.
    *
    * Returns:
    *     The corrected fact.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1302,7 +1302,7 @@ export class FactsNoun {
    *     key: The key of the fact.
    *     since: When it stopped being true; now by default.
    *     reason: Why it ended, for the history.
-   *     expect: Only if the present version is this one.
+   *     expect: The version that you expect to be current.
    *
    * Returns:
    *     The last version, with the status `ended`.
@@ -1317,15 +1317,15 @@ export class FactsNoun {
   }
 
   /**
-   * Reject a fact that was never true: it is removed, and not derived again from the same sources.
+   * Reject a fact that was never true. It is removed, and not derived again from the same sources.
    *
-   * If the user says it again, that is a new source, and it is remembered.
+   * If the user states it again, that is a new source, and it is remembered.
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
-   *     reason: Why, for the history.
-   *     expect: Only if the present version is this one.
+   *     reason: The reason, for the history.
+   *     expect: The version that you expect to be current.
    *
    * Returns:
    *     The rejected version.
@@ -1370,14 +1370,14 @@ export class FactsNoun {
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
    *     version: The number of the version to restore.
-   *     expect: Only if the present version is this one.
+   *     expect: The version that you expect to be current.
    *
    * Returns:
    *     The restored fact, with its new version.
    *
    * Raises:
    *     NotFound: There is no such version.
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1397,7 +1397,7 @@ export class ThreadsNoun {
   /**
    * List the threads of a namespace, in the order of their ids. Generated ids are in the order of creation.
    *
-   * With `by`, all threads of the namespace are read and sorted, because an index would cost every append a write.
+   * With `by`, all threads of the namespace are read and sorted, because an index would add a write to every append.
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
@@ -1422,10 +1422,10 @@ export class ThreadsNoun {
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     title: A title for people.
-   *     id: An id of your own; generated by default.
-   *     metadata: Anything you want to filter by.
+   *     id: Your own id for the thread; generated by default.
+   *     metadata: Any JSON values that you want to filter by.
    *     ttl: How long to keep it.
-   *     new: Whether to refuse an id that is taken.
+   *     new: Whether to raise an error if the id is taken.
    *     parent: The id of an existing thread; forgetting that thread forgets this one too.
    *
    * Returns:
@@ -1477,14 +1477,14 @@ export class ThreadsNoun {
    *     id: The thread.
    *     title: The new title.
    *     metadata: The new metadata.
-   *     expect: Only if the present version is this one.
+   *     expect: The version that you expect to be current.
    *
    * Returns:
    *     The changed thread.
    *
    * Raises:
    *     NotFound: There is no such thread.
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1493,7 +1493,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete a thread with its messages, summaries and index entries, and return whether there was one.
+   * Delete a thread with its messages, summaries and index entries, and return whether it existed.
    *
    * Args:
    *     id: The id of the thread.
@@ -1508,7 +1508,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Remove and return the newest message, or None if there is none. What was derived from it stays.
+   * Remove and return the newest message, or None if there is none. Memories derived from it stay.
    *
    * Args:
    *     id: The id of the thread.
@@ -1548,15 +1548,15 @@ export class ThreadsNoun {
   }
 
   /**
-   * Store a long tool result beside a thread, and return the preview to send to the model instead.
+   * Store a long tool result next to a thread, and return the preview to send to the model instead.
    *
-   * The full text is kept in a thread of its own, which is deleted and forgotten together with this one.
+   * The full text is stored in a separate thread, which is deleted and forgotten together with this one.
    * `memorist.read_back` reads it back by its id.
    *
    * Args:
    *     id: The thread.
    *     text: The tool result.
-   *     over_tokens: Texts of at most this many tokens are returned unchanged and not stored.
+   *     over_tokens: Texts with at most this many tokens are returned unchanged and not stored.
    *     key: Makes the call idempotent.
    *     create: The namespace to store in, if the thread itself does not exist.
    *
@@ -1575,7 +1575,7 @@ export class ThreadsNoun {
    * Args:
    *     id: The thread.
    *     usage: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
-   *     pieces: The `pieces` of the context you sent; they are compared with those of the request before.
+   *     pieces: The `pieces` of the context you sent, which are compared with those of the previous request.
    *     model: The model that answered, which decides the prices.
    *
    * Role: `writer`.
@@ -1611,10 +1611,10 @@ export class ThreadsNoun {
    * Args:
    *     id: The thread.
    *     messages: The new messages.
-   *     expect: Only if the thread's `version` is this.
+   *     expect: Replace only if this is the thread's `version`.
    *
    * Raises:
-   *     Conflict: `expect` is not the version of the thread.
+   *     Conflict: `expect` is not the thread's version.
    *
    * Role: `writer`.
    */
@@ -1628,9 +1628,9 @@ export class ThreadsNoun {
    * Args:
    *     id: The thread.
    *     limit: How many to return at most; with `before`, the nearest to it.
-   *     before: Only messages before this number.
-   *     after: Only messages after this number.
-   *     roles: Only these roles.
+   *     before: Return only messages before this number.
+   *     after: Return only messages after this number.
+   *     roles: Return only messages with these roles.
    *
    * Returns:
    *     The messages.
@@ -1646,17 +1646,17 @@ export class ThreadsNoun {
    *
    * Args:
    *     id: The thread.
-   *     messages: Texts, or messages in the shape of OpenAI or Anthropic.
+   *     messages: Texts, or messages in OpenAI's or Anthropic's format.
    *     key: An idempotency key for the call, or a list with one per message. A message whose key the thread has
    *         seen is not added again, and its receipt says `replayed`.
    *     create: The namespace in which to create the thread if it does not exist.
-   *     expect: Only if the thread's `length` (the number of its last message) is this.
+   *     expect: Append only if this is the thread's `length` (the number of its last message).
    *
    * Returns:
    *     One receipt per message.
    *
    * Raises:
-   *     NotFound: There is no such thread, and `create` is not given.
+   *     NotFound: There is no such thread, and you did not pass `create`.
    *     Conflict: `expect` is not the length of the thread.
    *
    * Role: `writer`.
@@ -1738,7 +1738,8 @@ export class ThreadsNoun {
   }
 
   /**
-   * List the parts of a thread that a provider compacted, oldest first, each with the message that has its item.
+   * List the parts of a thread that a provider compacted, oldest first, each with the message that contains its
+   * item.
    *
    * Args:
    *     id: The id of the thread.
@@ -1771,7 +1772,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Remove the content of a message, and what was derived from it, but keep its place and its tool call ids.
+   * Remove the content of a message, and everything derived from it, but keep its position and its tool call ids.
    *
    * Args:
    *     message: The message, or its id.
@@ -1820,10 +1821,11 @@ export class LearningsNoun {
    * List learnings: the most used first, then the most certain, then the newest.
    *
    * Args:
-   *     min_confidence: Leave out what is less certain.
-   *     type: Only `preference`, `pattern` or `correction`.
+   *     min_confidence: Leave out learnings that are less certain.
+   *     type: Return only learnings of type `preference`, `pattern` or `correction`.
    *     limit: How many to return at most.
-   *     after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next page.
+   *     after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
+   *         page.
    *     reverse: Whether to list from the end.
    *     user: Whose; by default the user of this handle.
    *
@@ -1848,7 +1850,7 @@ export class LearningsNoun {
    *     confidence: How certain it is, from 0 to 1.
    *     source: The id of the message it was taken from.
    *     corrects: The id of a learning that this one contradicts.
-   *     tags: Labels of your own.
+   *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
    *     user: Whose; by default the user of this handle.
    *
@@ -1933,8 +1935,8 @@ export class LearningsNoun {
    *     content: The learning, in words.
    *     type: `preference`, `pattern` or `correction`.
    *     confidence: How certain it is, from 0 to 1.
-   *     tags: Labels of your own, which replace the present ones.
-   *     metadata: Any other JSON, which replaces the present metadata.
+   *     tags: Your own labels, which replace the current ones.
+   *     metadata: Any other JSON, which replaces the current metadata.
    *     reason: The reason, stored with the learning.
    *     user: Whose; by default the user of this handle.
    *
@@ -2001,9 +2003,9 @@ export class EventsNoun {
    * Return events in the order in which they begin.
    *
    * Args:
-   *     status: Only `planned`, `done` or `cancelled`.
-   *     since: Only events that begin at or after this time.
-   *     until: Only events that begin before this time.
+   *     status: Return only events that are `planned`, `done` or `cancelled`.
+   *     since: Return only events that begin at or after this time.
+   *     until: Return only events that begin before this time.
    *     limit: How many to return at most.
    *     after: The id of the last event of the previous page.
    *     reverse: Whether to list from the end.
@@ -2022,21 +2024,21 @@ export class EventsNoun {
   }
 
   /**
-   * Store an event and return it; adding the same text for the same day again changes nothing.
+   * Store an event and return it. Adding the same text for the same day again changes nothing.
    *
    * Args:
-   *     text: A sentence that can be read alone later ("Ada flies to Porto").
+   *     text: A sentence that makes sense on its own ("Ada flies to Porto").
    *     starts_at: When it begins; now if omitted.
    *     ends_at: When it ends, if it lasts.
    *     status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
-   *     people: The names of those who take part.
+   *     people: The names of the people who take part.
    *     location: Where it takes place.
-   *     subject: Whom it is about, if not the owner of the namespace.
-   *     tags: Labels of your own.
+   *     subject: The person or thing it is about, if not the owner of the namespace.
+   *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
    *     confidence: How certain it is, from 0 to 1.
    *     source: The id of the message it was taken from.
-   *     ttl: Forget it after this time.
+   *     ttl: How long to keep it.
    *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
    *
    * Returns:
@@ -2099,12 +2101,12 @@ export class EventsNoun {
    *     starts_at: When it begins.
    *     ends_at: When it ends.
    *     status: `planned`, `done` or `cancelled`.
-   *     people: The names of those who take part.
+   *     people: The names of the people who take part.
    *     location: Where it takes place.
-   *     tags: Labels of your own, which replace the present ones.
-   *     metadata: Any other JSON, which replaces the present metadata.
+   *     tags: Your own labels, which replace the current ones.
+   *     metadata: Any other JSON, which replaces the current metadata.
    *     reason: The reason, for the history.
-   *     expect: Only if the present version is this one.
+   *     expect: The version that you expect to be current.
    *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
    *
    * Returns:
@@ -2112,7 +2114,7 @@ export class EventsNoun {
    *
    * Raises:
    *     NotFound: There is no such event.
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -2144,7 +2146,7 @@ export class EventsNoun {
    *
    * Args:
    *     id: The event.
-   *     reason: Why, for the history.
+   *     reason: The reason, for the history.
    *     ns: The namespace.
    *
    * Returns:
@@ -2179,7 +2181,7 @@ export class EventsNoun {
   }
 }
 
-/** Lists, searches, changes and deletes facts, events and learnings in one shape. */
+/** Lists, searches, changes and deletes facts, events and learnings in a common format. */
 export class MemoriesNoun {
   readonly #http: Http;
 
@@ -2191,9 +2193,9 @@ export class MemoriesNoun {
    * Return memories: facts by key, then events, then learnings.
    *
    * Args:
-   *     kinds: Only these kinds.
-   *     subject: Only memories about this person or thing.
-   *     tag: Only memories with this tag.
+   *     kinds: Return only these kinds.
+   *     subject: Return only memories about this person or thing.
+   *     tag: Return only memories with this tag.
    *     limit: How many to return at most.
    *     after: The id of the last memory of the previous page.
    *     ns: The namespace; by default the user's own.
@@ -2215,7 +2217,7 @@ export class MemoriesNoun {
    *
    * Args:
    *     query: A question or a few words.
-   *     kinds: Only these kinds: `fact`, `event`, `learning`.
+   *     kinds: Return only these kinds: `fact`, `event`, `learning`.
    *     top_k: How many to return.
    *     min_score: Leave out those with a lower score.
    *     ns: The namespace; by default the user's own.
@@ -2262,8 +2264,8 @@ export class MemoriesNoun {
    *     value: The new value of a fact.
    *     valid_from: When the fact became true, or when the event begins.
    *     valid_until: When the fact stops being true, or when the event ends.
-   *     tags: Labels of your own, which replace the present ones.
-   *     metadata: Any other JSON, which replaces the present metadata.
+   *     tags: Your own labels, which replace the current ones.
+   *     metadata: Any other JSON, which replaces the current metadata.
    *     confidence: How certain it is, from 0 to 1.
    *     reason: The reason, for the history.
    *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
@@ -2301,7 +2303,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return every version of a memory, oldest first, also of a fact that has ended.
+   * Return every version of a memory, oldest first, including those of a fact that has ended.
    *
    * Args:
    *     id: The id, such as `fact:city`.
@@ -2320,7 +2322,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
+   * Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
    *
    * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
    * from the same message again.
@@ -2342,7 +2344,7 @@ export class MemoriesNoun {
   }
 }
 
-/** Lists, approves, edits and rejects memories that wait for approval. */
+/** Lists, approves, edits and rejects memories that are waiting for approval. */
 export class ReviewNoun {
   readonly #http: Http;
 
@@ -2351,8 +2353,9 @@ export class ReviewNoun {
   }
 
   /**
-   * Return the candidates that wait for approval, in the order of their ids. Pass the last id as `after` for the
-   * next page.
+   * Return the candidates that are waiting for approval, in the order of their ids.
+   *
+   * Pass the last id as `after` for the next page.
    *
    * Role: `reader`.
    */
@@ -2370,7 +2373,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Change what a candidate proposes, and return it. It keeps waiting.
+   * Change what a candidate proposes, and return it. The candidate keeps waiting.
    *
    * Raises:
    *     NotFound: There is no such candidate.
@@ -2404,7 +2407,7 @@ export class ReviewNoun {
   }
 }
 
-/** The policy on what may be written: secrets, personal data and retention. */
+/** The policy for writes: secrets, personal data and retention. */
 export class GateNoun {
   readonly #http: Http;
 
@@ -2413,7 +2416,7 @@ export class GateNoun {
   }
 
   /**
-   * Return the policy of this org: the stored one, or else the one the memory was opened with.
+   * Return the policy of this org: the stored one, or the one that the memory was opened with.
    *
    * Returns:
    *     The policy.
@@ -2425,8 +2428,9 @@ export class GateNoun {
   }
 
   /**
-   * Store the policy of this org; parts that are not given stay as they are. Other processes notice it within
-   * two seconds.
+   * Store the policy of this org.
+   *
+   * Parts that you leave out stay unchanged. Other processes notice it within two seconds.
    *
    * Args:
    *     secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
@@ -2436,10 +2440,10 @@ export class GateNoun {
    *     retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
    *
    * Returns:
-   *     The whole policy as it is now.
+   *     The whole policy after the change.
    *
    * Raises:
-   *     Forbidden: On a user's handle.
+   *     Forbidden: This is a user's handle.
    *
    * Role: `operator`.
    */
@@ -2448,10 +2452,10 @@ export class GateNoun {
   }
 
   /**
-   * Delete the stored policy of this org, so that the one the memory was opened with applies again.
+   * Delete the stored policy of this org, so that the one that the memory was opened with applies again.
    *
    * Returns:
-   *     Whether there was one.
+   *     Whether there was a stored policy.
    *
    * Raises:
    *     Forbidden: This is a user's handle.
@@ -2502,7 +2506,7 @@ export class PlansNoun {
   }
 
   /**
-   * Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
+   * Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
    *
    * Args:
    *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
@@ -2517,7 +2521,7 @@ export class PlansNoun {
   }
 
   /**
-   * Carry out a plan in one transaction, and return it as applied.
+   * Carry out a plan in one transaction, and return the applied plan.
    *
    * Args:
    *     plan: The plan to carry out.
@@ -2535,7 +2539,8 @@ export class PlansNoun {
   }
 
   /**
-   * Restore everything that an applied plan changed, in one transaction, and return how many memories.
+   * Restore everything that an applied plan changed, in one transaction, and return how many memories were
+   * restored.
    *
    * Args:
    *     id: The id of the plan.
@@ -2567,7 +2572,7 @@ export class ProfileNoun {
    *
    * Args:
    *     user: Whose; by default the user of this handle.
-   *     min_confidence: Leave out what is less certain.
+   *     min_confidence: Leave out memories that are less certain than this.
    *     as_of: Return the profile of this time.
    *
    * Returns:
@@ -2729,11 +2734,11 @@ export class WorkingNoun {
   }
 
   /**
-   * Add an action to the recent ones, of which the newest 20 are kept.
+   * Add an action to the recent actions, of which the newest 20 are kept.
    *
    * Args:
    *     action: What the user did.
-   *     entity_id: The id of the thing that the action concerned.
+   *     entity_id: The id of the entity that the action concerned.
    *     user: Whose document; by default that of the handle's user.
    *     session: The session; by default the document that belongs to no session.
    *
@@ -2763,7 +2768,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
+   * Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
    *
    * Args:
    *     *messages: The messages of the turn.
@@ -2792,7 +2797,7 @@ export class StateNoun {
    * List the entries in the order of their keys.
    *
    * Args:
-   *     prefix: Only keys that start with this.
+   *     prefix: Return only keys that start with this.
    *     limit: How many to return at most.
    *     after: The last key of the previous page.
    *     reverse: Whether to list from the end.
@@ -2844,10 +2849,10 @@ export class StateNoun {
    *     key: The key.
    *     value: Any JSON value.
    *     ttl: How long to keep it.
-   *     expect: Only if the present version is this one; 0 if there must be none yet.
+   *     expect: Write only if this is the current version; 0 if there must be none yet.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -2931,8 +2936,8 @@ export class DocumentsNoun {
    *         PDF and Word need the extra `documents`.
    *     title: The title; by default a file's own, or the last part of its source.
    *     source: Where it came from, by default a file's path. Adding the same source again replaces the document.
-   *     metadata: Anything you want to filter by.
-   *     id: An id of your own.
+   *     metadata: Any JSON values that you want to filter by.
+   *     id: Your own id for the document.
    *     ttl: How long to keep it.
    *
    * Returns:
@@ -2987,7 +2992,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Delete a document with its chunks and their index entries, and return whether there was one.
+   * Delete a document with its chunks and their index entries, and return whether it existed.
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
@@ -3086,11 +3091,11 @@ export class TasksNoun {
    *
    * Args:
    *     checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
-   *     expect: Only if the present version is this one.
+   *     expect: Save only if this is the current version.
    *     keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -3147,12 +3152,12 @@ export class RecordsNoun {
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     prefix: The beginning of the key.
-   *     after: Only keys after this one.
-   *     before: Only keys before this one.
+   *     after: Return only keys after this one.
+   *     before: Return only keys before this one.
    *     reverse: Whether to list from the end.
    *     limit: How many to return at most.
    *     where: A filter on `meta`.
-   *     keys_only: Whether to leave the data unread.
+   *     keys_only: Whether to skip reading the data.
    *
    * Role: `reader`.
    */
@@ -3161,7 +3166,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
+   * Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
@@ -3186,9 +3191,9 @@ export class RecordsNoun {
    *
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
-   *     items: Pairs of key and data, or `RecordPut` with options of their own.
-   *     ttl: How long to keep those that are not a `RecordPut`.
-   *     absent: Leave existing records unchanged, for those that are not a `RecordPut`.
+   *     items: Pairs of key and data, or `RecordPut` objects with their own options.
+   *     ttl: How long to keep the records that are not given as a `RecordPut`.
+   *     absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
    *     expect: Other records and the versions they must have at the commit; 0 if they must not exist.
    *
    * Role: `writer`.
@@ -3244,11 +3249,11 @@ export class RecordsNoun {
    *     data: Bytes or JSON.
    *     meta: JSON that `scan` can filter by.
    *     ttl: How long to keep it.
-   *     expect: Only if the present version is this one; 0 if there must be none yet.
+   *     expect: Write only if this is the current version; 0 if there must be none yet.
    *     absent: Leave an existing record unchanged, and return it with `existed` set.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *     TooLarge: The org's quota would be exceeded.
    *
    * Role: `writer`.
@@ -3263,10 +3268,10 @@ export class RecordsNoun {
    * Args:
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
-   *     expect: Only if the present version is this one.
+   *     expect: Delete only if this is the current version.
    *
    * Raises:
-   *     Conflict: `expect` is not the present version.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -3284,11 +3289,11 @@ export class AuditNoun {
   }
 
   /**
-   * List events in the order of their times.
+   * List events in chronological order.
    *
    * Args:
-   *     subject: Only events about this id, such as `user:ada/city`.
-   *     kind: Only events of this kind.
+   *     subject: Return only events about this id, such as `user:ada/city`.
+   *     kind: Return only events of this kind.
    *     limit: How many to return at most.
    *     after: The id or time of the last event of the previous page.
    *     reverse: Whether to list the newest first.
@@ -3303,7 +3308,7 @@ export class AuditNoun {
   }
 
   /**
-   * Delete events that are older than this, and return how many.
+   * Delete events that are older than this, and return how many were deleted.
    *
    * Args:
    *     older_than: Seconds or a timedelta.
@@ -3321,7 +3326,7 @@ export class AuditNoun {
   }
 }
 
-/** The jobs that writes leave behind: how many wait, which failed, and how to run them. */
+/** The jobs that writes leave behind: how many are waiting, which failed, and how to run them. */
 export class JobsNoun {
   readonly #http: Http;
 
@@ -3330,7 +3335,7 @@ export class JobsNoun {
   }
 
   /**
-   * Return the state of each queue of this org, as far as this handle may see.
+   * Return the state of each queue of this org, as far as this handle can see it.
    *
    * Returns:
    *     One entry per queue.
@@ -3342,7 +3347,7 @@ export class JobsNoun {
   }
 
   /**
-   * List the jobs that were given up and that this handle may see, with the reasons.
+   * List the jobs that were given up and that this handle can see, with the reasons.
    *
    * Returns:
    *     The jobs, each with its error.
@@ -3354,10 +3359,10 @@ export class JobsNoun {
   }
 
   /**
-   * Try jobs again that were given up, and return how many.
+   * Retry jobs that were given up, and return how many.
    *
    * Args:
-   *     item: Only those of this item, such as `thread:<id>`; all by default.
+   *     item: Retry only the jobs of this item, such as `thread:<id>`; all by default.
    *
    * Returns:
    *     How many jobs will be retried.
@@ -3369,12 +3374,13 @@ export class JobsNoun {
   }
 
   /**
-   * Do waiting jobs now, and return how many were claimed.
+   * Run waiting jobs now, and return how many were claimed.
    *
-   * A handle over all orgs works for all of them, as a worker does; any other handle works for its own org.
+   * A handle for all orgs runs the jobs of all of them, as a worker does; any other handle runs those of its own
+   * org.
    *
    * Args:
-   *     seconds: How long to work at most.
+   *     seconds: The maximum number of seconds to work.
    *     lease: How many seconds a job is reserved for this call.
    *
    * Returns:
@@ -3399,7 +3405,7 @@ export class KeysNoun {
   }
 
   /**
-   * The org, user and rights of this key.
+   * Return the org, user and rights of this key.
    *
    * Role: `reader`.
    */
@@ -3408,7 +3414,7 @@ export class KeysNoun {
   }
 
   /**
-   * The keys of this org, without their secrets.
+   * Return the keys of this org, without their secrets.
    *
    * Role: `admin`.
    */
@@ -3462,7 +3468,7 @@ export class BatchesNoun {
   }
 
   /**
-   * The result of the operation `last` as if these writes were committed; nothing is committed.
+   * Return the result of the operation `last` as if these writes were committed; nothing is committed.
    *
    * Role: `reader`.
    */
@@ -3529,7 +3535,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * The cached entity, whether fresh or stale.
+   * Return the cached entity, whether fresh or stale.
    *
    * Role: `reader`.
    */
@@ -3760,7 +3766,7 @@ export class WatchingNoun {
   }
 
   /**
-   * The changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
+   * Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
    *
    * Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
    * minute.
@@ -3781,7 +3787,7 @@ export class AnalysesNoun {
   }
 
   /**
-   * The folders that can be analysed, and whether there is a report on each.
+   * Return the folders that can be analysed, and whether there is a report on each.
    *
    * Role: `operator`.
    */
@@ -3799,7 +3805,7 @@ export class AnalysesNoun {
   }
 
   /**
-   * The last report on a folder.
+   * Return the last report on a folder.
    *
    * Role: `operator`.
    */
@@ -3878,12 +3884,12 @@ export class Memorist {
    * Args:
    *     query: A question or a few words.
    *     namespaces: Where to search; by default everywhere this handle may read.
-   *     kinds: Only these kinds: `message`, `fact`, `event`, `learning`, `summary`, `document`.
+   *     kinds: Return only these kinds: `message`, `fact`, `event`, `learning`, `summary`, `document`.
    *     top_k: How many hits to return.
    *     offset: How many hits to skip, for the next page.
    *     max_tokens: Return only the best hits that fit into this many tokens.
-   *     after: Only what is newer than this time.
-   *     before: Only what is older than this time.
+   *     after: Return only items that are newer than this time.
+   *     before: Return only items that are older than this time.
    *     where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
    *     min_score: Leave out hits with a lower score.
    *     vector: The query as a vector, if you have computed it already.
@@ -3915,7 +3921,7 @@ export class Memorist {
    *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
    *
    * Returns:
-   *     The receipts, the stored memories, those that wait for review, those that ended, and those that were
+   *     The receipts, the stored memories, those that are waiting for review, those that ended, and those that were
    *         refused,
    *     with the reason.
    *
@@ -3932,7 +3938,7 @@ export class Memorist {
    *     input: What the user says now; None to continue after a tool result.
    *     thread: The conversation whose history to send.
    *     system: The system prompt.
-   *     tools: Tool definitions, in the shape of OpenAI or Anthropic.
+   *     tools: Tool definitions, in OpenAI's or Anthropic's format.
    *     pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
    *         then carries these, the most relevant others, and `find_tool` for the rest
    *             (`memorist.tool_finder.ToolFinder`).
@@ -3965,11 +3971,11 @@ export class Memorist {
    *
    * Args:
    *     query: What the tool should do.
-   *     tools: Definitions in the shape of OpenAI or Anthropic.
+   *     tools: Definitions in OpenAI's or Anthropic's format.
    *     top_k: How many to return.
    *
    * Returns:
-   *     The definitions of the tools, in the shape in which you passed them.
+   *     The definitions of the tools, in the format in which you passed them.
    *
    * Role: `reader`.
    */
@@ -3984,7 +3990,7 @@ export class Memorist {
    *     item: The record, a hit, or an id such as `user:ada/city`.
    *
    * Returns:
-   *     Every step on the way, and the messages at its end.
+   *     Every step of the derivation, and the messages it ends at.
    *
    * Raises:
    *     NotFound: It does not exist.
@@ -3999,7 +4005,7 @@ export class Memorist {
    * List the namespaces that contain something and that this handle may read, in order.
    *
    * Args:
-   *     kind: Only this kind: `user`, `agent`, `workflow` or `global`.
+   *     kind: List only this kind: `user`, `agent`, `workflow` or `global`.
    *     prefix: The beginning of the id if you pass a `kind`, otherwise of the whole namespace.
    *     limit: How many to return at most.
    *     after: The last namespace of the previous page.
@@ -4036,7 +4042,7 @@ export class Memorist {
    * On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
    *
    * Raises:
-   *     Forbidden: This is any other handle.
+   *     Forbidden: This handle was not opened with `all_orgs=True`.
    *
    * Role: `operator`.
    */

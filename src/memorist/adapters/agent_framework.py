@@ -51,13 +51,13 @@ class MemoristHistoryProvider(HistoryProvider):
         self._limit = limit
 
     def thread_of(self, session_id: str | None) -> str:
-        """The id of the thread that holds a session."""
+        """Return the id of the thread that holds a session."""
         return f"{self._space}/{session_id or NO_SESSION}"
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[FrameworkMessage]:
-        """The messages of a session, exactly as they were saved."""
+        """Return the messages of a session, exactly as they were saved."""
         try:
             found = await self._handles.awaited.threads.messages(self.thread_of(session_id))
         except NotFound:
@@ -128,22 +128,22 @@ class MemoristCheckpointStorage:
         return str(checkpoint.checkpoint_id)
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """One checkpoint."""
+        """Return one checkpoint."""
         record = await self._memory.records.get(self._space, _key(checkpoint_id))
         if record is None:
             raise WorkflowCheckpointException(f"No checkpoint found with ID {checkpoint_id}")
         return await self._decode(checkpoint_id, record.data)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
-        """The checkpoints of a workflow, oldest first."""
+        """Return the checkpoints of a workflow, oldest first."""
         return [await self._decode_row(record) for record in await self._rows(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-        """The ids of the checkpoints of a workflow, oldest first."""
+        """Return the ids of the checkpoints of a workflow, oldest first."""
         return [str(record.key[-1]) for record in await self._rows(workflow_name, keys_only=True)]
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-        """The checkpoint with the latest timestamp."""
+        """Return the checkpoint with the latest timestamp."""
         rows = await self._rows(workflow_name)
         newest = max(rows, key=lambda record: datetime.fromisoformat(record.meta["time"]), default=None)
         return None if newest is None else await self._decode_row(newest)
@@ -217,7 +217,7 @@ def message_of(message: FrameworkMessage) -> Message:
 
 
 def _newest(messages: list[FrameworkMessage], limit: int) -> list[FrameworkMessage]:
-    """The newest messages, starting where no tool result is separated from its call."""
+    """Return the newest messages, starting where no tool result is separated from its call."""
     for start in range(max(0, len(messages) - limit), len(messages)):
         rest = messages[start:]
         called = {c.call_id for m in rest for c in m.contents if c.type == "function_call"}

@@ -30,7 +30,7 @@ class _Files:
         self._space = space
 
     async def view(self, command: Any) -> str:
-        """A file with line numbers, or a directory up to two levels deep."""
+        """Return a file with line numbers, or a directory up to two levels deep."""
         key = _key(command.path)
         fact = await self._file(key) if key else None
         if fact is not None:
@@ -254,7 +254,7 @@ async def _raise_tool_error(work: Awaitable[str]) -> str:
 
 
 def _key(path: str) -> str:
-    """The fact key of a path; empty for the root. Raises ToolError for a path outside of `/memories`."""
+    """Return the fact key of a path; empty for the root. Raises ToolError for a path outside of `/memories`."""
     if not path.startswith(ROOT):
         raise ToolError(f"Path must start with {ROOT}, got: {path}")
     if not path[len(ROOT) :].startswith("/") and path != ROOT:

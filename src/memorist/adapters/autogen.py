@@ -59,7 +59,7 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
     async def query(
         self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
     ) -> MemoryQueryResult:
-        """Memories relevant to a query, best first, with recall's score."""
+        """Return memories relevant to a query, best first, with recall's score."""
         text = query if isinstance(query, str) else _text(query)
         hits = await self._handles.awaited.recall(text, namespaces=self._namespaces, top_k=self._top_k)
         found = [

@@ -22,7 +22,7 @@ Budget = TokenBudget | int | str
 def fitting(
     messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None
 ) -> list[int]:
-    """The indices of the messages that fit, a tool call always with its results; by default the newest ones."""
+    """Return the indices of the messages that fit, a tool call always with its results; by default the newest ones."""
     numbered = [_numbered(given, place) for place, given in enumerate(messages)]
     made = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
     kept = [message.metadata.get(PLACE) for message in (*made.system_messages, *made.view)]
@@ -36,7 +36,7 @@ def _numbered(given: Given, place: int) -> Message:
 
 
 async def recalled(memory: AsyncMemory, query: str, *, namespaces: Spaces = None, top_k: int = 5) -> str:
-    """Memories recalled for a question, fenced and labelled as data; empty if there are none."""
+    """Return memories recalled for a question, fenced and labelled as data; empty if there are none."""
     if not query.strip():
         return ""
     hits = await memory.recall(query, namespaces=namespaces, top_k=top_k)

@@ -72,7 +72,9 @@ class MemoristSessionService(BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """A session with its events (all, or as `config` limits them) and the merged app, user and session state."""
+        """Return a session with its events (all, or as `config` limits them) and the merged app, user and session
+        state.
+        """
         id = session_id.strip() if session_id else session_id
         stored = await self._stored(app_name, user_id, id)
         if stored is None:
@@ -82,7 +84,7 @@ class MemoristSessionService(BaseSessionService):
         return await self._merged(session)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Sessions without their events, the most recently used last."""
+        """Return sessions without their events, the most recently used last."""
         users = [user_id] if user_id is not None else await self._users()
         sessions: list[Session] = []
         for user in users:
@@ -98,7 +100,7 @@ class MemoristSessionService(BaseSessionService):
         await self._memory.threads.delete(thread_of(app_name, user_id, id))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """The state shared by all sessions of a user in an app."""
+        """Return the state shared by all sessions of a user in an app."""
         return _state(await self._memory.records.get(f"user:{user_id}", _user_key(app_name)))
 
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -152,7 +154,7 @@ class MemoristSessionService(BaseSessionService):
         return await self._memory.records.get(f"user:{user}", _session_key(app, id))
 
     async def _shared(self, app: str, user: str, deltas: Mapping[str, Any]) -> list[tuple[str, RecordKey, Any, int]]:
-        """The new app and user state, each with the version it was read at (for compare-and-set)."""
+        """Return the new app and user state, each with the version it was read at (for compare-and-set)."""
         found = []
         for name, space, key in (("app", APPS, _app_key(app)), ("user", f"user:{user}", _user_key(app))):
             if deltas[name]:
@@ -181,7 +183,7 @@ class MemoristSessionService(BaseSessionService):
                 await batch.threads.append(thread_of(app, user, id), message, key=key, create=space)
 
     async def _is_stored(self, app: str, user: str, id: str, event: Event) -> bool:
-        """Whether this event is among the last twenty stored."""
+        """Return whether this event is among the last twenty stored."""
         try:
             recent = await self._memory.threads.recent(thread_of(app, user, id), 20)
         except NotFound:
@@ -262,7 +264,7 @@ class MemoristMemoryService(BaseMemoryService):
         await self._handles.awaited.facts.set_many(f"user:{user_id}", facts)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Memories relevant to a query, best first."""
+        """Return memories relevant to a query, best first."""
         mine = thread_of(app_name, user_id, "")
         space = f"user:{user_id}"
         hits = await self._handles.awaited.recall(query, namespaces=space, top_k=self._top_k)
@@ -282,7 +284,7 @@ class MemoristMemoryService(BaseMemoryService):
 
 
 def thread_of(app: str, user: str, session: str) -> str:
-    """The id of the thread that holds a session."""
+    """Return the id of the thread that holds a session."""
     return f"{app}/{user}/{session}"
 
 
@@ -313,7 +315,9 @@ def _dumped(event: Event) -> Any:
 
 
 def _event_key(event: Event) -> str:
-    """The idempotency key of an event: its id and a digest, so that different events with one id are both stored."""
+    """Return the idempotency key of an event: its id and a digest, so that different events with one id are both
+    stored.
+    """
     return f"{event.id}-{hashlib.blake2b(event.model_dump_json().encode(), digest_size=8).hexdigest()}"
 
 
@@ -339,7 +343,10 @@ def _json(value: Any) -> Any:
 
 
 def _split_state(state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The parts of a state that belong to the app, to the user and to the session; temporary state is left out."""
+    """Return the parts of a state that belong to the app, to the user and to the session.
+
+    Temporary state is left out.
+    """
     parts: dict[str, dict[str, Any]] = {"app": {}, "user": {}, "session": {}}
     for key, value in state.items():
         if key.startswith(State.APP_PREFIX):

@@ -46,7 +46,9 @@ class Handles:
         return self._awaited
 
     def space(self, name: str) -> str:
-        """An adapter's default namespace: `workflow:<name>`, or the user's own, the only one a user may write to."""
+        """Return an adapter's default namespace: `workflow:<name>`, or the user's own, the only one a user may write
+        to.
+        """
         user = self.memory.user
         return f"workflow:{name}" if user is None else f"user:{user}"
 

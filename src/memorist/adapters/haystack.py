@@ -25,7 +25,7 @@ class MemoristCompactor:
     def compact(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """A shorter list, or None if there is none."""
+        """Return a shorter list, or None if there is none."""
         said = [message_of(message) for message in messages]
         budget, best = target_tokens, list(messages)
         for _ in range(STEPS):

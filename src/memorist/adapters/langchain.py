@@ -126,7 +126,7 @@ class MemoristStash(AgentMiddleware):
 
 
 def _conversation(config: Any) -> str:
-    """The thread id of a run, or a common one for runs without."""
+    """Return the thread id of a run, or a common one for runs without."""
     return str(((config or {}).get("configurable") or {}).get("thread_id") or "default")
 
 
@@ -144,7 +144,7 @@ class MemoristChatMessageHistory(BaseChatMessageHistory):
         return run_blocking(self._messages(self._handles.stepped))
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """All messages, as they were added."""
+        """Return all messages, as they were added."""
         return await self._messages(self._handles.awaited)
 
     async def _messages(self, memory: AsyncMemory) -> list[BaseMessage]:

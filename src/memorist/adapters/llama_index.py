@@ -40,7 +40,7 @@ class MemoristChatStore(AsyncDBChatStore):
         return self._handles.awaited
 
     def thread_of(self, key: str) -> str:
-        """The id of the thread that holds a key's messages."""
+        """Return the id of the thread that holds a key's messages."""
         return f"{self._space}/{key}"
 
     async def close(self) -> None:
@@ -54,12 +54,12 @@ class MemoristChatStore(AsyncDBChatStore):
         limit: int | None = None,
         offset: int | None = None,
     ) -> list[ChatMessage]:
-        """Messages of a key in order; with `status=None` of any status."""
+        """Return messages of a key in order; with `status=None` of any status."""
         found = (await self._rows(key, status))[offset or 0 :]
         return [_chat(message) for message in (found if limit is None else found[:limit])]
 
     async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
-        """The number of messages of a key."""
+        """Return the number of messages of a key."""
         return len(await self._rows(key, status))
 
     async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE) -> None:
@@ -120,7 +120,7 @@ class MemoristChatStore(AsyncDBChatStore):
         raise AssertionError("unreachable")
 
     async def get_keys(self) -> list[str]:
-        """The keys that have messages."""
+        """Return the keys that have messages."""
         threads = await self._memory.threads.list(self._space)
         start = self.thread_of("")
         names = [thread.id[len(start) :] for thread in threads if thread.id.startswith(start)]
@@ -141,7 +141,7 @@ class MemoristChatStore(AsyncDBChatStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name that LlamaIndex serialises the store by."""
+        """Return the name that LlamaIndex serialises the store by."""
         return "MemoristChatStore"
 
 

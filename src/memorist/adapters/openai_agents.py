@@ -68,7 +68,7 @@ class MemoristSession:
         return self._thread
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The items in order; with a limit, the newest."""
+        """Return the items in order; with a limit, the newest."""
         wanted = resolve_session_limit(limit, self.session_settings)
         return await self._run(lambda memory: self._items(memory, wanted))
 
@@ -128,7 +128,9 @@ class MemoristSession:
     async def _get_compaction_snapshot(
         self, limit: int, *, prune_prefix: Callable[[TResponseInputItem], bool] | None = None
     ) -> CompactionSnapshot | None:
-        """The newest items for the SDK's compaction, with a function that replaces their suffix by compare-and-set."""
+        """Return the newest items for the SDK's compaction, with a function that replaces their suffix by
+        compare-and-set.
+        """
 
         async def newest(memory: AsyncMemory) -> list[Message]:
             try:
@@ -264,7 +266,9 @@ def message_of(item: Any) -> Message:
 
 
 def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
-    """The newest items, at most `limit`, from the start of an exchange on, without an output whose call is cut."""
+    """Return the newest items, at most `limit`, from the start of an exchange on, without an output whose call is
+    cut.
+    """
     first = max(0, len(items) - limit)
     for start in range(first, len(items)):
         if _begins(items, start) and not _orphans(items[start:]):
@@ -273,7 +277,7 @@ def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def _begins(items: Sequence[Any], place: int) -> bool:
-    """Whether an exchange starts at this index: reasoning and calls belong to the items after them."""
+    """Return whether an exchange starts at this index: reasoning and calls belong to the items after them."""
     return _part(items[place]) != "result" and (place == 0 or _part(items[place - 1]) in ("message", "result"))
 
 
@@ -298,7 +302,7 @@ def _item(message: Message) -> Any:
 
 
 def _parts(content: Any) -> Any:
-    """Text parts of the Responses API in the chat API's shape."""
+    """Return text parts of the Responses API in the chat API's shape."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     return [{"type": "text", "text": _text(part.get("text"))} for part in content if isinstance(part, dict)]

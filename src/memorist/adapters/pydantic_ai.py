@@ -64,12 +64,12 @@ class MemoristConversationStore(ConversationStore):
         return self._handles.awaited
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """The record of a conversation."""
+        """Return the record of a conversation."""
         record = await self._memory.records.get(self._space, _record_key(conversation_id))
         return None if record is None else _records.validate_json(_bytes(record))
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """All records, or those of a scope, newest first."""
+        """Return all records, or those of a scope, newest first."""
         where = None if scope is None else {"scope": scope}
         found = await self._memory.records.scan(self._space, (ROOT, "record"), where=where)
         records = [_records.validate_json(_bytes(one)) for one in found]
@@ -110,7 +110,7 @@ class MemoristConversationStore(ConversationStore):
     async def _expected_head(
         self, record: ConversationRecord, new: Sequence[ConversationEntry]
     ) -> list[tuple[RecordKey, int]]:
-        """The entry a record points to, with its version: it must still exist when the record is written."""
+        """Return the entry a record points to, with its version: it must still exist when the record is written."""
         if record.head_id is None or record.head_id in {entry.id for entry in new}:
             return []
         found = await self._memory.records.get(self._space, _entry_key(record.head_id))
@@ -141,7 +141,7 @@ class MemoristConversationStore(ConversationStore):
             )  # fmt: skip
 
     def thread_of(self, conversation_id: str) -> str:
-        """The id of the thread that mirrors a conversation."""
+        """Return the id of the thread that mirrors a conversation."""
         return f"{self._space}/{conversation_id}"
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
@@ -181,14 +181,14 @@ class MemoristConversationStore(ConversationStore):
                 await batch.records.delete(self._space, _entry_key(id))
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """One entry; raises `KeyError` if there is none."""
+        """Return one entry; raises `KeyError` if there is none."""
         record = await self._memory.records.get(self._space, _entry_key(entry_id))
         if record is None:
             raise KeyError(entry_id)
         return _entries.validate_json(_bytes(record))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to and including one, oldest first; `ABOVE` of them per read."""
+        """Return the entries up to and including one, oldest first; `ABOVE` of them per read."""
         history: list[ConversationEntry] = []
         wanted = [] if head_id is None else [head_id]
         while wanted and (limit is None or len(history) < limit):
@@ -207,7 +207,7 @@ class MemoristConversationStore(ConversationStore):
 
 
 def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
-    """A history processor that keeps the newest messages that fit, a tool call always with its results."""
+    """Return a history processor that keeps the newest messages that fit, a tool call always with its results."""
 
     def process(messages: list[ModelMessage]) -> list[ModelMessage]:
         kept = fitting([message_of(message) for message in messages], budget, counter=counter)
@@ -219,7 +219,7 @@ def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMess
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
 ) -> Callable[[list[ModelMessage]], Coroutine[Any, Any, list[ModelMessage]]]:
-    """A history processor that puts memories recalled for the last question before it, fenced."""
+    """Return a history processor that puts memories recalled for the last question before it, fenced."""
     handles = Handles(memory)
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
@@ -260,7 +260,7 @@ class MemoristStash(AbstractCapability[Any]):
         return await self._stashing.shorten(memory, _conversation(ctx), result, key=call.tool_call_id)
 
     def get_toolset(self) -> FunctionToolset[Any]:
-        """The two tools that read results back."""
+        """Return the two tools that read results back."""
         return FunctionToolset([self._tool(name) for name in READ_TOOLS])
 
     def _tool(self, name: str) -> PydanticTool[Any]:

@@ -23,14 +23,14 @@ class Stashing:
         self._over_tokens = check_stash(over_tokens) or over_tokens
 
     async def shorten(self, memory: AsyncMemory, conversation: str, text: str, *, key: str | None = None) -> str:
-        """The text itself, or the preview of a long one; a call's id as `key` makes it safe to repeat."""
+        """Return the text itself, or the preview of a long one; a call's id as `key` makes it safe to repeat."""
         options: dict[str, Any] = {"over_tokens": self._over_tokens, "key": key, "create": self._space}
         return (await memory.threads.stash(self._thread(conversation), text, **options)).text
 
     async def answer(
         self, memory: AsyncMemory, conversation: str, name: str, arguments: str | Mapping[str, Any]
     ) -> str:
-        """The answer to a call of one of the two tools."""
+        """Return the answer to a call of one of the two tools."""
         return await AsyncReadBack(memory, self._thread(conversation)).call(name, arguments)
 
     def _thread(self, conversation: str) -> str:

@@ -40,7 +40,7 @@ class MemoristSessionRepository(SessionRepository):
         return session
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
-        """A session, or None."""
+        """Return a session, or None."""
         found = self._read(_key("session", session_id))
         return None if found is None else Session.from_dict(found)
 
@@ -51,7 +51,7 @@ class MemoristSessionRepository(SessionRepository):
         self._create(_key("agent", session_id, agent), session_agent.to_dict(), f"Agent {agent}")
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
-        """An agent, or None."""
+        """Return an agent, or None."""
         found = self._read(_key("agent", session_id, agent_id))
         return None if found is None else SessionAgent.from_dict(found)
 
@@ -74,7 +74,7 @@ class MemoristSessionRepository(SessionRepository):
             self._memory.threads.append(thread, said, create=self._space, key=f"message-{number}")
 
     def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
-        """A message, or None."""
+        """Return a message, or None."""
         found = self._read(_key("message", session_id, agent_id, message_id))
         return None if found is None else SessionMessage.from_dict(found)
 
@@ -93,7 +93,7 @@ class MemoristSessionRepository(SessionRepository):
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
-        """A page of messages in order."""
+        """Return a page of messages in order."""
         records = self._memory.records.scan(self._space, _key("message", session_id, agent_id))
         page = records[offset:] if limit is None else records[offset : offset + limit]
         return [SessionMessage.from_dict(record.data) for record in page]
@@ -104,7 +104,7 @@ class MemoristSessionRepository(SessionRepository):
         self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
-        """The state of a swarm or a graph, or None."""
+        """Return the state of a swarm or a graph, or None."""
         return self._read(_key("multi", session_id, multi_agent_id))
 
     def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
@@ -114,7 +114,7 @@ class MemoristSessionRepository(SessionRepository):
         self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
 
     def thread_of(self, session_id: str, agent_id: str) -> str:
-        """The id of the thread that mirrors an agent's messages in a session."""
+        """Return the id of the thread that mirrors an agent's messages in a session."""
         return f"{self._space}/{session_id}/{agent_id}"
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ class MemoristMemoryStore:
         self._namespaces = namespaces
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """Memories relevant to a query, best first."""
+        """Return memories relevant to a query, best first."""
         most = (options or {}).get("max_search_results") or self.max_search_results or 10
         hits = await self._handles.awaited.recall(query, namespaces=self._namespaces, top_k=most)
         return [
@@ -209,7 +209,7 @@ def _convert_message(message: Any) -> Message:
 
 
 def _json(data: Any) -> Any:
-    """The data in plain JSON types, with enumerations as text."""
+    """Return the data in plain JSON types, with enumerations as text."""
     return json.loads(json.dumps(data))
 
 

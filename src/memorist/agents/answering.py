@@ -74,7 +74,9 @@ class _Turn:
     # What is said
 
     async def brief(self) -> str:
-        """What a session in this repository should know: notes by kind, newest first, and the state of the task."""
+        """Return what a session in this repository should know: notes by kind, newest first, and the state of the
+        task.
+        """
         notes = await self._notes()
         lines: list[str] = []
         for kind, label in LABELS.items():
@@ -105,13 +107,13 @@ class _Turn:
         return [_line(notes[index], with_kind=True) for index in indexes]
 
     async def _notes(self) -> list[Fact]:
-        """The notes of the project and the user's preferences, newest first."""
+        """Return the notes of the project and the user's preferences, newest first."""
         notes = [fact for fact in await self._memory.facts.list(self._project.namespace) if fact.tags]
         notes += [fact for fact in await self._memory.facts.list(self._user) if "preference" in fact.tags]
         return sorted(notes, key=lambda fact: fact.updated_at, reverse=True)
 
     async def warn_of_failure(self) -> str:
-        """What happened when this command was run before, if it failed."""
+        """Return what happened when this command was run before, if it failed."""
         fact = await self._memory.facts.get(self._project.namespace, _command_key(self._hook.command))
         return "" if fact is None else self._fenced([_line(fact, with_kind=True)], PROMPT_TOKENS)
 
@@ -187,7 +189,7 @@ class _Turn:
             await self._memory.state.set(self._state_key(), state, ttl=STATE_SECONDS)
 
     async def _saved_state(self) -> str:
-        """The saved state, once: afterwards it is part of the conversation again."""
+        """Return the saved state, once: afterwards it is part of the conversation again."""
         state = await self._memory.state.get(self._state_key())
         if state is None:
             return ""
@@ -195,7 +197,7 @@ class _Turn:
         return str(state)
 
     async def _is_first(self, prompt: str) -> bool:
-        """Whether this prompt was not answered already: some hosts run the hooks of other hosts too."""
+        """Return whether this prompt was not answered already: some hosts run the hooks of other hosts too."""
         digest = hashlib.sha256(f"{self._hook.session}\0{prompt}".encode()).hexdigest()[:24]
         try:
             await self._memory.state.set(f"hook/once/{digest}", 1, ttl=ONCE_SECONDS, expect=0)
@@ -204,7 +206,7 @@ class _Turn:
         return True
 
     def _fenced(self, lines: list[str], max_tokens: int) -> str:
-        """The lines as data inside a mark, within the limit; whole lines from the end are left out first."""
+        """Return the lines as data inside a mark, within the limit; whole lines from the end are left out first."""
         from ..context.tokens import open_counter
 
         counter = open_counter("estimate")

@@ -12,7 +12,7 @@ MAX_ERRORS = 50
 
 
 def state_folder() -> Path:
-    """Where installations and errors are kept: `MEMORIST_STATE`, or the user's state folder."""
+    """Return where installations and errors are kept: `MEMORIST_STATE`, or the user's state folder."""
     own = os.environ.get("MEMORIST_STATE")
     base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(own) if own else Path(base) / "memorist"
@@ -31,7 +31,7 @@ def record_error(agent: str, event: str, error: BaseException) -> None:
 
 
 def last_errors() -> list[dict[str, Any]]:
-    """The recorded errors, oldest first."""
+    """Return the recorded errors, oldest first."""
     return [json.loads(line) for line in _lines(state_folder() / "hook-errors.jsonl")]
 
 

@@ -28,7 +28,7 @@ DEFAULT_USER = "me"
 def run_hook(
     event: str, payload: str, *, agent: str, url: str, user: str, org: str = "default", clock: Clock | None = None
 ) -> str:
-    """What a hook prints; on any error nothing, and the error is recorded for `memorist doctor`."""
+    """Return what a hook prints; on any error nothing, and the error is recorded for `memorist doctor`."""
     if os.environ.get(GUARD):
         return ""
     os.environ[GUARD] = "1"
@@ -56,7 +56,7 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
 
 
 def _open_core(url: str, org: str, clock: Clock | None) -> Core:
-    """The core of a memory, without its facade: that would import every noun, of which a hook uses three."""
+    """Return the core of a memory, without its facade: that would import every noun, of which a hook uses three."""
     if url.startswith(("http://", "https://")):
         from ..blocking.memory import Memory
         from ..engine.noun import core_of
@@ -96,13 +96,13 @@ def _record(agent: str, event: str, error: Exception) -> None:
 
 
 def default_url() -> str:
-    """The memory of the agents: one file for all repositories, apart from other memories."""
+    """Return the memory of the agents: one file for all repositories, apart from other memories."""
     base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "memorist", "agents.db")
 
 
 def absolute_url(url: str) -> str:
-    """A URL that means the same in every folder."""
+    """Return a URL that means the same in every folder."""
     return url if "://" in url else os.path.abspath(url)
 
 
@@ -117,7 +117,7 @@ class Options(NamedTuple):
 
 
 def read_options(arguments: Sequence[str]) -> Options | None:
-    """The command line of a hook; None if there is anything else in it, such as `--help`."""
+    """Return the command line of a hook; None if there is anything else in it, such as `--help`."""
     values: dict[str, str] = {}
     words = list(arguments)
     while words:

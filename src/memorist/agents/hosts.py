@@ -28,11 +28,11 @@ class Commands(msgspec.Struct, frozen=True):
     user: str
 
     def mcp(self) -> tuple[str, list[str]]:
-        """The program and its arguments that serve MCP."""
+        """Return the program and its arguments that serve MCP."""
         return self.python, ["-m", "memorist", "--url", self.url, "--user", self.user, "mcp", "--quiet"]
 
     def hook(self, event: str) -> str:
-        """The command line of a hook."""
+        """Return the command line of a hook."""
         options = ["--agent", self.agent, "--url", self.url, "--user", self.user]
         return shlex.join([self.python, "-m", HOOK_MODULE, event, *options])
 
@@ -51,7 +51,7 @@ class NotJson(ValueError):
 
 
 def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[ConfigFile]:
-    """The files that an agent's installation changes or creates."""
+    """Return the files that an agent's installation changes or creates."""
     return _HOSTS[commands.agent](commands, root if where == "project" else home, where)
 
 
@@ -69,14 +69,16 @@ def _loaded(text: str) -> dict[str, Any]:
 
 
 def _dumped(data: Mapping[str, Any], like: str) -> str:
-    """JSON with the indentation of the text before."""
+    """Return JSON with the indentation of the text before."""
     second = next((line for line in like.splitlines()[1:] if line.strip()), "  ")
     indent: int | str = "\t" if second.startswith("\t") else (len(second) - len(second.lstrip(" "))) or 2
     return json.dumps(data, indent=indent, ensure_ascii=False) + "\n"
 
 
 def _json_file(path: Path, entries: Mapping[str, Any]) -> ConfigFile:
-    """A JSON file with entries of ours: objects are merged, lists extended, other values set where there are none."""
+    """Return a JSON file with entries of ours: objects are merged, lists extended, other values set where there are
+    none.
+    """
     return ConfigFile(
         path,
         lambda text: _dumped(_merged(_without(_loaded(text), entries), entries), text),
@@ -97,7 +99,7 @@ def _merged(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The data without our entries, and without objects and lists that held nothing else."""
+    """Return the data without our entries, and without objects and lists that held nothing else."""
     left = dict(data)
     for name, entry in entries.items():
         if name not in left:
@@ -141,7 +143,7 @@ def _toml_file(path: Path, block: str) -> ConfigFile:
 
 
 def _whole_file(path: Path, content: str) -> ConfigFile:
-    """A file that is ours alone."""
+    """Return a file that is ours alone."""
     return ConfigFile(path, lambda text: content, lambda text: "")
 
 
@@ -149,7 +151,10 @@ def _whole_file(path: Path, content: str) -> ConfigFile:
 
 
 def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int = HOOK_SECONDS) -> dict[str, Any]:
-    """Hooks in the shape of Claude Code, which Codex and Gemini share; a matcher limits tool events to the shell."""
+    """Return hooks in the shape of Claude Code, which Codex and Gemini share.
+
+    A matcher limits tool events to the shell.
+    """
     return {
         event: [
             {

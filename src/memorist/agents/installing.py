@@ -35,7 +35,7 @@ class Change(msgspec.Struct, frozen=True):
         return self.before != self.after
 
     def diff(self) -> str:
-        """The change as a unified diff."""
+        """Return the change as a unified diff."""
         old = (self.before or b"").decode("utf-8", "replace").splitlines(keepends=True)
         new = (self.after or b"").decode("utf-8", "replace").splitlines(keepends=True)
         before, after = ("/dev/null" if content is None else str(self.path) for content in (self.before, self.after))
@@ -74,7 +74,7 @@ class Installer:
         self._manifest_path = state / "installed" / f"{commands.agent}-{where}-{digest}.json"
 
     def plan(self) -> list[Change]:
-        """What an installation would change."""
+        """Return what an installation would change."""
         return [Change(file.path, _read(file.path), self._with_entries(file)) for file in self._files]
 
     def install(self) -> list[Change]:
@@ -98,7 +98,7 @@ class Installer:
         return changes
 
     def plan_removal(self) -> list[Change]:
-        """What an uninstallation would change."""
+        """Return what an uninstallation would change."""
         backups = {backup.path: backup for backup in self._manifest().files}
         return [self._removal(file, backups.get(str(file.path))) for file in self._files]
 
@@ -119,7 +119,7 @@ class Installer:
         return changes
 
     def state(self) -> State:
-        """Whether the agent has a memory: installed, changed by others since, of another version, or missing."""
+        """Return whether the agent has a memory: installed, changed by others since, of another version, or missing."""
         manifest = self._manifest()
         if not manifest.files:
             return "missing"
@@ -165,7 +165,7 @@ class Installer:
 
 
 def _same(before: str, after: str) -> bool:
-    """Whether two texts hold the same configuration, however they are laid out."""
+    """Return whether two texts hold the same configuration, however they are laid out."""
     if before == after:
         return True
     try:

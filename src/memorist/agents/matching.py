@@ -43,7 +43,7 @@ _ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly")
 
 
 def rank_notes(prompt: str, notes: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[int]:
-    """The indexes of the notes that matter for a prompt, best first.
+    """Return the indexes of the notes that matter for a prompt, best first.
 
     The prompt is compared as a whole, and each question in it again by itself: "Add an endpoint; where may the SQL go?"
     asks about SQL, however much else it says. With the `kinds` of the notes, "What is left to do for the carts?" gets
@@ -77,7 +77,7 @@ def _scores(part: str, texts: Sequence[frozenset[str]], frequency: Mapping[str, 
 
 
 def _asked_by_kind(question: str, texts: Sequence[frozenset[str]], kinds: Sequence[str]) -> Iterator[int]:
-    """The notes of a kind that a question asks for: those that share a word with the rest of it, or all."""
+    """Yield the notes of a kind that a question asks for: those that share a word with the rest of it, or all."""
     for kind, pattern in _ASKED_KINDS.items():
         if pattern.search(question):
             subject = set(words_of(pattern.sub(" ", question)))
@@ -87,7 +87,7 @@ def _asked_by_kind(question: str, texts: Sequence[frozenset[str]], kinds: Sequen
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text that mean something, without their endings."""
+    """Return the words of a text that mean something, without their endings."""
     stop = stop_words("en") | _VAGUE
     return [_stem(word) for word in map(str.casefold, _WORD.findall(text)) if word not in stop and not word.isdecimal()]
 

@@ -40,7 +40,7 @@ class Choice(msgspec.Struct, frozen=True):
     keys: tuple[str, ...] = ()
 
     def covers(self, fact: Fact) -> bool:
-        """Whether a fact is among the chosen ones."""
+        """Return whether a fact is among the chosen ones."""
         is_note = fact.key.startswith("note/") and bool(fact.tags) and fact.tags[0] in NOTE_KINDS
         return fact.key in self.keys or (is_note and fact.tags[0] in self.kinds)
 
@@ -284,7 +284,7 @@ class _Mirroring:
 
 
 def _split(path: Path) -> tuple[str, str | None, str]:
-    """The text before the section, the section and the text after it; None if there is no section."""
+    """Return the text before the section, the section and the text after it; None if there is no section."""
     text = path.read_bytes().decode("utf-8") if path.is_file() else ""
     before, begin, rest = text.partition(BEGIN)
     section, end, after = rest.partition(END)
@@ -324,5 +324,5 @@ def _state_key(project: Project, path: Path) -> str:
 
 
 def instruction_files(root: Path) -> list[Path]:
-    """The instruction files of a repository that exist."""
+    """Return the instruction files of a repository that exist."""
     return [root / name for name in FILES if (root / name).is_file()]

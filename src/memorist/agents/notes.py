@@ -52,18 +52,18 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def cleaned(text: str) -> str:
-    """A text without what is private, and without what memory itself put into it."""
+    """Return a text without what is private, and without what memory itself put into it."""
     return _INJECTED.sub(" ", _PRIVATE.sub(" ", text)).strip()
 
 
 def storable(text: str, project: Project) -> str:
-    """The lines of a text that may be stored: none with a secret, none that names an ignored path."""
+    """Return the lines of a text that may be stored: none with a secret, none that names an ignored path."""
     lines = cleaned(text).splitlines()
     return "\n".join(line for line in lines if not has_secret(line) and not project.mentions_ignored(line)).strip()
 
 
 def find_notes(text: str, project: Project, *, by_user: bool) -> list[Note]:
-    """The notes in a prompt or in a final answer, in order."""
+    """Return the notes in a prompt or in a final answer, in order."""
     plain = _CODE.sub(" ", storable(text, project))
     notes: list[Note] = []
     for sentence in _SENTENCE.split(plain):

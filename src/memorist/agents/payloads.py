@@ -54,7 +54,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
-    """A host's payload in our shape; None for events that mean nothing here."""
+    """Return a host's payload in our shape; None for events that mean nothing here."""
     name = str(payload.get("hook_event_name") or event)
     moment = MOMENTS.get(name.lower().replace("_", "").replace("-", "").replace(".", ""))
     if moment is None:
@@ -82,7 +82,9 @@ def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
 
 
 def _failure_of(payload: JsonMapping) -> str:
-    """What a failed tool reported: an error field, an exit code other than 0, or a result that says it failed."""
+    """Return what a failed tool reported: an error field, an exit code other than 0, or a result that says it
+    failed.
+    """
     if isinstance(payload.get("error"), str):
         return str(payload["error"])
     for name in ("tool_response", "toolResult", "tool_result", "tool_output"):
@@ -102,7 +104,7 @@ def _failure_of(payload: JsonMapping) -> str:
 
 
 def answer_of(hook: Hook, context: str) -> dict[str, Any]:
-    """What the host expects on stdout; empty if there is nothing to say or nowhere to say it."""
+    """Return what the host expects on stdout; empty if there is nothing to say or nowhere to say it."""
     if not context:
         return {}
     if hook.agent == "cursor":

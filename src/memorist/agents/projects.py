@@ -30,7 +30,7 @@ class Project(msgspec.Struct, frozen=True):
     ignored: tuple[str, ...] = ()
 
     def mentions_ignored(self, text: str) -> bool:
-        """Whether a text names a path that must not be stored."""
+        """Return whether a text names a path that must not be stored."""
         return any(self._is_ignored(path) for path in _PATH.findall(text))
 
     def _is_ignored(self, path: str) -> bool:
@@ -42,7 +42,7 @@ class Project(msgspec.Struct, frozen=True):
 
 
 def project_of(folder: str | Path) -> Project:
-    """The project that a folder belongs to."""
+    """Return the project that a folder belongs to."""
     start = Path(folder).absolute()
     root = next((path for path in (start, *start.parents) if (path / ".git").exists()), start)
     remote = _remote_of(root)
@@ -63,7 +63,7 @@ def _remote_of(root: Path) -> str | None:
 
 
 def _git_folder(root: Path) -> Path:
-    """The folder with the configuration; a worktree has a file that names it."""
+    """Return the folder with the configuration; a worktree has a file that names it."""
     git = root / ".git"
     if not git.is_file():
         return git
@@ -74,7 +74,7 @@ def _git_folder(root: Path) -> Path:
 
 
 def _plain_remote(url: str) -> str:
-    """The remote without protocol, login and ending, so that https and ssh name the same repository."""
+    """Return the remote without protocol, login and ending, so that https and ssh name the same repository."""
     plain = re.sub(r"^\w+://", "", url)
     plain = plain.rpartition("@")[2].removesuffix("/").removesuffix(".git")
     return re.sub(r"^([^/:]+):(?!\d+/)", r"\1/", plain).lower()

@@ -18,7 +18,7 @@ class Audit:
         self._engine = engine
 
     def expire(self, older_than: Ttl) -> int:
-        """Delete events that are older than this, and return how many.
+        """Delete events that are older than this, and return how many were deleted.
 
         Args:
             older_than: Seconds or a timedelta.
@@ -44,11 +44,11 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """List events in the order of their times.
+        """List events in chronological order.
 
         Args:
-            subject: Only events about this id, such as `user:ada/city`.
-            kind: Only events of this kind.
+            subject: Return only events about this id, such as `user:ada/city`.
+            kind: Return only events of this kind.
             limit: How many to return at most.
             after: The id or time of the last event of the previous page.
             reverse: Whether to list the newest first.

@@ -42,8 +42,8 @@ class Documents:
                 PDF and Word need the extra `documents`.
             title: The title; by default a file's own, or the last part of its source.
             source: Where it came from, by default a file's path. Adding the same source again replaces the document.
-            metadata: Anything you want to filter by.
-            id: An id of your own.
+            metadata: Any JSON values that you want to filter by.
+            id: Your own id for the document.
             ttl: How long to keep it.
 
         Returns:
@@ -121,7 +121,7 @@ class Documents:
         return run_blocking(self._engine.chunks(ns, id))
 
     def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
-        """Delete a document with its chunks and their index entries, and return whether there was one.
+        """Delete a document with its chunks and their index entries, and return whether it existed.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.

@@ -39,9 +39,9 @@ class Entities:
     def get(
         self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
     ) -> Json:
-        """Return an entity from the cache or through its loader, or None if the loader returns none.
+        """Return an entity from the cache or through its loader, or None if the loader returns None.
 
-        A missing entity is remembered for 30 seconds. If the loader raises, its error is passed on and nothing is
+        A missing entity is remembered for 30 seconds. If the loader raises an error, it is passed on and nothing is
         cached.
 
         Args:
@@ -88,7 +88,7 @@ class Entities:
         return run_blocking(self._engine.get_many(type, ids, load, ttl=ttl, stale=stale))
 
     def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type, from the cache, and return how many.
+        """Remove one entity, or all entities of a type, from the cache, and return how many were removed.
 
         Args:
             type: The type.

@@ -39,21 +39,21 @@ class Events:
         ttl: Ttl | None = None,
         ns: Ns | None = None,
     ) -> Event:
-        """Store an event and return it; adding the same text for the same day again changes nothing.
+        """Store an event and return it. Adding the same text for the same day again changes nothing.
 
         Args:
-            text: A sentence that can be read alone later ("Ada flies to Porto").
+            text: A sentence that makes sense on its own ("Ada flies to Porto").
             starts_at: When it begins; now if omitted.
             ends_at: When it ends, if it lasts.
             status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
-            people: The names of those who take part.
+            people: The names of the people who take part.
             location: Where it takes place.
-            subject: Whom it is about, if not the owner of the namespace.
-            tags: Labels of your own.
+            subject: The person or thing it is about, if not the owner of the namespace.
+            tags: Your own labels.
             metadata: Anything else, as JSON.
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
-            ttl: Forget it after this time.
+            ttl: How long to keep it.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
 
         Returns:
@@ -149,12 +149,12 @@ class Events:
             starts_at: When it begins.
             ends_at: When it ends.
             status: `planned`, `done` or `cancelled`.
-            people: The names of those who take part.
+            people: The names of the people who take part.
             location: Where it takes place.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             reason: The reason, for the history.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
 
         Returns:
@@ -162,7 +162,7 @@ class Events:
 
         Raises:
             NotFound: There is no such event.
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> event = memory.events.add("Lunch with Mia", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
@@ -191,7 +191,7 @@ class Events:
 
         Args:
             id: The event.
-            reason: Why, for the history.
+            reason: The reason, for the history.
             ns: The namespace.
 
         Returns:
@@ -262,9 +262,9 @@ class Events:
         """Return events in the order in which they begin.
 
         Args:
-            status: Only `planned`, `done` or `cancelled`.
-            since: Only events that begin at or after this time.
-            until: Only events that begin before this time.
+            status: Return only events that are `planned`, `done` or `cancelled`.
+            since: Return only events that begin at or after this time.
+            until: Return only events that begin before this time.
             limit: How many to return at most.
             after: The id of the last event of the previous page.
             reverse: Whether to list from the end.

@@ -45,7 +45,7 @@ class Facts:
         """Write a value. The last write wins, unless you pass the version to replace as `expect`.
 
         A value that was rejected is not written again from the same `source`, except by the user; the rejected version
-        is returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
+        is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
 
         Args:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
@@ -57,20 +57,20 @@ class Facts:
             source: The id of the message it was taken from.
             expect: The version to replace; 0 if there must be none yet.
             index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
-            text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
-            subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
+            text: The fact as a sentence that makes sense on its own ("Ada lives in Lisbon").
+            subject: The person or thing it is about, if not the owner of the namespace. It becomes part of the key
                 (`birthday@Mia`), so that facts about two people stay apart.
             valid_from: When it became true.
             valid_until: When it stops being true; recall and contexts leave it out afterwards.
             scope: How long it matters: `standing`, `conversation` or `task`.
-            tags: Labels of your own.
+            tags: Your own labels.
             metadata: Anything else, as JSON.
 
         Returns:
             The stored fact, with its new version.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
             Forbidden: This handle may not write to the namespace.
             NotAdmitted: The gate refuses the value, for example because it is a secret.
 
@@ -200,18 +200,18 @@ class Facts:
             text: The fact as a sentence that makes sense on its own.
             valid_from: When it became true.
             valid_until: When it stops being true.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
 
         Returns:
             The fact with its new version.
 
         Raises:
             NotFound: There is no such fact.
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon", tags=["home"])
@@ -250,7 +250,7 @@ class Facts:
             key: The key of the fact.
             since: When it stopped being true; now by default.
             reason: Why it ended, for the history.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
 
         Returns:
             The last version, with the status `ended`.
@@ -271,7 +271,7 @@ class Facts:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            ttl: Seconds or a timedelta; None keeps it for good.
+            ttl: Seconds or a timedelta; None keeps it forever.
 
         Returns:
             The fact, or None if there is none.
@@ -289,19 +289,19 @@ class Facts:
     def delete(
         self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
     ) -> bool:
-        """Delete a fact. What was derived from it stays; `forget` deletes that too.
+        """Delete a fact. Memories derived from it stay; `forget` deletes them too.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
             history: Whether to keep the older versions, for `history` and `as_of`.
 
         Returns:
-            Whether there was one.
+            Whether the fact existed.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -311,7 +311,7 @@ class Facts:
         return run_blocking(self._engine.delete(ns, key, expect=expect, history=history))
 
     def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
-        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
+        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
@@ -334,15 +334,15 @@ class Facts:
     def reject(
         self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Reject a fact that was never true: it is removed, and not derived again from the same sources.
+        """Reject a fact that was never true. It is removed, and not derived again from the same sources.
 
-        If the user says it again, that is a new source, and it is remembered.
+        If the user states it again, that is a new source, and it is remembered.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            reason: Why, for the history.
-            expect: Only if the present version is this one.
+            reason: The reason, for the history.
+            expect: The version that you expect to be current.
 
         Returns:
             The rejected version.
@@ -376,14 +376,14 @@ class Facts:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
             value: The right value.
-            reason: Why, for the history.
-            expect: Only if the present version is this one.
+            reason: The reason, for the history.
+            expect: The version that you expect to be current.
 
         Returns:
             The corrected fact.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -403,14 +403,14 @@ class Facts:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
             version: The number of the version to restore.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
 
         Returns:
             The restored fact, with its new version.
 
         Raises:
             NotFound: There is no such version.
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -467,8 +467,8 @@ class Facts:
         return run_blocking(self._engine.history(ns, key))
 
     def delete_expired(self) -> int:
-        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
-        were.
+        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many were
+        deleted.
 
         Returns:
             How many facts were deleted.
@@ -494,7 +494,7 @@ class Facts:
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
-            prefix: Only keys that start with this.
+            prefix: Return only keys that start with this.
             where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
             limit: How many to return at most.
             after: The last key of the previous page.

@@ -15,13 +15,13 @@ from ..values import Json
 
 
 class Gating:
-    """The policy on what may be written: secrets, personal data and retention."""
+    """The policy for writes: secrets, personal data and retention."""
 
     def __init__(self, engine: EngineGating) -> None:
         self._engine = engine
 
     def get(self) -> Gate:
-        """Return the policy of this org: the stored one, or else the one the memory was opened with.
+        """Return the policy of this org: the stored one, or the one that the memory was opened with.
 
         Returns:
             The policy.
@@ -41,8 +41,9 @@ class Gating:
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         retention: Sequence[Mapping[str, Json]] | None = None,
     ) -> Gate:
-        """Store the policy of this org; parts that are not given stay as they are. Other processes notice it within
-        two seconds.
+        """Store the policy of this org.
+
+        Parts that you leave out stay unchanged. Other processes notice it within two seconds.
 
         Args:
             secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
@@ -52,10 +53,10 @@ class Gating:
             retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
 
         Returns:
-            The whole policy as it is now.
+            The whole policy after the change.
 
         Raises:
-            Forbidden: On a user's handle.
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.gate.set(secrets={"card": "refuse"}, personal={"email": "expire 30d"}).personal
@@ -68,10 +69,10 @@ class Gating:
         )
 
     def reset(self) -> bool:
-        """Delete the stored policy of this org, so that the one the memory was opened with applies again.
+        """Delete the stored policy of this org, so that the one that the memory was opened with applies again.
 
         Returns:
-            Whether there was one.
+            Whether there was a stored policy.
 
         Raises:
             Forbidden: This is a user's handle.

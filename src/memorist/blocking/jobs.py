@@ -12,13 +12,13 @@ from ..runtime import run_blocking
 
 
 class Jobs:
-    """The jobs that writes leave behind: how many wait, which failed, and how to run them."""
+    """The jobs that writes leave behind: how many are waiting, which failed, and how to run them."""
 
     def __init__(self, engine: EngineJobs) -> None:
         self._engine = engine
 
     def backlog(self) -> list[Backlog]:
-        """Return the state of each queue of this org, as far as this handle may see.
+        """Return the state of each queue of this org, as far as this handle can see it.
 
         Returns:
             One entry per queue.
@@ -31,7 +31,7 @@ class Jobs:
         return run_blocking(self._engine.backlog())
 
     def dead(self) -> list[Job]:
-        """List the jobs that were given up and that this handle may see, with the reasons.
+        """List the jobs that were given up and that this handle can see, with the reasons.
 
         Returns:
             The jobs, each with its error.
@@ -43,10 +43,10 @@ class Jobs:
         return run_blocking(self._engine.dead())
 
     def retry_dead(self, *, item: str | None = None) -> int:
-        """Try jobs again that were given up, and return how many.
+        """Retry jobs that were given up, and return how many.
 
         Args:
-            item: Only those of this item, such as `thread:<id>`; all by default.
+            item: Retry only the jobs of this item, such as `thread:<id>`; all by default.
 
         Returns:
             How many jobs will be retried.
@@ -58,12 +58,13 @@ class Jobs:
         return run_blocking(self._engine.retry_dead(item=item))
 
     def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1000000.0) -> int:
-        """Do waiting jobs now, and return how many were claimed.
+        """Run waiting jobs now, and return how many were claimed.
 
-        A handle over all orgs works for all of them, as a worker does; any other handle works for its own org.
+        A handle for all orgs runs the jobs of all of them, as a worker does; any other handle runs those of its own
+        org.
 
         Args:
-            seconds: How long to work at most.
+            seconds: The maximum number of seconds to work.
             lease: How many seconds a job is reserved for this call.
 
         Returns:

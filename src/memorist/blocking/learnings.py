@@ -43,7 +43,7 @@ class Learnings:
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
             corrects: The id of a learning that this one contradicts.
-            tags: Labels of your own.
+            tags: Your own labels.
             metadata: Anything else, as JSON.
             user: Whose; by default the user of this handle.
 
@@ -121,8 +121,8 @@ class Learnings:
             content: The learning, in words.
             type: `preference`, `pattern` or `correction`.
             confidence: How certain it is, from 0 to 1.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             reason: The reason, stored with the learning.
             user: Whose; by default the user of this handle.
 
@@ -237,10 +237,11 @@ class Learnings:
         """List learnings: the most used first, then the most certain, then the newest.
 
         Args:
-            min_confidence: Leave out what is less certain.
-            type: Only `preference`, `pattern` or `correction`.
+            min_confidence: Leave out learnings that are less certain.
+            type: Return only learnings of type `preference`, `pattern` or `correction`.
             limit: How many to return at most.
-            after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next page.
+            after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
+                page.
             reverse: Whether to list from the end.
             user: Whose; by default the user of this handle.
 

@@ -16,7 +16,7 @@ from ..values import Json, JsonMapping
 
 
 class Memories:
-    """Lists, searches, changes and deletes facts, events and learnings in one shape."""
+    """Lists, searches, changes and deletes facts, events and learnings in a common format."""
 
     def __init__(self, engine: EngineMemories) -> None:
         self._engine = engine
@@ -56,7 +56,7 @@ class Memories:
 
         Args:
             query: A question or a few words.
-            kinds: Only these kinds: `fact`, `event`, `learning`.
+            kinds: Return only these kinds: `fact`, `event`, `learning`.
             top_k: How many to return.
             min_score: Leave out those with a lower score.
             ns: The namespace; by default the user's own.
@@ -96,8 +96,8 @@ class Memories:
             value: The new value of a fact.
             valid_from: When the fact became true, or when the event begins.
             valid_until: When the fact stops being true, or when the event ends.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
@@ -150,7 +150,7 @@ class Memories:
         return run_blocking(self._engine.delete(id, ns=ns))
 
     def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
-        """Return every version of a memory, oldest first, also of a fact that has ended.
+        """Return every version of a memory, oldest first, including those of a fact that has ended.
 
         Args:
             id: The id, such as `fact:city`.
@@ -170,7 +170,7 @@ class Memories:
         return run_blocking(self._engine.history(id, ns=ns))
 
     def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
+        """Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
 
         The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
         from the same message again.
@@ -236,9 +236,9 @@ class Memories:
         """Return memories: facts by key, then events, then learnings.
 
         Args:
-            kinds: Only these kinds.
-            subject: Only memories about this person or thing.
-            tag: Only memories with this tag.
+            kinds: Return only these kinds.
+            subject: Return only memories about this person or thing.
+            tag: Return only memories with this tag.
             limit: How many to return at most.
             after: The id of the last memory of the previous page.
             ns: The namespace; by default the user's own.

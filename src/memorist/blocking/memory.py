@@ -113,11 +113,12 @@ class Memory(Listens):
         gate: Gate | None = None,
         encryption: Encryption | None = None,
     ) -> None:
-        """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README explains each option.
+        """Open a memory in RAM, or on the file, server or cluster that `url` names. The README explains each option.
 
-        `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
-        any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
-        `gate` says what may be written, in orgs that have no policy of their own; `encryption` seals content at rest.
+        `org` is the tenant, `user` creates a handle for one of its users, and `all_orgs` creates a handle from which
+        you can open any org. With `embedder=None`, recall uses words only; without a `model`, local rules extract facts
+        from messages. `gate` says what may be written in orgs without their own policy; `encryption` encrypts content
+        at rest.
         """
         opening = Opening(
             url,
@@ -169,12 +170,12 @@ class Memory(Listens):
 
     @property
     def aio(self) -> AsyncMemory:
-        """This handle for callers that await, over the same store; usable from any thread and event loop."""
+        """This handle for callers that await, over the same store. You can use it from any thread and event loop."""
         return self._engine.aio
 
     @property
     def blocking(self) -> Memory:
-        """This handle for callers that block, over the same store; usable from any thread."""
+        """This handle for callers that block, over the same store. You can use it from any thread."""
         return self._engine.blocking
 
     def scope(
@@ -223,7 +224,7 @@ class Memory(Listens):
         """List the namespaces that contain something and that this handle may read, in order.
 
         Args:
-            kind: Only this kind: `user`, `agent`, `workflow` or `global`.
+            kind: List only this kind: `user`, `agent`, `workflow` or `global`.
             prefix: The beginning of the id if you pass a `kind`, otherwise of the whole namespace.
             limit: How many to return at most.
             after: The last namespace of the previous page.
@@ -261,12 +262,12 @@ class Memory(Listens):
         Args:
             query: A question or a few words.
             namespaces: Where to search; by default everywhere this handle may read.
-            kinds: Only these kinds: `message`, `fact`, `event`, `learning`, `summary`, `document`.
+            kinds: Return only these kinds: `message`, `fact`, `event`, `learning`, `summary`, `document`.
             top_k: How many hits to return.
             offset: How many hits to skip, for the next page.
             max_tokens: Return only the best hits that fit into this many tokens.
-            after: Only what is newer than this time.
-            before: Only what is older than this time.
+            after: Return only items that are newer than this time.
+            before: Return only items that are older than this time.
             where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
             min_score: Leave out hits with a lower score.
             vector: The query as a vector, if you have computed it already.
@@ -327,7 +328,7 @@ class Memory(Listens):
             input: What the user says now; None to continue after a tool result.
             thread: The conversation whose history to send.
             system: The system prompt.
-            tools: Tool definitions, in the shape of OpenAI or Anthropic.
+            tools: Tool definitions, in OpenAI's or Anthropic's format.
             pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
                 then carries these, the most relevant others, and `find_tool` for the rest
                     (`memorist.tool_finder.ToolFinder`).
@@ -377,11 +378,11 @@ class Memory(Listens):
 
         Args:
             query: What the tool should do.
-            tools: Definitions in the shape of OpenAI or Anthropic.
+            tools: Definitions in OpenAI's or Anthropic's format.
             top_k: How many to return.
 
         Returns:
-            The definitions of the tools, in the shape in which you passed them.
+            The definitions of the tools, in the format in which you passed them.
 
         Examples:
             >>> weather = {"name": "get_weather", "description": "The weather of a city.", "input_schema": {}}
@@ -455,8 +456,8 @@ class Memory(Listens):
         content.
 
         Args:
-            namespaces: Only changes in these namespaces.
-            kinds: Only changes of these kinds, such as `fact`.
+            namespaces: Watch only these namespaces.
+            kinds: Watch only these kinds, such as `fact`.
 
         Returns:
             The watch, which you can iterate over.
@@ -488,7 +489,7 @@ class Memory(Listens):
         """Wait until messages are indexed and read for facts, and return their updated receipts.
 
         Args:
-            receipts: What `append` returned.
+            receipts: The receipts that `append` returned.
             timeout: How many seconds to wait at most.
 
         Examples:
@@ -577,7 +578,7 @@ class Memory(Listens):
             key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
 
         Returns:
-            The receipts, the stored memories, those that wait for review, those that ended, and those that were
+            The receipts, the stored memories, those that are waiting for review, those that ended, and those that were
                 refused,
             with the reason.
 
@@ -639,7 +640,7 @@ class Memory(Listens):
 
         Raises:
             NotFound: It does not exist.
-            Unsupported: `physical` on a server, whose files contain other tenants' data too.
+            Unsupported: You passed `physical` for a server, whose files also contain other tenants' data.
 
         Examples:
             >>> memory.forget(user="ada", preview=True).counts["messages"]
@@ -666,7 +667,7 @@ class Memory(Listens):
         On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
 
         Raises:
-            Forbidden: This is any other handle.
+            Forbidden: This handle was not opened with `all_orgs=True`.
 
         Examples:
             >>> report = Memory("memory://", all_orgs=True).scrub()
@@ -680,7 +681,7 @@ class Memory(Listens):
             item: The record, a hit, or an id such as `user:ada/city`.
 
         Returns:
-            Every step on the way, and the messages at its end.
+            Every step of the derivation, and the messages it ends at.
 
         Raises:
             NotFound: It does not exist.
@@ -759,8 +760,8 @@ class Memory(Listens):
     ) -> ImportReport:
         """Import another tool's conversations, facts and documents, with their times, ids and authors.
 
-        Everything is read before anything is written. Importing again, also after an interruption, adds only what is
-        missing. `forget(source=report.source)` undoes the import.
+        Everything is read before anything is written. If you import again, even after an interruption, only the missing
+        items are added. `forget(source=report.source)` undoes the import.
 
         Args:
             path: A file, a folder or a database URL.
@@ -777,7 +778,8 @@ class Memory(Listens):
             Counts, samples, and the parts that could not be imported.
 
         Raises:
-            CorruptRecord: The source cannot be read; the error names the place, and nothing is written.
+            CorruptRecord: The source cannot be read; the error names the position, and nothing is
+                written.
 
         Examples:
             >>> from pathlib import Path

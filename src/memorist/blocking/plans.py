@@ -18,7 +18,7 @@ class Plans:
         self._engine = engine
 
     def make(self, *, ns: Ns | None = None) -> Plan:
-        """Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
+        """Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
 
         Args:
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
@@ -33,7 +33,7 @@ class Plans:
         return run_blocking(self._engine.make(ns=ns))
 
     def apply(self, plan: Plan) -> Plan:
-        """Carry out a plan in one transaction, and return it as applied.
+        """Carry out a plan in one transaction, and return the applied plan.
 
         Args:
             plan: The plan to carry out.
@@ -47,7 +47,8 @@ class Plans:
         return run_blocking(self._engine.apply(plan))
 
     def undo(self, id: str, *, ns: Ns | None = None) -> int:
-        """Restore everything that an applied plan changed, in one transaction, and return how many memories.
+        """Restore everything that an applied plan changed, in one transaction, and return how many memories were
+        restored.
 
         Args:
             id: The id of the plan.
@@ -63,7 +64,7 @@ class Plans:
 
 
 class TidyPlan:
-    """A plan together with what you can do with it. `memory.tidy` returns one."""
+    """A plan together with the methods to apply and undo it. `memory.tidy` returns one."""
 
     def __init__(self, engine: AsyncPlan) -> None:
         self._engine = engine
@@ -92,7 +93,7 @@ class TidyPlan:
         return run_blocking(self._engine.apply())
 
     def undo(self) -> int:
-        """Restore everything that the plan changed, and return how many memories.
+        """Restore everything that the plan changed, and return how many memories were restored.
 
         Raises:
             NotFound: The plan was not applied.

@@ -30,7 +30,7 @@ class Profile:
 
         Args:
             user: Whose; by default the user of this handle.
-            min_confidence: Leave out what is less certain.
+            min_confidence: Leave out memories that are less certain than this.
             as_of: Return the profile of this time.
 
         Returns:

@@ -42,11 +42,11 @@ class Records:
             data: Bytes or JSON.
             meta: JSON that `scan` can filter by.
             ttl: How long to keep it.
-            expect: Only if the present version is this one; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be none yet.
             absent: Leave an existing record unchanged, and return it with `existed` set.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
             TooLarge: The org's quota would be exceeded.
 
         Examples:
@@ -68,9 +68,9 @@ class Records:
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
-            items: Pairs of key and data, or `RecordPut` with options of their own.
-            ttl: How long to keep those that are not a `RecordPut`.
-            absent: Leave existing records unchanged, for those that are not a `RecordPut`.
+            items: Pairs of key and data, or `RecordPut` objects with their own options.
+            ttl: How long to keep the records that are not given as a `RecordPut`.
+            absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
             expect: Other records and the versions they must have at the commit; 0 if they must not exist.
 
         Examples:
@@ -143,12 +143,12 @@ class Records:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             prefix: The beginning of the key.
-            after: Only keys after this one.
-            before: Only keys before this one.
+            after: Return only keys after this one.
+            before: Return only keys before this one.
             reverse: Whether to list from the end.
             limit: How many to return at most.
             where: A filter on `meta`.
-            keys_only: Whether to leave the data unread.
+            keys_only: Whether to skip reading the data.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
@@ -173,10 +173,10 @@ class Records:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            expect: Only if the present version is this one.
+            expect: Delete only if this is the current version.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -193,7 +193,7 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
+        """Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.

@@ -14,7 +14,7 @@ from ..values import Json
 
 
 class Review:
-    """Lists, approves, edits and rejects memories that wait for approval."""
+    """Lists, approves, edits and rejects memories that are waiting for approval."""
 
     def __init__(self, engine: EngineReview) -> None:
         self._engine = engine
@@ -42,7 +42,7 @@ class Review:
         subject: str | None = None,
         ns: Ns | None = None,
     ) -> Candidate:
-        """Change what a candidate proposes, and return it. It keeps waiting.
+        """Change what a candidate proposes, and return it. The candidate keeps waiting.
 
         Raises:
             NotFound: There is no such candidate.
@@ -59,8 +59,9 @@ class Review:
         return run_blocking(self._engine.reject(id, reason=reason, ns=ns))
 
     def list(self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None) -> list[Candidate]:
-        """Return the candidates that wait for approval, in the order of their ids. Pass the last id as `after` for the
-        next page.
+        """Return the candidates that are waiting for approval, in the order of their ids.
+
+        Pass the last id as `after` for the next page.
 
         Examples:
             >>> memory.review.list(ns="user:ada")

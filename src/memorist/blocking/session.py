@@ -59,7 +59,7 @@ class Session:
         thread if it is new.
 
         Args:
-            messages: Texts, or messages in the shape of OpenAI or Anthropic.
+            messages: Texts, or messages in OpenAI's or Anthropic's format.
             key: Makes the call idempotent.
 
         Raises:
@@ -88,14 +88,14 @@ class Session:
     ) -> Context:
         """Build the request for the next input. If the thread is over its token limit, its oldest part is folded first.
 
-        If the tools take more than the budget's `tools`, a session keeps the choice of its first request, so that the
-        prompt cache serves it; tools that the model calls or finds with `find_tool` join it.
+        If the tools exceed the budget's `tools`, a session keeps the choice of its first request, so that the prompt
+        cache can serve it. Tools that the model calls or finds with `find_tool` are added.
 
         Args:
             input: What the user says now.
             system: The system prompt; by default the session's.
-            tools: Tool definitions, in the shape of OpenAI or Anthropic.
-            pinned_tools: Names of tools to send in any case.
+            tools: Tool definitions, in OpenAI's or Anthropic's format.
+            pinned_tools: Names of tools that are always sent.
             budget: The budget; by default the session's.
             policy: The policy; by default the session's.
             recall: What to recall, as in `memory.context`.
@@ -140,19 +140,19 @@ class Session:
         stash: int | None = None,
         isolated: bool = True,
     ) -> Session:
-        """Start a session for a sub-agent, with a thread of its own that begins with a brief.
+        """Start a session for a sub-agent, with its own thread that begins with a brief.
 
-        Its contexts hold the brief and its own turns, nothing of this conversation. Forgetting this thread forgets the
-        child's. Hand its answer back with `result`.
+        Its contexts contain the brief and its own turns, and nothing from this conversation. Forgetting this thread
+        forgets the child's. Return its answer to the parent with `result`.
 
         Args:
-            brief: What the sub-agent is to do; it is in every context of the child.
+            brief: The sub-agent's task, which is in every context of the child.
             id: The id of the child's thread; a new one by default.
             agent: The name of the sub-agent.
             system: The system prompt of the child.
             budget: The child's budget; this session's by default.
             policy: The child's policy; this session's by default.
-            stash: The most tokens of a tool result that is sent whole.
+            stash: Send tool results over this many tokens as previews.
             isolated: Whether to leave out the user's profile and recalled memory.
 
         Returns:
@@ -181,9 +181,9 @@ class Session:
         )
 
     def result(self, text: str) -> ChildResult:
-        """The answer of this child session to its parent, with the messages that it was made from.
+        """Return the answer of this child session to its parent, with the messages that it was made from.
 
-        Raises `UsageError` if the session is no child.
+        Raises `UsageError` if the session is not a child.
 
         Examples:
             >>> helper = memory.session("talk", user="ada").child("Count the chairs.", id="helper")
@@ -193,14 +193,14 @@ class Session:
         return run_blocking(self._engine.result(text))
 
     def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
-        """Record what the last request of this session cost, and return a report with what broke the prompt cache.
+        """Record what the last request of this session cost, and return a report that says what broke the prompt cache.
 
         Args:
             reported: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
             model: The model that answered, which decides the prices.
 
         Raises:
-            UsageError: The session has built no context yet, or its thread is not written yet.
+            UsageError: The session has not built a context yet, or its thread has not been written yet.
 
         Examples:
             >>> talk = memory.session("talk")
@@ -221,7 +221,7 @@ class Session:
         return run_blocking(self._engine.state())
 
     def end(self) -> Ended:
-        """End the session: store a summary and derive what was learned. Ending it twice is harmless.
+        """End the session: store a summary and derive what was learned. You can end it twice.
 
         Examples:
             >>> talk = memory.session(user="ada")

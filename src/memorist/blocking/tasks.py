@@ -36,11 +36,11 @@ class Tasks:
 
         Args:
             checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
-            expect: Only if the present version is this one.
+            expect: Save only if this is the current version.
             keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
@@ -174,7 +174,7 @@ class Tasks:
 class TaskRun:
     """A task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    You may change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
+    You can change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
     without an error. Every save also renews the lease.
     """
 
@@ -188,7 +188,7 @@ class TaskRun:
 
     @property
     def state(self) -> Json:
-        """The task's state; it may be changed in place or replaced, and is saved with the next step."""
+        """The task's state. You can change it in place or replace it, and the next step saves it."""
         return self._engine.state
 
     @state.setter
@@ -197,12 +197,12 @@ class TaskRun:
 
     @property
     def step(self) -> int:
-        """How many steps were completed, over all runs."""
+        """How many steps have been completed, over all runs."""
         return self._engine.step
 
     @property
     def fence(self) -> int:
-        """A number that grows with every run. Pass it to other systems, so that they can refuse an older worker."""
+        """A number that grows with every run. Pass it to other systems, so that they can reject an older worker."""
         return self._engine.fence
 
     @property
@@ -211,7 +211,7 @@ class TaskRun:
         return self._engine.completed
 
     def is_complete(self, item: object) -> bool:
-        """Return whether a subtask was completed, in this run or an earlier one.
+        """Return whether a subtask has been completed, in this run or an earlier one.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -237,7 +237,7 @@ class TaskRun:
         return self._engine.remaining(items, key=key)
 
     def key(self, item: object) -> str:
-        """Return an idempotency key for what a subtask does in other systems. It is the same in every run.
+        """Return an idempotency key for a subtask's effects in other systems. It is the same in every run.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -316,9 +316,9 @@ class TaskRun:
         run_blocking(self._engine.heartbeat())
 
     def batch(self) -> Memory:
-        """Return a memory that collects changes, which the next save of this task commits.
+        """Return a memory that collects changes, which the task's next save commits.
 
-        Calling it again starts a new batch, and drops changes that were collected and not saved.
+        Calling it again starts a new batch, and drops collected changes that were not saved.
 
         Examples:
             >>> with memory.tasks.run("import") as task:

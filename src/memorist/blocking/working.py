@@ -112,11 +112,11 @@ class WorkingMemory(Generic[W]):
     def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add an action to the recent ones, of which the newest 20 are kept.
+        """Add an action to the recent actions, of which the newest 20 are kept.
 
         Args:
             action: What the user did.
-            entity_id: The id of the thing that the action concerned.
+            entity_id: The id of the entity that the action concerned.
             user: Whose document; by default that of the handle's user.
             session: The session; by default the document that belongs to no session.
 
@@ -147,7 +147,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
     def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
+        """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
 
         Args:
             *messages: The messages of the turn.

@@ -84,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
 
     def expectations(self) -> Iterator[tuple[str, Any]]:
-        """The expectations, one by one; a list of values is one expectation for each."""
+        """Yield the expectations, one by one; a list of values is one expectation for each."""
         groups = [self.expect] if isinstance(self.expect, Mapping) else self.expect
         for group in groups:
             for kind, value in group.items():
@@ -92,7 +92,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 yield from ((kind, item) for item in value) if several else ((kind, value),)
 
     def pieces(self, fixtures: Mapping[str, Mapping[str, Any]] | None = None) -> list[Piece]:
-        """What the case stores, in order."""
+        """Return what the case stores, in order."""
         writing = _Writing(self)
         for name in self.fixture_names():
             if ":" not in name:
@@ -104,7 +104,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return writing.pieces
 
     def fixture_names(self) -> list[str]:
-        """The fixtures of the case."""
+        """Return the fixtures of the case."""
         return [self.fixture] if isinstance(self.fixture, str) else list(self.fixture)
 
 
@@ -159,7 +159,7 @@ class _Writing:
 
 
 def read_moment(value: Any) -> datetime:
-    """A time of a case: text or what YAML reads as a date; without a zone it is UTC."""
+    """Return a time of a case: text or what YAML reads as a date; without a zone it is UTC."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     if isinstance(value, datetime) and value.tzinfo is None:
@@ -168,7 +168,7 @@ def read_moment(value: Any) -> datetime:
 
 
 def _read_turn(turn: Any, case: str) -> tuple[str, str, dict[str, Any]]:
-    """The role, text and other fields of a message of a case."""
+    """Return the role, text and other fields of a message of a case."""
     if isinstance(turn, str):
         return "user", turn, {}
     if isinstance(turn, Mapping):

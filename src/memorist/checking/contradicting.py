@@ -10,7 +10,9 @@ OTHER_VALUE = "Ulaanbaatar"
 
 
 def contradict(text: str, at: datetime) -> str:
-    """A text that says something else: the longest value that rules take from it is replaced, or it is called wrong."""
+    """Return a text that says something else: the longest value that rules take from it is replaced, or it is called
+    wrong.
+    """
     from ..extract.extractor import extract
 
     values = {str(item.value) for item in extract(text, at=at) if item.kind == "fact"}

@@ -102,7 +102,7 @@ def evaluate(name: str, asked: Iterable[tuple[Question, Memory]], budgets: Seque
 
 
 def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
-    """The questions of a file of JSON lines, about a store that exists; each is asked by its user."""
+    """Yield the questions of a file of JSON lines, about a store that exists; each is asked by its user."""
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         if not text.strip():
             continue
@@ -120,7 +120,7 @@ def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
 def ask_set(
     path: Path, *, sample: float = 1.0, skip: Sequence[str] = ("adversarial",), embedder: str | None = "default"
 ) -> Iterator[tuple[Question, Memory]]:
-    """The questions of a public set, each asked of a memory that has read what the question may see."""
+    """Yield the questions of a public set, each asked of a memory that has read what the question may see."""
     data = load(path)
     for talk in data.conversations:
         questions = [question for question in talk.questions if question.category not in skip]
@@ -141,13 +141,13 @@ def ask_set(
 
 
 def evidence_of(data: Dataset, talk: Conversation, unit: str, visible: int | None) -> Evidence:
-    """The texts of a turn, or of the turns of a session."""
+    """Return the texts of a turn, or of the turns of a session."""
     turns = talk.turns[:visible]
     return Evidence(tuple(turn.text for turn in turns if (turn.id if data.level == "turn" else turn.session) == unit))
 
 
 def make_rows(measures: Sequence[Measure]) -> list[Row]:
-    """The means by category and budget, those of all questions last."""
+    """Return the means by category and budget, those of all questions last."""
     groups: dict[tuple[str, int], list[Measure]] = defaultdict(list)
     for measure in measures:
         groups[measure.category, measure.budget].append(measure)
@@ -157,7 +157,7 @@ def make_rows(measures: Sequence[Measure]) -> list[Row]:
 
 
 def read_evaluation(path: Path) -> Evaluation:
-    """The result of an earlier run."""
+    """Return the result of an earlier run."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Evaluation)
     except msgspec.DecodeError as problem:
@@ -165,14 +165,14 @@ def read_evaluation(path: Path) -> Evaluation:
 
 
 def worse_questions(before: Evaluation, after: Evaluation) -> list[tuple[Measure, Measure]]:
-    """Questions of which less evidence is sent than before, with both measures."""
+    """Return questions of which less evidence is sent than before, with both measures."""
     earlier = {(measure.id, measure.budget): measure for measure in before.measures}
     pairs = [(earlier[key], measure) for measure in after.measures if (key := (measure.id, measure.budget)) in earlier]
     return [(then, now) for then, now in pairs if (now.evidence or 0.0) < (then.evidence or 0.0)]
 
 
 def report_lines(after: Evaluation, before: Evaluation | None = None) -> Iterator[str]:
-    """A table for people; with an earlier run, the change of the evidence in points."""
+    """Yield a table for people; with an earlier run, the change of the evidence in points."""
     earlier = {(row.category, row.budget): row for row in before.rows} if before else {}
     change = "  change" if before else ""
     yield f"{after.name}: {len({measure.id for measure in after.measures})} questions"
@@ -213,12 +213,12 @@ def _measure(question: Question, memory: Memory, budget: int) -> Measure:
 
 
 def request_text(context: Context) -> str:
-    """All that is sent but the question, as one text with single spaces."""
+    """Return all that is sent but the question, as one text with single spaces."""
     return plain(" ".join(str(message["content"]) for message in context.messages(merge=False)[:-1]))
 
 
 def holds(request: str, text: str) -> bool:
-    """Whether a request has a text, or a piece of it that is long enough."""
+    """Return whether a request has a text, or a piece of it that is long enough."""
     wanted = plain(text)
     if wanted in request:
         return True
@@ -227,7 +227,7 @@ def holds(request: str, text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A text as it is compared: with single spaces."""
+    """Return a text as it is compared: with single spaces."""
     return " ".join(text.split())
 
 
@@ -236,12 +236,12 @@ def _is_sent(part: Evidence, request: str, sources: set[str]) -> bool:
 
 
 def _is_part_of(item: str, part: Evidence) -> bool:
-    """Whether a recalled item is a text of the evidence, or a passage of one."""
+    """Return whether a recalled item is a text of the evidence, or a passage of one."""
     return any(plain(item) in plain(text) or holds(plain(item), text) for text in part.texts)
 
 
 def _evidence(memory: Memory, value: str) -> Evidence:
-    """Evidence by the id of a message or fact, or by its text."""
+    """Return evidence by the id of a message or fact, or by its text."""
     message = memory.threads.message(value) if "#" in value else None
     if message is not None:
         return Evidence((message.text,), message.id)

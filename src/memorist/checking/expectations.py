@@ -34,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(asked: Asked) -> list[Failure]:
-    """The failed expectations of a case."""
+    """Return the failed expectations of a case."""
     check_forms(asked.case)
     return [failure for kind, value in asked.case.expectations() for failure in KINDS[kind](asked, value)]
 
@@ -88,12 +88,12 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
 
 
 def _pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Keys of facts with their values: `{location: Porto}`, or spelled out, `{key: location, value: Porto}`."""
+    """Return keys of facts with their values: `{location: Porto}`, or spelled out, `{key: location, value: Porto}`."""
     return [(values["key"], values["value"])] if set(values) == {"key", "value"} else list(values.items())
 
 
 def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
-    """Why a fact does not have a value: what was said never reached the store, or no fact was taken from it."""
+    """Return why a fact does not have a value: what was said never reached the store, or no fact was taken from it."""
     instead = "there is no such fact" if current is None else f"the fact says {str(current)!r}"
     messages = [carrier for carrier in find_carriers(asked, value) if carrier.kind == "message"]
     if messages:
@@ -103,7 +103,7 @@ def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
 
 
 def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
-    """What the request says about something goes back to a certain message."""
+    """Yield what the request says about something goes back to a certain message."""
     text, message = str(wanted["of"]), str(wanted["message"])
     name = f"source of {text!r} is {shorten(message)!r}"
     parts = asked.parts_with(text)
@@ -117,7 +117,7 @@ def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
 
 
 def _messages_behind(asked: Asked, part: Part) -> list[str]:
-    """The texts of the messages that a part of a request was taken from."""
+    """Return the texts of the messages that a part of a request was taken from."""
     if not part.source:
         return []
     message = asked.whole.threads.message(part.source) if "#" in part.source else None
@@ -130,7 +130,7 @@ def _messages_behind(asked: Asked, part: Part) -> list[str]:
 
 
 def _tokens(asked: Asked, limits: Any) -> Iterator[Failure]:
-    """The tokens of the whole request: a maximum, or `{min, max}`."""
+    """Yield the tokens of the whole request: a maximum, or `{min, max}`."""
     problem = _outside(asked.context.tokens, limits)
     if problem:
         message = f"the request has {asked.context.tokens}, {problem}"

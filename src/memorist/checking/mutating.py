@@ -59,7 +59,7 @@ def mutate(cases: Sequence[tuple[Case, Mapping[str, Any]]]) -> MutationReport:
 
 
 def report_lines(report: MutationReport) -> Iterator[str]:
-    """The report for people."""
+    """Yield the report for people."""
     for change in dict.fromkeys(mutant.change for mutant in report.mutants):
         mutants = [mutant for mutant in report.mutants if mutant.change == change]
         yield f"{change:<12} {sum(mutant.noticed for mutant in mutants)} of {len(mutants)} noticed"
@@ -74,7 +74,7 @@ def report_lines(report: MutationReport) -> Iterator[str]:
 
 
 def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material, Options]]:
-    """Each change of a case: what is changed, how, and what to run."""
+    """Yield each change of a case: what is changed, how, and what to run."""
     for piece, change, material in _mutations(pieces):
         yield str(piece), change, material, Options()
     for piece in (piece for piece in pieces if piece.user != case.user):
@@ -85,7 +85,7 @@ def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material,
 
 
 def _mutations(pieces: Material) -> Iterator[tuple[Piece, str, Material]]:
-    """Each change of each thing that a user said or a program stored; answers of the assistant are left alone."""
+    """Yield each change of each thing that a user said or a program stored; answers of the assistant are left alone."""
     changes: dict[str, Callable[[Material, int], Material]] = {
         "left out": _leave_out,
         "aged": _age,
@@ -129,7 +129,7 @@ def _later(pieces: Material, piece: Piece) -> Piece:
 
 
 def _untested(mutants: Sequence[Mutant]) -> tuple[tuple[str, str], ...]:
-    """A memory counts as tested in a file if some case there notices that it is gone, contradicted or leaked."""
+    """Return a memory counts as tested in a file if some case there notices that it is gone, contradicted or leaked."""
     noticed = {(mutant.file, mutant.memory) for mutant in mutants if mutant.noticed}
     memories = dict.fromkeys((mutant.file, mutant.memory) for mutant in mutants)
     return tuple(memory for memory in memories if memory not in noticed)

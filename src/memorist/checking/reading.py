@@ -30,7 +30,7 @@ class CaseFile(msgspec.Struct, frozen=True):
 
 
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that are named, and those in folders whose names end as case files' do."""
+    """Yield the files that are named, and those in folders whose names end as case files' do."""
     for path in paths:
         if path.is_dir():
             for folder, folders, names in os.walk(path):

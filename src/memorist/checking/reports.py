@@ -14,7 +14,7 @@ from .running import CaseResult
 
 
 def result_lines(result: CaseResult) -> Iterator[str]:
-    """One result for people: a line if it passed, else what failed, where it was lost and how to see it again."""
+    """Yield one result for people: a line if it passed, else what failed, where it was lost and how to see it again."""
     mark = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}[result.status]
     yield f"{mark:<5} {result.file}: {result.name}"
     if result.error is not None:
@@ -30,27 +30,27 @@ def result_lines(result: CaseResult) -> Iterator[str]:
 
 
 def failure_lines(failure: Failure) -> Iterator[str]:
-    """One failed expectation, the stage that lost it, and what speaks against it."""
+    """Yield one failed expectation, the stage that lost it, and what speaks against it."""
     yield failure.expectation
     yield f"  {failure.stage}: {failure.message}" if failure.stage else f"  {failure.message}"
     yield from (f"    {part}" for part in failure.parts)
 
 
 def summary_line(results: Sequence[CaseResult]) -> str:
-    """How many cases passed."""
+    """Return how many cases passed."""
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
     seconds = sum(result.seconds for result in results)
     return ", ".join(f"{count} {status}" for status, count in counts.items() if count) + f" in {seconds:.1f} s"
 
 
 def as_json(results: Sequence[CaseResult]) -> JsonObject:
-    """The results for programs."""
+    """Return the results for programs."""
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
     return {**counts, "cases": msgspec.to_builtins(list(results))}
 
 
 def junit(results: Sequence[CaseResult]) -> str:
-    """The results as JUnit XML, which CI systems show."""
+    """Return the results as JUnit XML, which CI systems show."""
     failed, errors = (sum(result.status == status for result in results) for status in ("failed", "error"))
     counts = {"tests": str(len(results)), "failures": str(failed), "errors": str(errors)}
     suites = xml.Element("testsuites", counts)
@@ -69,5 +69,5 @@ def junit(results: Sequence[CaseResult]) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text without the control characters that XML refuses."""
+    """Return a text without the control characters that XML refuses."""
     return "".join(character for character in text if character >= " " or character in "\n\t")

@@ -83,31 +83,31 @@ class Asked:
         return plain(" ".join(message.text for message in messages if message is not None))
 
     def says(self, text: str) -> bool:
-        """Whether the request holds a text."""
+        """Return whether the request holds a text."""
         return plain(text) in self.text
 
     def parts_with(self, text: str) -> list[Part]:
-        """The parts that hold a text."""
+        """Return the parts that hold a text."""
         return [part for part in self.parts if plain(text) in plain(part.text)]
 
     def snapshot(self) -> str:
-        """The request as text for people: its tokens by section, then what is sent."""
+        """Return the request as text for people: its tokens by section, then what is sent."""
         manifest = self.context.manifest
         sections = ", ".join(f"{report.name} {report.tokens}" for report in manifest.sections if report.tokens)
         return f"{manifest.tokens} tokens: {sections}\n\n{self.context.text()}\n"
 
 
 def plain(text: str) -> str:
-    """A text as it is compared: in one case, with single spaces."""
+    """Return a text as it is compared: in one case, with single spaces."""
     return " ".join(text.casefold().split())
 
 
 def mentions(text: str, subject: str) -> bool:
-    """Whether a text names a subject as a word of its own."""
+    """Return whether a text names a subject as a word of its own."""
     return re.search(rf"(?<!\w){re.escape(plain(subject))}(?!\w)", plain(text)) is not None
 
 
 def shorten(text: str, characters: int = 90) -> str:
-    """A text on one line, cut for a report."""
+    """Return a text on one line, cut for a report."""
     line = " ".join(text.split())
     return line if len(line) <= characters else f"{line[: characters - 1]}…"

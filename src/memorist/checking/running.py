@@ -136,7 +136,7 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
 
 
 def newest_moment(whole: Memory, user: str) -> datetime | None:
-    """When the memory of a user changed last; None if it is empty."""
+    """Return when the memory of a user changed last; None if it is empty."""
     namespace = f"user:{user}"
     moments = [thread.updated_at for thread in whole.threads.list(namespace)]
     moments += [item.updated_at for item in whole.memories.list(ns=namespace, limit=None)]
@@ -144,7 +144,7 @@ def newest_moment(whole: Memory, user: str) -> datetime | None:
 
 
 def _said_after(moment: datetime, pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """The pieces, moved to later times where the store holds something newer than the first of them."""
+    """Return the pieces, moved to later times where the store holds something newer than the first of them."""
     delay = moment + BETWEEN_MESSAGES - min((piece.at for piece in pieces), default=moment)
     if delay <= timedelta(0):
         return pieces
@@ -221,12 +221,12 @@ def _is_server(store: str | None) -> bool:
 
 
 def _beside(case: Case, name: str) -> Path:
-    """A file that a case names, relative to the file of the case."""
+    """Return a file that a case names, relative to the file of the case."""
     return Path(os.path.dirname(case.file) or ".") / name.removeprefix("sqlite:///")
 
 
 def _function(case: Case, name: str) -> Callable[[Memory], object]:
-    """The function that a case names as `module:function`; the module may be beside the file of the case."""
+    """Return the function that a case names as `module:function`; the module may be beside the file of the case."""
     folder = os.path.abspath(os.path.dirname(case.file) or ".")
     if folder not in sys.path:
         sys.path.insert(0, folder)

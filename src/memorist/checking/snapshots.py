@@ -13,13 +13,13 @@ FOLDER = "snapshots"
 
 
 def snapshot_path(case: Case) -> Path:
-    """Where the request of a case is recorded: beside the file of the case."""
+    """Return where the request of a case is recorded: beside the file of the case."""
     file = Path(case.file)
     return file.parent / FOLDER / file.name.partition(".")[0] / f"{case.slug}.txt"
 
 
 def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
-    """The difference between the request and the recorded one; with `update` the request is recorded."""
+    """Return the difference between the request and the recorded one; with `update` the request is recorded."""
     path, request = snapshot_path(asked.case), asked.snapshot()
     if update:
         path.parent.mkdir(parents=True, exist_ok=True)

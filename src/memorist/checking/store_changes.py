@@ -19,7 +19,7 @@ COPY_THREAD = "mutated-copy"
 
 
 def store_changes(case: Case) -> Iterator[tuple[str, str, Change]]:
-    """The changes of a case over a store: what is changed, how, and the function that does it."""
+    """Yield the changes of a case over a store: what is changed, how, and the function that does it."""
     bare = msgspec.structs.replace(case, snapshot=False)
     with ask_case(bare, (), Options()) as asked:
         namespace = f"user:{case.user}"

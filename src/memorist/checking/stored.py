@@ -64,14 +64,14 @@ class Store:
 
 
 def message_of(turn: Turn) -> dict[str, Any]:
-    """A turn as it is appended: with its speaker's name and its time."""
+    """Return a turn as it is appended: with its speaker's name and its time."""
     role = "assistant" if turn.speaker.lower() in ("assistant", "ai", "bot") else "user"
     message: dict[str, Any] = {"role": role, "name": turn.speaker, "content": turn.text}
     return message if turn.timestamp is None else {**message, "created_at": aware(turn.timestamp)}
 
 
 def aware(when: datetime) -> datetime:
-    """The files carry no zone; their times are taken as UTC."""
+    """Return the files carry no zone; their times are taken as UTC."""
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 

@@ -122,7 +122,7 @@ class Talk:
         return iterate(self._model.stream(rest, system=system, max_tokens=ANSWER_TOKENS))
 
     def _echo(self, said: str) -> str:
-        """The recalled memories that match the message, in place of a model's answer."""
+        """Return the recalled memories that match the message, in place of a model's answer."""
         hits = self._memory.recall(said, kinds=["fact", "learning", "document"], top_k=3)
         return "I remember: " + "; ".join(hit.text for hit in hits) if hits else "I remember nothing about that yet."
 
@@ -188,7 +188,7 @@ class Talk:
 
 
 def _lines() -> Iterator[str]:
-    """The lines typed or piped in; with editing and history on a terminal."""
+    """Yield the lines typed or piped in; with editing and history on a terminal."""
     terminal = sys.stdin.isatty()
     if terminal:
         with suppress(ImportError):  # Windows edits lines by itself

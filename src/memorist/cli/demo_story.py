@@ -234,7 +234,7 @@ def _fold(memory: Memory, thread: str, *, room: int) -> None:
 
 
 def _reader(clock: StoryClock) -> Callable[[str], Any]:
-    """A fake model that mistakes a trip for a move, and refuses to read some messages."""
+    """Return a fake model that mistakes a trip for a move, and refuses to read some messages."""
 
     def read(prompt: str) -> Any:
         from ..models.remote import model_error
@@ -252,7 +252,7 @@ def _reader(clock: StoryClock) -> Callable[[str], Any]:
 
 
 def _proposals(prompt: str) -> Any:
-    """A fake model that notes what `PROPOSED` holds."""
+    """Return a fake model that notes what `PROPOSED` holds."""
     new = prompt[prompt.rindex("# NEW") :]
     operations = []
     for quote, fields in PROPOSED.items():

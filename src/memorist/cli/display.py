@@ -39,7 +39,7 @@ _MEANT = ("status", "state", "integrity", "trust")
 
 
 def columns() -> int:
-    """The width of the output in columns."""
+    """Return the width of the output in columns."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -80,12 +80,12 @@ def pairs(fields: Sequence[tuple[str, object]]) -> None:
 
 
 def titled(name: str) -> str:
-    """The name of a field as a heading."""
+    """Return the name of a field as a heading."""
     return name.removesuffix("_at").replace("_", " ")
 
 
 def human(value: object, *, now: datetime | None = None, nested: bool = False) -> str:
-    """A value for a table cell: relative times, shortened ids, no JSON."""
+    """Return a value for a table cell: relative times, shortened ids, no JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -105,7 +105,7 @@ def human(value: object, *, now: datetime | None = None, nested: bool = False) -
 
 
 def spelled(value: object, *, now: datetime) -> str:
-    """A value on a line of its own: whole ids, absolute and relative times."""
+    """Return a value on a line of its own: whole ids, absolute and relative times."""
     if isinstance(value, datetime):
         return f"{value.astimezone():%d %b %Y %H:%M:%S} ({ago(value, now)})"
     if isinstance(value, dict):
@@ -116,7 +116,7 @@ def spelled(value: object, *, now: datetime) -> str:
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """A time relative to now (`3 h ago`), or as a date if it is more than a week away."""
+    """Return a time relative to now (`3 h ago`), or as a date if it is more than a week away."""
     seconds = (now - moment).total_seconds()
     near = abs(seconds)
     if near < 45:
@@ -129,13 +129,13 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """A URL without user, password and query, to be shown."""
+    """Return a URL without user, password and query, to be shown."""
     scheme, separator, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if separator else url
 
 
 def cell(value: object) -> str:
-    """Text with control characters escaped, so that content cannot send commands to the terminal."""
+    """Return text with control characters escaped, so that content cannot send commands to the terminal."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else human(value)
@@ -143,7 +143,7 @@ def cell(value: object) -> str:
 
 
 def measure(text: str) -> int:
-    """The columns of the longest line of a text; wide characters take two, combining ones none."""
+    """Return the columns of the longest line of a text; wide characters take two, combining ones none."""
     return max((sum(map(_columns_of, line)) for line in text.split("\n")), default=0)
 
 
@@ -154,7 +154,7 @@ def _columns_of(char: str) -> int:
 
 
 def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Column widths that fit the room: the widest column is narrowed first, down to `NARROWEST`."""
+    """Return column widths that fit the room: the widest column is narrowed first, down to `NARROWEST`."""
     widths = list(natural)
     while sum(widths) + GAP * (len(widths) - 1) > room and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
@@ -162,7 +162,7 @@ def fitted(natural: Sequence[int], room: int) -> list[int]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The lines of a text wrapped to a width, at spaces if possible."""
+    """Return the lines of a text wrapped to a width, at spaces if possible."""
     lines: list[str] = []
     for line in text.replace("\t", "    ").split("\n"):
         while measure(line) > width:
@@ -176,7 +176,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _fitting(line: str, width: int) -> int:
-    """How many characters fit into a width, at least one."""
+    """Return how many characters fit into a width, at least one."""
     taken = 0
     for at, char in enumerate(line):
         taken += _columns_of(char)
@@ -194,7 +194,7 @@ def _line(parts: Sequence[str]) -> str:
 
 
 def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """A line of a table; padding is outside of the colour codes, so that trailing spaces can be stripped."""
+    """Return a line of a table; padding is outside of the colour codes, so that trailing spaces can be stripped."""
     filled = max((at for at, part in enumerate(parts) if part), default=-1) + 1
     shown = []
     for at in range(filled):
@@ -205,7 +205,7 @@ def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], righ
 
 
 def _coloured(name: str, text: str) -> str:
-    """The text with its colour: by column for ids and times, by meaning for words of a state."""
+    """Return the text with its colour: by column for ids and times, by meaning for words of a state."""
     if not text:
         return text
     if name == "heading":

@@ -14,7 +14,7 @@ class Suggesting(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command, or a UsageError with suggestions."""
+        """Return the command, or a UsageError with suggestions."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             meant = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
@@ -23,19 +23,19 @@ class Suggesting(click.Group):
         return super().resolve_command(ctx, args)
 
     def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
-        """Commands of that name in other groups."""
+        """Return commands of that name in other groups."""
         return []
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three similar names, nearest first."""
+    """Return up to three similar names, nearest first."""
     from difflib import get_close_matches
 
     return get_close_matches(name, list(known), n=3, cutoff=0.6)
 
 
 def common_options_first(args: Iterable[str]) -> list[str]:
-    """The arguments with `--json` and `--user NAME` moved to the front, wherever they were.
+    """Return the arguments with `--json` and `--user NAME` moved to the front, wherever they were.
 
     Arguments after `--` are unchanged.
     """
@@ -62,7 +62,7 @@ class InNamespace(click.Command):
     """A command whose first argument, NAMESPACE, may be left out with `--user NAME`: it is then the user's own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments with the user's namespace before them, where one too few was given."""
+        """Return the arguments with the user's namespace before them, where one too few was given."""
         from .session import Session
 
         session = ctx.find_object(Session)
@@ -75,5 +75,5 @@ class InNamespace(click.Command):
 
 
 def group() -> Callable[[Callable[..., Any]], Suggesting]:
-    """A decorator that makes a `Suggesting` group."""
+    """Return a decorator that makes a `Suggesting` group."""
     return click.group(cls=Suggesting)

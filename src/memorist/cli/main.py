@@ -105,7 +105,7 @@ def _optional_commands() -> dict[str, str]:
 
 @cache
 def _installed_commands() -> dict[str, EntryPoint]:
-    """Commands of other distributions, by name; looked up only when one is called."""
+    """Return commands of other distributions, by name; looked up only when one is called."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group="memorist.commands")}

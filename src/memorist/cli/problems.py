@@ -52,7 +52,10 @@ def _tell(kind: str, message: str, as_json: bool) -> None:
 
 
 def _missing(problem: ModuleNotFoundError) -> BaseException:
-    """A UsageError with the install command if a package of an extra is missing; otherwise the exception itself."""
+    """Return a UsageError with the install command if a package of an extra is missing.
+
+    Otherwise the exception itself.
+    """
     needed = (problem.name or "").split(".")[0]
     extra = extra_of(needed)
     if extra is None:
@@ -61,7 +64,7 @@ def _missing(problem: ModuleNotFoundError) -> BaseException:
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that installs a module, from the package's metadata."""
+    """Return the extra that installs a module, from the package's metadata."""
     import re
     from importlib.metadata import PackageNotFoundError, requires
 

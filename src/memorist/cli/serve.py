@@ -132,7 +132,7 @@ def _installed() -> None:
 
 
 def _assistants(session: Session, tools: str, issuer: str | None, resource: str) -> list[MakePart]:
-    """The parts that serve MCP at /mcp, if its packages are installed."""
+    """Return the parts that serve MCP at /mcp, if its packages are installed."""
     if find_spec("mcp") is None:
         if issuer is not None:
             raise UsageError(f"--issuer is for /mcp; run: {install_command('mcp')}")
@@ -176,7 +176,7 @@ def _free_port() -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is a loopback address."""
+    """Return whether an address is a loopback address."""
     if host == "localhost":
         return True
     try:

@@ -73,14 +73,14 @@ class Session:
         return self._org
 
     def at(self, url: str) -> Session:
-        """The same settings for a memory elsewhere."""
+        """Return the same settings for a memory elsewhere."""
         return Session(
             url, self._hot, self._org, self.user, self.as_json,
             model=self._model, extraction=self._extraction, key_file=self._key_file,
         )  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
-        """The model, the extraction and the encryption that the memory is opened with; a server has its own."""
+        """Return the model, the extraction and the encryption that the memory is opened with; a server has its own."""
         if self.url.startswith(("http://", "https://")):
             return {}
         settings: dict[str, Any] = {}
@@ -182,14 +182,14 @@ class Session:
 
 
 def thread_id(memory: Memory, given: str) -> str:
-    """The id of a thread, given whole or by the last characters that tables show."""
+    """Return the id of a thread, given whole or by the last characters that tables show."""
     if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
         return given
     return ending(given, [thread.id for ns in memory.stats().namespaces for thread in memory.threads.list(ns)])
 
 
 def ending(given: str, ids: Sequence[str]) -> str:
-    """The only id that ends with the given characters; the text as given if there is none or several."""
+    """Return the only id that ends with the given characters; the text as given if there is none or several."""
     end = given.removeprefix("…")
     matching = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
     return matching[0] if len(matching) == 1 else given
@@ -213,7 +213,7 @@ def _remove(path: str) -> None:
 
 
 def _file(url: str) -> str | None:
-    """The path of a file URL; None for servers."""
+    """Return the path of a file URL; None for servers."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return None if url == ":memory:" else url
@@ -224,7 +224,7 @@ def _file(url: str) -> str | None:
 
 
 def plain(record: object) -> JsonObject:
-    """A record as a dict of plain values, except that times stay datetimes."""
+    """Return a record as a dict of plain values, except that times stay datetimes."""
     fields: JsonObject = msgspec.to_builtins(record, builtin_types=(datetime,))
     if "id" not in fields and hasattr(record, "id"):
         fields = {"id": getattr(record, "id"), **fields}  # noqa: B009  # not every record declares one

@@ -13,7 +13,7 @@ from .session import Session, session_of
 
 
 def skill_folders() -> list[Path]:
-    """The folders of the skills in the package, or in the checkout it runs from."""
+    """Return the folders of the skills in the package, or in the checkout it runs from."""
     package = Path(__file__).resolve().parent.parent
     for root in (package / "skills", package.parent.parent / "skills"):
         folders = sorted(file.parent for file in root.glob("*/SKILL.md"))

@@ -37,7 +37,7 @@ def list_(session: Session, namespace: str | None, limit: int | None, after: str
 
 
 def _list_threads(memory: Memory, namespaces: list[str], limit: int | None, after: str | None) -> list[Thread]:
-    """The threads of namespaces in their order, and no more than the limit."""
+    """Return the threads of namespaces in their order, and no more than the limit."""
     threads: list[Thread] = []
     for namespace in namespaces:
         room = None if limit is None else limit - len(threads)
@@ -109,7 +109,7 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
 
 
 def _message(line: str, role: str) -> dict[str, object]:
-    """The message of a line of standard input, which is JSON or plain text."""
+    """Return the message of a line of standard input, which is JSON or plain text."""
     value = read_json(line.rstrip("\n"))
     return value if isinstance(value, dict) else {"role": role, "content": line.rstrip("\n")}
 

@@ -63,7 +63,7 @@ class PromptBuilder:
         return self
 
     def add_tools(self, tools: Iterable[object]) -> PromptBuilder:
-        """Add tool definitions, in the OpenAI or the Anthropic shape."""
+        """Add tool definitions, in OpenAI's or Anthropic's format."""
         self._tools.extend(as_tools(tools))
         return self
 

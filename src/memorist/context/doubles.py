@@ -16,11 +16,11 @@ from .units import Unit
 
 _WORD = re.compile(r"[^\W_]+")
 LEAST_PIECE = 12
-"""A shorter text may occur in a summary by chance, so it does not count as a duplicate."""
+"""Shorter texts may occur in a summary by chance, so they do not count as duplicates."""
 
 MOST_SPACED = 4
-"""A text more than this many times longer than the longest other text is not compared: white space alone does not
-make up the difference."""
+"""A text that is more than this many times longer than the longest other text is not compared, because white space
+alone cannot make up the difference."""
 
 
 class Said:
@@ -41,7 +41,8 @@ class Said:
         self._wishes = {_plain(line.text) for line in lines}
         self._summary = _plain(summary.text) if summary is not None else ""
         self._words: dict[str, frozenset[str]] = {}
-        """The words of messages from which an item was taken, by id: several items may come from one long message."""
+        """The words of messages from which an item was taken, by id, because several items may come from one long
+        message."""
         self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
     def where(self, item: MemoryItem) -> str:
@@ -62,8 +63,10 @@ class Said:
         return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
 
     def _holds(self, id: str, item: MemoryItem) -> bool:
-        """Whether a message has all words of the value that was taken from it. It has not where the value was worked
-        out: "next Tuesday" has no date."""
+        """Return whether a message contains all words of the value that was taken from it.
+
+        It does not if the value was computed, such as the date of "next Tuesday".
+        """
         value = (item.text.partition(": ")[2] if item.kind == "fact" else item.text).casefold()
         words = _WORD.findall(value)
         if not words:

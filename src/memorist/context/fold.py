@@ -68,8 +68,8 @@ def fold_of(
 ) -> Fold | None:
     """Return a fold of all these units into a summary that takes at most `max_tokens` in a request.
 
-    Also used on a long thread that was never folded: page by page, oldest first, each fold including the summary of
-    the one before.
+    It is also used for a long thread that was never folded: page by page, oldest first, each fold including the summary
+    of the one before.
     """
     counter = counter or open_counter()
     folded = [unit for unit in units if not unit.pinned]

@@ -20,7 +20,7 @@ Prompt = Given | Sequence[Given]
 """One message or several: an input, or a system prompt."""
 
 Tool = JsonMapping
-"""A tool's definition, in the OpenAI or the Anthropic shape."""
+"""A tool's definition, in OpenAI's or Anthropic's format."""
 
 Item = str | JsonMapping | MemoryItem | Hit | Fact | Learning | Message
 """A memory to put into a context: text, a hit, a fact, a message, or a dict with `text`."""

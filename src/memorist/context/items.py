@@ -40,7 +40,7 @@ _LOOKS_LIKE_OURS = re.compile(r"\n(?:\[|[^\n:]{1,60}:\s)", re.M)
 """A line inside an item that reads like a head or the start of another item."""
 _ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d\d")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-"""Not `strftime`, which depends on the locale: the same input must yield the same bytes."""
+"""This does not use `strftime`, which depends on the locale: the same input must yield the same bytes."""
 _QUOTES = re.compile(r'"{2,}')
 SAID = "in the "
 """The beginning of the reason for leaving out an item that another section contains."""

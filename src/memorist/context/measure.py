@@ -32,10 +32,10 @@ TOOL_TOKENS = 8
 REQUEST_TOKENS = 3
 LOW_DETAIL_TOKENS = 85
 IMAGE_TOKENS = 1_600
-"""For an image of unknown size, the most that OpenAI or Anthropic charges unless it is huge."""
+"""For an image of unknown size, the maximum that OpenAI or Anthropic charges for images that are not huge."""
 DOCUMENT_TOKENS = 1_500
 PDF_PAGE_TOKENS = 3_000
-"""The most that Anthropic states for the text of a page, including its picture."""
+"""The maximum that Anthropic states for the text of a page, including its picture."""
 HEAD_CHARACTERS = 4 * 16_384
 """How much of an image is decoded to find its size, which comes after thumbnails and profiles in a JPEG."""
 _PDF_START = "JVBERi"
@@ -235,14 +235,18 @@ def image_tokens(block: Mapping[str, object]) -> int:
 
 
 def _tiles(width: int, height: int) -> int:
-    """OpenAI's rule: fit into 2,048 squared, shorter side to 768, then 85 plus 170 per tile of 512."""
+    """Apply OpenAI's rule: fit the image into 2,048 pixels squared, scale the shorter side to 768, and count 85 tokens
+    plus 170 per tile of 512 pixels.
+    """
     fit = min(1.0, 2048 / max(width, height))
     fit *= min(1.0, 768 / (min(width, height) * fit))
     return 85 + 170 * math.ceil(width * fit / 512) * math.ceil(height * fit / 512)
 
 
 def _area(width: int, height: int) -> int:
-    """Anthropic's rule: longer side to 1,568, then a token per 750 pixels, at most about 1,600."""
+    """Apply Anthropic's rule: scale the longer side to 1,568 pixels, and count a token per 750 pixels, at most about
+    1,600.
+    """
     fit = min(1.0, 1568 / max(width, height))
     return min(IMAGE_TOKENS, math.ceil(width * fit * height * fit / 750))
 

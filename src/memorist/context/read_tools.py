@@ -1,4 +1,4 @@
-"""Two tools with which a model can read what its request left out: their definitions, arguments and answers."""
+"""Defines two tools that let a model read what its request left out: their definitions, arguments and answers."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _speaker(message: Message) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Return the sentences of a text, each on one line; very long ones are cut at a word."""
+    """Split a text into sentences, each on one line. Very long sentences are cut at a word boundary."""
     out: list[str] = []
     for part in _BORDER.split(text[:20_000]):
         part = " ".join((part or "").split()).lstrip("-*•# ")
@@ -172,11 +172,11 @@ def _weigh_by_rarity(candidates: list[Sentence]) -> None:
 
 
 def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
-    """Drop questions that share a word with a later statement of another speaker; call only those open that nobody has
-    replied to.
+    """Drop questions that share a word with a later statement by another speaker, and call only those open that nobody
+    has replied to.
 
-    A reply need not share a word with its question. What the assistant asks is never called open, because the reply may
-    follow the summarised messages.
+    A reply need not share a word with its question. Questions from the assistant are never called open, because the
+    reply may follow the summarised messages.
     """
     later: dict[str, set[str]] = {}
     out: list[Sentence] = []

@@ -23,9 +23,9 @@ _LOOK_AFTER = 1_000_000
 """Characters to count between two checks of the tokenizer's cache, which bounds the words it can gain meanwhile."""
 _CACHED_WORDS = 1 << 14
 SPECIAL = "<|"
-"""How every special token begins (`<|endoftext|>`). In a user's text it is text, and counted as such."""
+"""The beginning of every special token (`<|endoftext|>`). In a user's text, such a token is counted as plain text."""
 _ID_BYTES = 4
-"""Bytes of a token in a flat buffer, which takes half of the time of a list of ids but knows special tokens."""
+"""The bytes of a token in a flat buffer, which takes half the time of a list of ids but includes special tokens."""
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 

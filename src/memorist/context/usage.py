@@ -56,8 +56,10 @@ def price_of(model: str | None, prices: Prices | None = None) -> Price | None:
 
 
 def _is_same_model(model: str, name: str) -> bool:
-    """Whether a model has a name that is installed, with or without a suffix such as a date: `gpt-5.6` is not `gpt-5`,
-    and has prices of its own."""
+    """Return whether a name refers to an installed model, with or without a suffix such as a date.
+
+    `gpt-5.6` is not `gpt-5`, and has its own prices.
+    """
     rest = model[len(name) :]
     return not rest or not (rest[0].isalnum() or rest[0] == ".")
 

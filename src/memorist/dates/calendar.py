@@ -78,7 +78,7 @@ _LENGTHS = {
 
 
 def number(text: str, lang: str = "en") -> int | None:
-    """The number written in a short text, in digits or in words of a language; None where there is none."""
+    """Return the number written in a short text, in digits or in words of a language; None where there is none."""
     word = " ".join(text.lower().replace(",", "").split())
     if word.isdecimal():
         return int(word) if len(word) <= 15 else None
@@ -89,23 +89,23 @@ def number(text: str, lang: str = "en") -> int | None:
 
 @cache
 def _in_order(lang: str) -> dict[str, int]:
-    """The number words of a language that lists them from zero on."""
+    """Return the number words of a language that lists them from zero on."""
     return {said: value for value, said in enumerate(words(lang).list("in_order"))}
 
 
 def day_start(when: datetime) -> datetime:
-    """Midnight of that day."""
+    """Return midnight of that day."""
     return when.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def month_start(when: datetime, months: int = 0) -> datetime:
-    """Midnight on the first of the month that is `months` after the one of `when`."""
+    """Return midnight on the first of the month that is `months` after the one of `when`."""
     index = when.year * 12 + when.month - 1 + months
     return day_start(when).replace(year=index // 12, month=index % 12 + 1, day=1)
 
 
 def add_months(when: datetime, months: int) -> datetime:
-    """The same day `months` later; the 31st becomes the last day of a shorter month."""
+    """Return the same day `months` later; the 31st becomes the last day of a shorter month."""
     first = month_start(when, months)
     return first.replace(day=min(when.day, monthrange(first.year, first.month)[1]))
 
@@ -137,7 +137,7 @@ def period(when: datetime, grain: Grain) -> tuple[datetime, datetime]:
 
 
 def shift(when: datetime, count: int, grain: str) -> datetime:
-    """The time `count` units later, or earlier where negative."""
+    """Return the time `count` units later, or earlier where negative."""
     if grain in _MONTHS_IN:
         return add_months(when, count * _MONTHS_IN[grain])
     return when + count * _LENGTHS[grain]

@@ -56,7 +56,7 @@ class _Lists:
 
 
 def any_word(table: dict[str, int]) -> str:
-    """A regular expression that matches any name of a table; one of an empty table never matches."""
+    """Return a regular expression that matches any name of a table; one of an empty table never matches."""
     return any_of(name.lstrip("~") for name in table) or "(?!)"
 
 
@@ -66,7 +66,7 @@ def _lists(lang: str) -> _Lists:
 
 
 def listed_dates(text: str, now: datetime, prefer: Prefer, lang: str) -> list[DateRange]:
-    """Every date in a text, in order."""
+    """Return every date in a text, in order."""
     lists, taken, ranges = _lists(lang), bytearray(len(text)), list[DateRange]()
     for pattern in lists.patterns:
         for match in pattern.finditer(text):
@@ -124,7 +124,7 @@ _CLOCK = re.compile(
 
 
 def _with_clock(text: str, found: DateRange, span: tuple[int, int]) -> DateRange:
-    """The date with the time of day that follows it in the text, if any."""
+    """Return the date with the time of day that follows it in the text, if any."""
     clock = _CLOCK.match(text, span[1]) if found.grain == "day" else None
     if not clock:
         return found

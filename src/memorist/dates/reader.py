@@ -89,7 +89,7 @@ def _relative(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | No
 
 
 def _stretch(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """The last three weeks, the next 10 days: an interval up to or from now."""
+    """Return the last three weeks, the next 10 days: an interval up to or from now."""
     count, unit = number(match[2]), match[3].lower()
     if count is None:
         return None
@@ -98,7 +98,7 @@ def _stretch(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 
 def _distance(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """Three years ago, in two weeks, ten days from now."""
+    """Return three years ago, in two weeks, ten days from now."""
     words = match[0].lower()
     count = number(match["n"])
     if count is None:
@@ -139,7 +139,7 @@ def _weekday_of_week(match: re.Match[str], now: datetime, prefer: Prefer) -> Fou
 
 
 def _near(now: datetime, month: int, day: int, prefer: Prefer, grain: Grain) -> Found:
-    """A month and day in the nearest year in the direction of `prefer`."""
+    """Return a month and day in the nearest year in the direction of `prefer`."""
     start, end = period(month_start(now).replace(month=month, day=day), grain)
     if prefer == "past" and start > now:
         start, end = period(month_start(now).replace(year=now.year - 1, month=month, day=day), grain)
@@ -165,7 +165,7 @@ def _day_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | N
 
 
 def _nth(said: str) -> int:
-    """A day of a month, in digits or as a word: 9, ninth."""
+    """Return a day of a month, in digits or as a word: 9, ninth."""
     return _ORDINALS.get(said.lower()) or int(said)
 
 
@@ -313,7 +313,7 @@ _AMBIGUOUS = re.compile(r"(?:mar|may|march|sat|sun|mon|wed|jan|dec|sep|fri)", re
 
 
 def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str = "en") -> list[DateRange]:
-    """Every date, period or relative time in a text, in order."""
+    """Return every date, period or relative time in a text, in order."""
     if now.tzinfo is None:
         raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
     if lang != "en":
@@ -341,7 +341,7 @@ def _resolve(resolve: Resolve, match: re.Match[str], now: datetime, prefer: Pref
 
 
 def _just_a_word(match: re.Match[str]) -> bool:
-    """Whether a match is an ordinary word: `mon`, `sat`, `sun` and such are dates only with a capital."""
+    """Return whether a match is an ordinary word: `mon`, `sat`, `sun` and such are dates only with a capital."""
     text = match[0].strip(". ")
     return bool(_AMBIGUOUS.fullmatch(text)) and text[0].islower()
 

@@ -18,7 +18,7 @@ class CrossEncoder:
         self.name = f"onnx:{spec.partition('?')[0].rstrip('/').rpartition('/')[2]}"
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score per text: the higher, the better it answers."""
+        """Return one score per text: the higher, the better it answers."""
         scores = np.zeros(len(texts), np.float64)
         for places, made, _ in self._model.run([query] * len(texts), list(texts)):
             logits = np.asarray(next(iter(made.values())), np.float64)

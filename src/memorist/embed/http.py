@@ -20,7 +20,7 @@ _RETRY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 def post(
     url: str, body: Mapping[str, object], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep
 ) -> object:
-    """The decoded answer; transient errors are retried with exponential back-off."""
+    """Return the decoded answer; transient errors are retried with exponential back-off."""
     data = json.dumps(body).encode()
     for attempt in range(1, ATTEMPTS + 1):
         request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers}, method="POST")
@@ -41,7 +41,7 @@ def post(
 
 
 def rows(answer: Any, count: int, url: str) -> list[list[float]]:
-    """The vectors in an answer, in the order of the texts."""
+    """Return the vectors in an answer, in the order of the texts."""
     try:
         items: Sequence[Any] = sorted(answer["data"], key=lambda item: int(item["index"]))
         vectors = [item["embedding"] for item in items]

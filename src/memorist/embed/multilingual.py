@@ -31,11 +31,11 @@ class MultilingualEncoder:
         self._model: E5 | None = None
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One unit vector per passage."""
+        """Return one unit vector per passage."""
         return np.asarray(self._loaded().passage(list(texts)), np.float32)
 
     def embed_query(self, texts: Sequence[str]) -> Floats:
-        """One unit vector per question."""
+        """Return one unit vector per question."""
         return np.asarray(self._loaded().query(list(texts)), np.float32)
 
     def _loaded(self) -> E5:

@@ -84,7 +84,7 @@ class Settings(msgspec.Struct, frozen=True):
     files: Mapping[str, JsonMapping]
 
     def get(self, file: str, key: str) -> Any:
-        """One value of one file, or None."""
+        """Return one value of one file, or None."""
         return self.files.get(file, {}).get(key)
 
 
@@ -178,7 +178,7 @@ _TYPES = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 
 
 def _order(where: Source) -> tuple[str, ...]:
-    """Model files by preference; quantised ones first if the option `quantized` is set."""
+    """Return model files by preference; quantised ones first if the option `quantized` is set."""
     quantized = where.options.get("quantized", "").lower() in ("1", "true", "yes")
     return (*_QUANTIZED, *_PLAIN) if quantized else (*_PLAIN, *_QUANTIZED)
 
@@ -207,7 +207,7 @@ def _json(path: Path) -> JsonMapping:
 
 
 def _fetched(where: Source) -> Path:
-    """The folder of a hub model in the local cache, downloaded if it is missing."""
+    """Return the folder of a hub model in the local cache, downloaded if it is missing."""
     if find_spec("huggingface_hub") is None:
         raise ModelError(f"a name on the hub needs a package that is not installed; run: {INSTALL}")
     from huggingface_hub import snapshot_download

@@ -12,7 +12,7 @@ KEY = "OPENAI_API_KEY"
 
 
 def openai_embedder(model: str, base_url: str | None = None) -> Callable[[Sequence[str]], Any]:
-    """A blocking function for `POST {base_url}/embeddings`."""
+    """Return a blocking function for `POST {base_url}/embeddings`."""
     url = (base_url or BASE_URL).rstrip("/") + "/embeddings"
     return remote(
         url,

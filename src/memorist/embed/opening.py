@@ -55,7 +55,7 @@ class OpenEmbedder:
         """The function that embeds questions, for models that embed them differently from passages."""
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, offload: Offload | None = None) -> Vectors:
-        """One unit vector per text, as rows of float32; `offload` runs a blocking embedder in a thread."""
+        """Return one unit vector per text, as rows of float32; `offload` runs a blocking embedder in a thread."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         call = self._ask if query else self._call
@@ -88,7 +88,7 @@ class OpenEmbedder:
 
 
 def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder | None:
-    """The embedder of a spec; None for None, and recall then uses text search only."""
+    """Return the embedder of a spec; None for None, and recall then uses text search only."""
     if spec is None:
         return None
     if isinstance(spec, OpenEmbedder):
@@ -104,7 +104,7 @@ def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder |
 
 
 def reopened(name: str) -> OpenEmbedder | None:
-    """The embedder whose name is stored with vectors, or None where the name is not enough to open it."""
+    """Return the embedder whose name is stored with vectors, or None where the name is not enough to open it."""
     spec = _STORED_NAMES.get(name, name)
     try:
         return _named(spec)
@@ -161,7 +161,7 @@ def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbe
 
 
 def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequence[str]], Any]:
-    """The function with a check that it does not return an awaitable, which is seen only when it is called."""
+    """Return the function with a check that it does not return an awaitable, which is seen only when it is called."""
 
     def guarded(texts: Sequence[str]) -> Any:
         vectors = call(texts)

@@ -33,7 +33,7 @@ class Pieces:
         self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; special tokens such as `<s>` written in it are encoded as such."""
+        """Return the ids of a text; special tokens such as `<s>` written in it are encoded as such."""
         ids: list[int] = []
         for part in _SPECIAL.split(text) if "<" in text else (text,):
             if part in ("<unk>", "<s>", "</s>"):
@@ -44,7 +44,7 @@ class Pieces:
         return ids
 
     def _word(self, word: str) -> tuple[int, ...]:
-        """The ids of a word that is not cached; only short words are cached."""
+        """Return the ids of a word that is not cached; only short words are cached."""
         ids = self._merged(word)
         if len(word) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHED_WORDS:
@@ -53,7 +53,7 @@ class Pieces:
         return ids
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """Byte-pair encoding with a heap: merge the neighbours of lowest rank until none is left; O(n log n)."""
+        """Return byte-pair encoding with a heap: merge the neighbours of lowest rank until none is left; O(n log n)."""
         parts: list[str | None] = list(word)
         after = [*range(1, len(parts)), -1]
         before = list(range(-1, len(parts) - 1))
@@ -78,7 +78,9 @@ class Pieces:
             heappush(heap, merge)
 
     def _merge(self, at: int, left: str, right: str) -> _Merge | None:
-        """The heap entry of two neighbours, ordered by the id of the token they make; None where they make none."""
+        """Return the heap entry of two neighbours, ordered by the id of the token they make, or None where they
+        make none.
+        """
         ids = self._ids
         rank = ids.get(left + right, 0)
         if rank < _FIRST_WORD or left not in ids or right not in ids:
@@ -89,7 +91,7 @@ class Pieces:
         return rank, ids[left], ids[right], at, left, right
 
     def _looked_up(self, parts: list[str | None]) -> Iterator[int]:
-        """The ids of the parts; a character that is no token is encoded as its UTF-8 bytes."""
+        """Yield the ids of the parts; a character that is no token is encoded as its UTF-8 bytes."""
         for part in parts:
             if part is None:
                 continue

@@ -40,7 +40,7 @@ class OpenReranker(msgspec.Struct, frozen=True):
 
 
 def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
-    """The reranker of a spec; None for None, and for `"model"`, which the caller handles itself."""
+    """Return the reranker of a spec; None for None, and for `"model"`, which the caller handles itself."""
     if spec is None or spec == "model":
         return None
     if isinstance(spec, str):
@@ -56,7 +56,7 @@ def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
 
 
 def checked(name: str, scores: Any, count: int) -> list[float]:
-    """One finite number per text, or a ModelError."""
+    """Return one finite number per text, or a ModelError."""
     try:
         read = [float(score) for score in scores]
     except (TypeError, ValueError) as cause:
@@ -90,7 +90,10 @@ def _limit(value: Any) -> float:
 
 
 def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
-    """A blocking function for `POST …/rerank`; a server that rejects the field `documents` gets `texts` instead."""
+    """Return a blocking function for `POST …/rerank`.
+
+    A server that rejects the field `documents` gets `texts` instead.
+    """
     address, _, model = spec.partition("#")
     url = address.partition("?")[0]
     key = os.environ.get(KEY, "")
@@ -113,7 +116,7 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
 
 
 def _in_order(answer: Any, count: int) -> list[float]:
-    """The scores in the order of the texts; a text that the service left out gets the lowest."""
+    """Return the scores in the order of the texts; a text that the service left out gets the lowest."""
     try:
         results = answer if isinstance(answer, list) else answer.get("results", answer.get("data"))
         scores = {

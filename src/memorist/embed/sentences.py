@@ -54,11 +54,11 @@ class SentenceEncoder:
         """0 until the first vectors are made."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One unit vector per passage."""
+        """Return one unit vector per passage."""
         return self._vectors(texts, self._reading[2])
 
     def embed_query(self, texts: Sequence[str]) -> Floats:
-        """One unit vector per question."""
+        """Return one unit vector per question."""
         return self._vectors(texts, self._reading[1])
 
     @property
@@ -80,7 +80,9 @@ class SentenceEncoder:
 
 
 def _name(where: Source, spec: str) -> str:
-    """The name stored with each vector: the hub's name, or the folder's with a checksum of its files and options."""
+    """Return the name stored with each vector: the hub's name, or the folder's with a checksum of its files and
+    options.
+    """
     folder = where.folder
     if folder is None:
         return f"onnx:{spec}"
@@ -104,7 +106,9 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
 
 
 def _pooled(made: JsonMapping, mask: Any, pooling: str) -> Floats:
-    """One vector per text: the model's own sentence embedding if it has one, else pooled from its token vectors."""
+    """Return one vector per text: the model's own sentence embedding if it has one, else pooled from its token
+    vectors.
+    """
     own = next((value for name, value in made.items() if name == "sentence_embedding"), None)
     if own is None:
         own = next((value for value in made.values() if value.ndim == 2), None)

@@ -38,7 +38,7 @@ class WordLlamaEmbedder:
         self._words: dict[str, NDArray[np.float32]] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector per text; a text without words is all zeros."""
+        """Return one unit vector per text; a text without words is all zeros."""
         table = _table()
         out = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH):
@@ -54,7 +54,7 @@ class WordLlamaEmbedder:
         return out
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """The vector of each word as it stands in the table: a longer one weighs more in the mean of a text."""
+        """Return the vector of each word as it stands in the table: a longer one weighs more in the mean of a text."""
         cached = {word: vector for word in words if (vector := self._words.get(word)) is not None}
         fresh = list(dict.fromkeys(word for word in words if word not in cached))
         if fresh:
@@ -82,7 +82,9 @@ second."""
 
 
 def word_rarity(words: Sequence[str]) -> list[float]:
-    """How rare each word is in any text, by the length of its vector: 0 for everyday words, about 1 for others."""
+    """Return how rare each word is in any text, by the length of its vector: 0 for everyday words, about 1 for
+    others.
+    """
     if not words:
         return []
     lengths = np.linalg.norm(_shared().word_vectors(words), axis=1)
@@ -95,7 +97,7 @@ def _shared() -> WordLlamaEmbedder:
 
 
 def _words_of(text: str) -> str:
-    """The start of a text, with strings longer than any word (keys, hashes, base64) cut to 64 characters."""
+    """Return the start of a text, with strings longer than any word (keys, hashes, base64) cut to 64 characters."""
     return _UNBROKEN.sub(r"\1", text[:MAX_CHARS])
 
 
@@ -116,5 +118,5 @@ class _Table:
             raise ModelError("the default embedder's files cannot be read; reinstall `memorist`") from error
 
     def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        """The vectors of some tokens."""
+        """Return the vectors of some tokens."""
         return np.multiply(self._vectors[ids], self._scales[ids, None], dtype=np.float32)

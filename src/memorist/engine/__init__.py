@@ -1,1 +1,4 @@
-"""All behaviour, written once as coroutines, one module per noun; `AsyncMemory` exposes these objects directly."""
+"""Implements all behaviour, written once as coroutines, with one module per noun.
+
+`AsyncMemory` exposes these objects directly.
+"""

@@ -1,4 +1,7 @@
-"""The audit trail: who did what to which thing, when, from which source. Ids only, never content; append-only."""
+"""The audit trail records who did what to which item, when, and from which source.
+
+It contains only ids, never content, and is append-only.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _order = count()
 
 
 _process = os.urandom(4).hex()
-"""Random, so that two processes give different ids."""
+"""This is random, so that two processes generate different ids."""
 
 
 def _after_fork() -> None:
@@ -40,7 +43,10 @@ def audit(
     detail: JsonObject | None = None,
     at: datetime | None = None,
 ) -> Put:
-    """An audit event, to be applied together with the change it records; `detail` holds ids and numbers, no content."""
+    """Return an audit event, to be applied together with the change it records.
+
+    `detail` contains ids and numbers, but no content.
+    """
     at = at or core.at()
     return Put(
         AuditEvent(
@@ -60,7 +66,7 @@ def audit(
 
 
 def event_id(micros: int) -> str:
-    """The lowest id of a moment; ids sort by time."""
+    """Return the lowest id for a given time, because ids sort by time."""
     return f"{max(micros, 0):016d}"
 
 
@@ -79,11 +85,11 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """List events in the order of their times.
+        """List events in chronological order.
 
         Args:
-            subject: Only events about this id, such as `user:ada/city`.
-            kind: Only events of this kind.
+            subject: Return only events about this id, such as `user:ada/city`.
+            kind: Return only events of this kind.
             limit: How many to return at most.
             after: The id or time of the last event of the previous page.
             reverse: Whether to list the newest first.
@@ -108,7 +114,7 @@ class Audit:
         return await self._core.listed(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
 
     async def expire(self, older_than: Ttl) -> int:
-        """Delete events that are older than this, and return how many.
+        """Delete events that are older than this, and return how many were deleted.
 
         Args:
             older_than: Seconds or a timedelta.
@@ -133,7 +139,7 @@ _ID = re.compile(r"\d{16}[0-9a-f]{14}")
 
 
 def _event_bound(after: When, reverse: bool) -> str:
-    """An event's id unchanged; a time as the id after (or before) all events of its microsecond."""
+    """Return an event's id unchanged, or convert a time to the id after (or before) all events of its microsecond."""
     if isinstance(after, str) and _ID.fullmatch(after):
         return after
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")

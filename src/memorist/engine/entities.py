@@ -1,7 +1,7 @@
-"""Entities: a read-through cache of records from other systems, kept for an hour by default.
+"""Entities are a read-through cache of records from other systems, kept for an hour by default.
 
-Concurrent callers share one load. Within a process they queue on a lock; between processes the row carries a lease on
-loading it, and the others poll until it is loaded. A value whose row was invalidated while it was being loaded is not
+Concurrent callers share one load. Within a process they queue on a lock; between processes the row has a lease on
+loading it, and the others poll until it is loaded. A value whose row was invalidated while it was loading is not
 cached, because the load may have read the old data.
 """
 
@@ -32,7 +32,7 @@ _MOST_FAILURES = 256
 
 
 class EntityStats(msgspec.Struct):
-    """Counts of what the cache did in this process."""
+    """Counts the cache's hits, misses and loads in this process."""
 
     hits: int = 0
     misses: int = 0
@@ -42,7 +42,7 @@ class EntityStats(msgspec.Struct):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """How long a cached entity is fresh, and how long after that it may be served stale, in microseconds."""
+    """How long a cached entity is fresh, and how long it may be served stale after that, in microseconds."""
 
     ttl: int
     stale: int = 0
@@ -55,7 +55,7 @@ class _Source(Terms, frozen=True, kw_only=True):
 
 
 class EntityCache(msgspec.Struct):
-    """What all handles on one memory share: loaders by org and type, counts, and the loads that just failed."""
+    """What all handles on one memory share: loaders by org and type, counts, and the loads that have just failed."""
 
     sources: dict[tuple[str, str], _Source] = {}
     stats: EntityStats = msgspec.field(default_factory=EntityStats)
@@ -64,16 +64,16 @@ class EntityCache(msgspec.Struct):
 
 
 def entity_cache(shared: Shared) -> EntityCache:
-    """The loaders and counts of a memory, made on first use."""
+    """Return a memory's loaders and counts, created on first use."""
     if shared.entity_cache is None:
         shared.entity_cache = EntityCache()
     return shared.entity_cache
 
 
 class EntityLeases:
-    """The rows of the cache, and the leases by which one of many callers loads an entity.
+    """The rows of the cache, and the leases with which one of many callers loads an entity.
 
-    The server uses it too: its clients load on their side.
+    The server uses it too, because its clients load entities themselves.
     """
 
     def __init__(self, core: Core) -> None:
@@ -81,20 +81,20 @@ class EntityLeases:
         self._core = core.committed()
 
     async def row(self, type: str, id: str) -> CachedEntity | None:
-        """The cached row of an entity, fresh or not."""
+        """Return the cached row of an entity, fresh or not."""
         return await self._core.get(CachedEntity, type, id)
 
     def is_fresh(self, row: CachedEntity) -> bool:
-        """Whether a row holds a value that may be returned."""
+        """Return whether a row contains a value that may be returned."""
         return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
 
     def is_leased(self, row: CachedEntity) -> bool:
-        """Whether somebody is loading the entity now."""
+        """Return whether somebody is loading the entity now."""
         until = row.leased_until
         return row.owner is not None and until is not None and to_micros(until) > self._core.now()
 
     async def take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
-        """Take the lease by compare-and-set: the leased row, or None if another process was faster."""
+        """Take the lease by compare-and-set. Return the leased row, or None if another process was faster."""
         now, at = self._core.now(), self._core.at()
         until = to_datetime(now + LOAD_LEASE * 1_000_000)
         if row is None:
@@ -115,7 +115,7 @@ class EntityLeases:
         return msgspec.structs.replace(lease, version=results.stored(lease).version)
 
     async def keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
-        """Write what was loaded under a lease."""
+        """Write a value that was loaded under a lease."""
         now = self._core.now()
         ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
         row = msgspec.structs.replace(
@@ -136,7 +136,7 @@ class EntityLeases:
         await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
 
     async def abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
-        """Release a lease of which it is unknown whether it was taken."""
+        """Release a lease that may or may not have been taken."""
         held = await self.row(lease.type, lease.id)
         if held is not None and held.owner == lease.owner:
             await self.give_back(held, before)
@@ -183,9 +183,9 @@ class Entities:
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
     ) -> Json:
-        """Return an entity from the cache or through its loader, or None if the loader returns none.
+        """Return an entity from the cache or through its loader, or None if the loader returns None.
 
-        A missing entity is remembered for 30 seconds. If the loader raises, its error is passed on and nothing is
+        A missing entity is remembered for 30 seconds. If the loader raises an error, it is passed on and nothing is
         cached.
 
         Args:
@@ -248,7 +248,7 @@ class Entities:
         return await self._core.runtime.gather(loads)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type, from the cache, and return how many.
+        """Remove one entity, or all entities of a type, from the cache, and return how many were removed.
 
         Args:
             type: The type.
@@ -378,7 +378,7 @@ def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
 
 
 def _takes_id(load: Loader) -> bool:
-    """Whether the loader takes the id as an argument; a loader for a single entity need not."""
+    """Return whether the loader takes the id as an argument, which a loader for a single entity need not do."""
     try:
         parameters = inspect.signature(load).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,6 @@
-"""Events: what happened or is planned, with its time, people, place and status, and with history and sources."""
+"""Events are things that happened or are planned, with their time, people, place and status, and with history and
+sources.
+"""
 
 from __future__ import annotations
 
@@ -53,21 +55,21 @@ class Events:
         ttl: Ttl | None = None,
         ns: Ns | None = None,
     ) -> Event:
-        """Store an event and return it; adding the same text for the same day again changes nothing.
+        """Store an event and return it. Adding the same text for the same day again changes nothing.
 
         Args:
-            text: A sentence that can be read alone later ("Ada flies to Porto").
+            text: A sentence that makes sense on its own ("Ada flies to Porto").
             starts_at: When it begins; now if omitted.
             ends_at: When it ends, if it lasts.
             status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
-            people: The names of those who take part.
+            people: The names of the people who take part.
             location: Where it takes place.
-            subject: Whom it is about, if not the owner of the namespace.
-            tags: Labels of your own.
+            subject: The person or thing it is about, if not the owner of the namespace.
+            tags: Your own labels.
             metadata: Anything else, as JSON.
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
-            ttl: Forget it after this time.
+            ttl: How long to keep it.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
 
         Returns:
@@ -111,8 +113,10 @@ class Events:
         return await self._write(event)
 
     async def _write(self, event: Event) -> Event:
-        """Store a complete event, unless the same one is there; returned with status `cancelled` if its source was
-        forgotten."""
+        """Store a complete event, unless it already exists.
+
+        It is returned with status `cancelled` if its source was forgotten.
+        """
         core = self._core
 
         async def attempt() -> Event:
@@ -196,12 +200,12 @@ class Events:
             starts_at: When it begins.
             ends_at: When it ends.
             status: `planned`, `done` or `cancelled`.
-            people: The names of those who take part.
+            people: The names of the people who take part.
             location: Where it takes place.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             reason: The reason, for the history.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
 
         Returns:
@@ -209,7 +213,7 @@ class Events:
 
         Raises:
             NotFound: There is no such event.
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> event = memory.events.add("Lunch with Mia", starts_at="2030-03-01T12:00:00Z", ns="user:ada")
@@ -234,7 +238,7 @@ class Events:
 
         Args:
             id: The event.
-            reason: Why, for the history.
+            reason: The reason, for the history.
             ns: The namespace.
 
         Returns:
@@ -311,7 +315,9 @@ class Events:
     # -- parts
 
     def _namespace(self, ns: Ns | None) -> Ns:
-        """The namespace that a call means: the one it names, the user's own, or `global` on a handle without a user."""
+        """Return the namespace that a call refers to: the one it names, the user's own, or `global` on a handle without
+        a user.
+        """
         return self._core.scope.own() if ns is None else ns
 
     async def _update(
@@ -337,7 +343,7 @@ class Events:
     async def _replace(
         self, old: Event | None, event: Event, action: str, guards: Sequence[Change] = (), *, expect: int | None = None
     ) -> Event:
-        """Write an event over its version `old`, with its links, audit event and index job in one transaction."""
+        """Replace version `old` of an event, with its links, audit event and index job in one transaction."""
         core = self._core
         at = core.at()
         event = event if old is None else msgspec.structs.replace(event, updated_at=at)
@@ -364,7 +370,7 @@ class Events:
 
     # Last, because the name hides the builtin for the annotations below it.
     async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:
-        """The place in the index after which the next page begins."""
+        """Return the position in the index after which the next page begins."""
         if after is None:
             return None
         event = await self._core.get(Event, ns, check_name(after, "after"))
@@ -387,9 +393,9 @@ class Events:
         """Return events in the order in which they begin.
 
         Args:
-            status: Only `planned`, `done` or `cancelled`.
-            since: Only events that begin at or after this time.
-            until: Only events that begin before this time.
+            status: Return only events that are `planned`, `done` or `cancelled`.
+            since: Return only events that begin at or after this time.
+            until: Return only events that begin before this time.
             limit: How many to return at most.
             after: The id of the last event of the previous page.
             reverse: Whether to list from the end.
@@ -431,12 +437,12 @@ class Events:
 
 
 def event_key(text: str, starts_at: datetime) -> str:
-    """The id of an event: a hash of its normalised text and its day, so that one event is stored once."""
+    """Return the id of an event: a hash of its normalised text and its day, so that an event is stored only once."""
     return digest(f"{fold(text)}\n{starts_at.date().isoformat()}".encode(), 12)
 
 
 def check_event(event: Event) -> None:
-    """Raise unless the status is known, the text says something, and the event does not end before it begins."""
+    """Raise an error unless the status is valid, the text is not empty, and the event does not end before it begins."""
     if event.status not in STATUSES:
         raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
     if not fold(event.text):

@@ -1,4 +1,4 @@
-"""The gate on what is written: the policy of an org, what it does to changes, and the report of what it did."""
+"""The gate on writes: an org's policy, what it does to changes, and the report of what it did."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 POLICY_KEY = "memorist.gate.policy"
 COUNTER_PREFIX = "memorist.gate."
 POLICY_SECONDS = 2.0
-"""Within this time every process notices that the policy of an org was changed."""
+"""The time within which every process notices that an org's policy has changed."""
 MAX_CHECKED_BYTES = 1_000_000
 DEFAULT = Gate()
 _replace = msgspec.structs.replace
 
 
 async def policy_of(core: Core) -> Gate:
-    """The policy of the handle's org: its own, or the one that the memory was opened with."""
+    """Return the policy of the handle's org: its own, or the one that the memory was opened with."""
     until, policy = core.shared.policies.get(core.org, (0.0, DEFAULT))
     if time.monotonic() <= until:
         return policy
@@ -47,7 +47,7 @@ async def policy_of(core: Core) -> Gate:
 
 
 async def admitted(core: Core, record: R) -> R:
-    """A record as the gate lets it pass; raises NotAdmitted if it does not."""
+    """Return a record as the gate admits it, or raise NotAdmitted."""
     tally = Tally()
     try:
         return admit_record(await policy_of(core), record, core.at(), tally, may_refuse=_may_refuse(record))  # type: ignore[return-value]
@@ -57,7 +57,7 @@ async def admitted(core: Core, record: R) -> R:
 
 
 async def pass_changes(core: Core, changes: Sequence[Change]) -> list[Change]:
-    """The changes as the gate lets them pass, in the same places, and the counters of what it did."""
+    """Return the changes as the gate admits them, in the same order, and the counters of what it did."""
     gate, at, tally = await policy_of(core), core.at(), Tally()
     try:
         passed = [_pass_change(gate, change, at, tally) for change in changes]
@@ -80,12 +80,12 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
 
 
 def _may_refuse(record: Record) -> bool:
-    """Whether a caller wrote it, who can be told; what processors derive is checked before it gets this far."""
+    """Return whether a caller wrote this, who can be told. What processors derive is checked earlier."""
     return getattr(record, "actor", "processor") not in ("processor", "import")
 
 
 def counter_changes(core: Core, tally: Mapping[tuple[str, str], int]) -> list[Change]:
-    """Changes that add to the counters of the report."""
+    """Return changes that add to the counters of the report."""
     at = core.at()
     return [
         Increment(
@@ -99,13 +99,13 @@ def counter_changes(core: Core, tally: Mapping[tuple[str, str], int]) -> list[Ch
 
 
 async def count_refusal(core: Core, refusal: NotAdmitted) -> None:
-    """Count a refusal by itself, because what was refused is not committed."""
+    """Count a refusal separately, because a refused change is not committed."""
     names: Sequence[str] = refusal.facts.get("kinds", ())
     await core.shared.store.apply(counter_changes(core, Tally(("refused", name) for name in names)), now=core.now())
 
 
 class GateReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate did, and which classes of personal data are stored; counts by kind and class, never content."""
+    """What the gate did, and which classes of personal data are stored, as counts by kind and class, never content."""
 
     to_dict = as_dict
 
@@ -118,11 +118,11 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     expiring: dict[str, int] = {}
     """Memories that were given an expiry, by class."""
     stored: dict[str, int] = {}
-    """Facts, events and learnings that hold personal data now, by class."""
+    """Facts, events and learnings that contain personal data now, by class."""
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate sees in a text."""
+    """What the gate finds in a text."""
 
     to_dict = as_dict
 
@@ -135,13 +135,13 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gating:
-    """The policy on what may be written: secrets, personal data and retention."""
+    """The policy for writes: secrets, personal data and retention."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def get(self) -> Gate:
-        """Return the policy of this org: the stored one, or else the one the memory was opened with.
+        """Return the policy of this org: the stored one, or the one that the memory was opened with.
 
         Returns:
             The policy.
@@ -161,8 +161,9 @@ class Gating:
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         retention: Sequence[Mapping[str, Json]] | None = None,
     ) -> Gate:
-        """Store the policy of this org; parts that are not given stay as they are. Other processes notice it within
-        two seconds.
+        """Store the policy of this org.
+
+        Parts that you leave out stay unchanged. Other processes notice it within two seconds.
 
         Args:
             secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
@@ -172,10 +173,10 @@ class Gating:
             retention: Rules such as `{"kind": "message", "older_than": "90d"}`; the collector applies them.
 
         Returns:
-            The whole policy as it is now.
+            The whole policy after the change.
 
         Raises:
-            Forbidden: On a user's handle.
+            Forbidden: This is a user's handle.
 
         Examples:
             >>> memory.gate.set(secrets={"card": "refuse"}, personal={"email": "expire 30d"}).personal
@@ -198,10 +199,10 @@ class Gating:
         return policy
 
     async def reset(self) -> bool:
-        """Delete the stored policy of this org, so that the one the memory was opened with applies again.
+        """Delete the stored policy of this org, so that the one that the memory was opened with applies again.
 
         Returns:
-            Whether there was one.
+            Whether there was a stored policy.
 
         Raises:
             Forbidden: This is a user's handle.
@@ -278,7 +279,7 @@ def _as_builtins(rule: object) -> Any:
 
 
 def masked_kinds(message: Message) -> tuple[str, ...]:
-    """The kinds of secrets that were masked in a message, for its receipt."""
+    """Return the kinds of secrets that were masked in a message, for its receipt."""
     from ..gate.passing import MASKED
 
     kinds = message.metadata.get(MASKED) if message.metadata else None

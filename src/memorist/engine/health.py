@@ -1,4 +1,6 @@
-"""Counts for `stats`, and the report of `doctor`: the store, the queues, failed parts, and all problems."""
+"""Counts rows for `stats`, and writes the report of `doctor` about the store, the queues, failed parts and all
+problems.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class ReadingCost(msgspec.Struct, frozen=True):
     input_tokens: int
     output_tokens: int
     input_tokens_per_1000: int
-    """Tokens read for 1,000 messages; zero before the first call, and where the provider did not count."""
+    """Tokens read per 1,000 messages. This is zero before the first call, or if the provider did not report any."""
     output_tokens_per_1000: int
     cached_tokens: int = 0
     """How many of the tokens read came from the provider's prompt cache."""
@@ -53,7 +55,7 @@ class ReadingCost(msgspec.Struct, frozen=True):
     accepted_per_1000: int = 0
     refused_per_1000: int = 0
     tokens_today: int = 0
-    """Tokens of the org's model since midnight, UTC; counted where `Extraction(daily_tokens=…)` sets a limit."""
+    """Tokens used by the org's model since midnight (UTC), counted if `Extraction(daily_tokens=…)` sets a limit."""
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -76,7 +78,7 @@ class Stats(msgspec.Struct, frozen=True):
     indexed: int
     """Entries that recall can find."""
     waiting: dict[str, int]
-    """Jobs that are not done yet, by queue."""
+    """Jobs that have not been done yet, by queue."""
     dead_letters: int
     """Jobs that were given up."""
     namespaces: list[str]
@@ -91,9 +93,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     embedder: str | None
     queues: list[Backlog]
     retention: list[RetentionState]
-    """The retention rules of the org, each with what the next collection will delete."""
+    """The retention rules of the org, each with the number of rows that the next collection will delete."""
     problems: list[str]
-    """Each problem with what to do about it; empty if there is none."""
+    """Each problem, with what to do about it. The list is empty if there are none."""
 
 
 class Health:
@@ -141,7 +143,7 @@ class Health:
         )
 
     async def _reading(self, threads: set[str]) -> ReadingCost:
-        """The cost of a model's calls, summed over the threads that this handle may read."""
+        """Return the cost of a model's calls, summed over the threads that this handle may read."""
         costs = [row.cost for row in await self._core.scan(Derivation) if row.thread in threads]
         names = ("calls", "messages", "input_tokens", "output_tokens", "cached_tokens", "accepted", "refused")
         sums = {name: sum(cost.get(name, 0) for cost in costs) for name in names}
@@ -154,12 +156,12 @@ class Health:
         )
 
     async def _visible(self, kind: type[Record], where: Test | None = None) -> list[Any]:
-        """The rows of a kind with a namespace that this handle may see."""
+        """Return the rows of a kind that are in a namespace this handle can see."""
         rows: list[Any] = await self._core.listed(kind, where=where)
         return [row for row in rows if self._core.scope.may_read(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
-        """The store under us, the queues, the parts that failed, and every problem in one list."""
+        """Return a report on the store, the queues, the parts that failed, and all problems in one list."""
         core = self._core
         core.scope.whole_org("doctor")
         if deep:
@@ -195,7 +197,7 @@ class Health:
         return Diagnosis(str(report.pop("store", store.name)), report, embedder, queues, retention, problems)
 
     async def _analysis(self, problems: list[str]) -> None:
-        """Add a problem if the terms of a namespace were made by another version of the analysis or stemmer."""
+        """Add a problem if another version of the analysis or stemmer made the terms of a namespace."""
         from ..recall.analyze import analysis_version
 
         rows = await self._core.scan(NamespaceStats, limit=PAGE)
@@ -207,7 +209,7 @@ class Health:
             )
 
     async def _embedder(self, problems: list[str]) -> str | None:
-        """The name of the embedder; adds a problem if stored vectors were made by another one."""
+        """Return the name of the embedder, and add a problem if another one made the stored vectors."""
         core = self._core
         try:
             embedder = core.shared.embedder
@@ -231,12 +233,12 @@ class Health:
 
 
 def _counted(kind: type[Record]) -> type[Record]:
-    """The columns of a kind that `stats` needs."""
+    """Return the columns of a kind that `stats` needs."""
     return view_of(kind, "ns", *(("length", "start", "tokens") if kind is Thread else ()))
 
 
 async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:
-    """What a read gives; if rows that it needs are damaged, `otherwise`, and one more problem to report."""
+    """Return the result of a read. If the rows it needs are damaged, return `otherwise` and report one more problem."""
     try:
         return await reading
     except CorruptRecord as damaged:

@@ -1,4 +1,7 @@
-"""Events: hooks that users register, and OpenTelemetry where it is installed. Ids and sizes only, never content."""
+"""Events: hooks that users register, and OpenTelemetry if it is installed.
+
+They contain ids and sizes, never content.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", 
 
 
 class HookEvent(msgspec.Struct, frozen=True):
-    """An event: its name, the org, and ids and sizes; never content."""
+    """An event with its name, the org, ids and sizes, but never content."""
 
     name: str
     org: str
@@ -26,7 +29,7 @@ class HookEvent(msgspec.Struct, frozen=True):
 
 
 def warn(text: str, *values: object) -> None:
-    """Log a warning under `memorist`: ids and names of errors, never content."""
+    """Log a warning under `memorist`, with ids and names of errors, but never content."""
     import logging
 
     logging.getLogger("memorist").warning(text, *values)
@@ -36,16 +39,16 @@ Hook = Callable[[HookEvent], Any]
 
 
 class Events:
-    """The registered hooks, and OpenTelemetry if it is on."""
+    """The registered hooks, and OpenTelemetry if it is enabled."""
 
     def __init__(self) -> None:
         self.listening = False
-        """Whether there is any hook or tracer; callers on hot paths check this first."""
+        """Whether there are any hooks or tracers. Callers on hot paths check this first."""
         self._hooks: dict[str, list[Hook]] = {}
         self._traced: Any = None
 
     def on(self, name: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each event of this name; returns a function that removes it."""
+        """Call `hook` for each event with this name, and return a function that removes it."""
         if name not in EVENTS:
             raise UsageError(f"no event {name!r}; there are {', '.join(EVENTS)}")
         if not callable(hook) or inspect.iscoroutinefunction(hook):
@@ -69,7 +72,7 @@ class Events:
         self.listening = True
 
     def emit(self, name: str, org: str, data: Mapping[str, object]) -> None:
-        """Call the hooks of an event; a hook that raises is logged and does not stop the operation."""
+        """Call the hooks of an event. If a hook raises an error, it is logged, and the operation continues."""
         if self._traced is not None:
             self._traced.count(name, org, data)
         for hook in tuple(self._hooks.get(name, ())):
@@ -79,7 +82,7 @@ class Events:
                 warn("a hook on %s failed: %s", name, type(problem).__name__)
 
     def span(self, name: str, **attributes: object) -> AbstractContextManager[Any]:
-        """A span around an operation, if OpenTelemetry is on."""
+        """Return a span around an operation, if OpenTelemetry is enabled."""
         if self._traced is None:
             return _NO_SPAN
         spanned: AbstractContextManager[Any] = self._traced.span(name, **attributes)
@@ -95,7 +98,9 @@ class Listens:
     _core: Core
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each event of a name (message, fact, fold, forget, …); returns a function that removes it."""
+        """Call `hook` for each event with a name (message, fact, fold, forget, …), and return a function that removes
+        it.
+        """
         scope = self._core.scope
         scope.whole_org("listening to events")
         if scope.all_orgs or not callable(hook) or inspect.iscoroutinefunction(hook):
@@ -103,6 +108,6 @@ class Listens:
         return self._core.shared.events.on(event, lambda told: hook(told) if told.org == scope.org else None)
 
     def trace(self) -> None:
-        """Send counters of events and spans of operations to OpenTelemetry (extra `otel`)."""
+        """Send counters of events and spans of operations to OpenTelemetry (this needs the `otel` extra)."""
         self._core.scope.whole_org("tracing")
         self._core.shared.events.trace()

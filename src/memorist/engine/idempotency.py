@@ -1,7 +1,7 @@
 """Idempotency keys of HTTP requests, each committed in the same transaction as the work of its request.
 
-A row holds a digest of the request, at most one number of the outcome, and no content. It is kept for at least a day:
-keys from before yesterday are deleted.
+A row contains a digest of the request, at most one number from the outcome, and no content. It is kept for at least a
+day; keys from before yesterday are deleted.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ DAY_MICROS = 24 * 3600 * 1_000_000
 
 
 class IdempotencyKey:
-    """One idempotency key, in the org of its user."""
+    """An idempotency key, in the org of its user."""
 
     def __init__(self, core: Core, key: str, digest: str) -> None:
         self._core = core
         self._key = key
         self._digest = digest
         self.outcome: int | None = None
-        """The number stored with the key, once `seen` found it."""
+        """The number stored with the key, after `seen` has found it."""
 
     async def seen(self) -> bool:
-        """Whether the key was used for this request before; raises InvalidValue if it was used for another one."""
+        """Return whether the key was already used for this request.
+
+        Raises InvalidValue if it was used for another request.
+        """
         today = _day(self._core)
         rows = await self._core.get_many(RequestKey, [(day, self._key) for day in (today, today - 1)])
         row = next((row for row in rows if row is not None), None)
@@ -42,7 +45,7 @@ class IdempotencyKey:
         handle.companions.extend([Expect(RequestKey, row.row_key, 0), Put(row)])
 
     async def keep(self, outcome: int) -> None:
-        """Add a number to the committed row: an outcome that cannot be read from the store afterwards."""
+        """Add a number to the committed row, for an outcome that cannot be read from the store afterwards."""
         await self._core.apply(Put(self._row(int(outcome))))
 
     def _row(self, outcome: int | None = None) -> RequestKey:
@@ -53,7 +56,7 @@ class IdempotencyKey:
 
 
 async def collect_keys(core: Core) -> int:
-    """Delete the keys from before yesterday; returns how many."""
+    """Delete the keys from before yesterday, and return how many were deleted."""
     old = DeleteRange(RequestKey, (core.org,), before=(_day(core) - 1,))
     return (await core.apply(old)).total(old)
 

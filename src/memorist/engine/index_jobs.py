@@ -1,4 +1,4 @@
-"""The outbox row that asks a worker for something."""
+"""Creates the outbox row that asks a worker to do something."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ NAMESPACE_QUEUES = (*THREAD_QUEUES, "embed", "dedup", "tidy", "count", "uploads"
 
 
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
-    """The outbox row that asks a worker to index a thing (or, with another queue, to derive from it)."""
+    """Return the outbox row that asks a worker to index an item (or, with another queue, to derive from it)."""
     return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)

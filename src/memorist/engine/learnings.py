@@ -1,4 +1,4 @@
-"""Learnings: things learned about a user, without duplicates, strengthened by repetition and weakened by correction.
+"""Learnings are things learned about a user, without duplicates, strengthened by repetition and weakened by correction.
 
 Confidence changes by these rules:
 
@@ -69,7 +69,7 @@ class Learnings:
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
             corrects: The id of a learning that this one contradicts.
-            tags: Labels of your own.
+            tags: Your own labels.
             metadata: Anything else, as JSON.
             user: Whose; by default the user of this handle.
 
@@ -158,8 +158,8 @@ class Learnings:
             content: The learning, in words.
             type: `preference`, `pattern` or `correction`.
             confidence: How certain it is, from 0 to 1.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             reason: The reason, stored with the learning.
             user: Whose; by default the user of this handle.
 
@@ -318,7 +318,7 @@ class Learnings:
     # -- parts
 
     def _ns(self, user: str | None) -> str:
-        """A user's namespace; a handle without a user keeps learnings about everyone in `global`."""
+        """Return a user's namespace. A handle without a user stores learnings about everyone in `global`."""
         if user is None and self._core.scope.user is None:
             return "global"
         return f"user:{self._core.scope.subject(user)}"
@@ -349,7 +349,7 @@ class Learnings:
     def _changes(
         self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
     ) -> list[Change]:
-        """The learning, its lineage links, its audit event and its index job, to be committed together."""
+        """Return the learning, its lineage links, its audit event and its index job, to be committed together."""
         at = learning.updated_at
         changes: list[Change] = [
             Expect(Learning, learning.row_key, 0 if old is None else old.version),
@@ -403,10 +403,11 @@ class Learnings:
         """List learnings: the most used first, then the most certain, then the newest.
 
         Args:
-            min_confidence: Leave out what is less certain.
-            type: Only `preference`, `pattern` or `correction`.
+            min_confidence: Leave out learnings that are less certain.
+            type: Return only learnings of type `preference`, `pattern` or `correction`.
             limit: How many to return at most.
-            after: The id of the last learning of the previous page. If it was deleted meanwhile, there is no next page.
+            after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
+                page.
             reverse: Whether to list from the end.
             user: Whose; by default the user of this handle.
 
@@ -445,17 +446,17 @@ def _check_type(type: str) -> str:
 
 
 def fold(content: str) -> str:
-    """Content normalised in case, width, composition and spacing (NFKC, casefold), in any script."""
+    """Normalise content in case, width, composition and spacing (NFKC, casefold), in any script."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", content).casefold()).split())
 
 
 def learning_id(content: str) -> str:
-    """The id of a learning with this content."""
+    """Return the id of a learning with this content."""
     return digest(fold(content).encode(), 12)
 
 
 def content_terms(content: str) -> frozenset[str]:
-    """The stemmed content words of a learning, without those that are too common."""
+    """Return the stemmed content words of a learning, without words that are too common."""
     from ..recall.analyze import tokens
 
     return frozenset(term for term in tokens(content) if term not in _generic())
@@ -463,7 +464,7 @@ def content_terms(content: str) -> frozenset[str]:
 
 @cache
 def _generic() -> frozenset[str]:
-    """Words too common to show that two learnings are about the same subject."""
+    """Return words that are too common to show that two learnings are about the same subject."""
     from ..languages import rules
 
     return rules("en", "learnings", "talk").words("generic")

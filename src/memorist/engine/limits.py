@@ -1,4 +1,4 @@
-"""Limits of one call that a server sets on its memory; a program's own memory has none."""
+"""Limits on one call, which a server sets on its memory. A program's own memory has none."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that one call may ask for; None for no limit."""
+    """The maximum that one call may ask for, or None for no limit."""
 
     budget_tokens: int | None = None
     """The total of a context's budget."""
     hits: int | None = None
-    """`top_k` and `offset` of a recall together."""
+    """The sum of `top_k` and `offset` of a recall."""
 
     def check_budget(self, budget: TokenBudget) -> None:
         """Raise TooLarge if a budget is over the limit."""

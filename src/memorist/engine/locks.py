@@ -11,7 +11,7 @@ from ..runtime import Runtime
 
 
 class KeyedLocks:
-    """One lock per key in use; locks that nobody uses are dropped, so memory does not grow with the keys seen."""
+    """One lock per key in use. Unused locks are dropped, so memory does not grow with the number of keys."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -20,7 +20,7 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def hold(self, key: object) -> AsyncIterator[None]:
-        """Hold the lock of a key: one holder at a time in this process."""
+        """Hold the lock of a key, which has one holder at a time in this process."""
         with self._guard:
             lock, users = self._held.get(key) or (self._runtime.lock(), 0)
             self._held[key] = (lock, users + 1)

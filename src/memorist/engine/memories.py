@@ -1,6 +1,6 @@
-"""One view of everything that is remembered: facts, events and learnings in one shape, with one kind of id.
+"""One view of everything that is remembered: facts, events and learnings in a common format, with one kind of id.
 
-An id is the kind and the key, `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns stay underneath: an
+An id consists of the kind and the key: `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns do the work: an
 update or deletion here is theirs, with the same history, lineage and audit trail.
 """
 
@@ -34,11 +34,11 @@ MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
 BEFORE = "before"
-"""The key of a learning's metadata that holds what it said before its last change, for undoing that."""
+"""The metadata key that contains what a learning said before its last change, for undoing it."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact, an event or a learning, in the shape they share."""
+    """A fact, an event or a learning, in their common format."""
 
     to_dict = as_dict
 
@@ -47,7 +47,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: MemoryKind
     namespace: str
     text: str
-    """A sentence; for a fact without one, a phrase such as "Lives in Porto", or its key and value."""
+    """A sentence. For a fact without one, a phrase such as "Lives in Porto", or its key and value."""
     subject: str | None = None
     key: str | None = None
     value: Any = None
@@ -69,14 +69,14 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trust: str = "user"
     reason: str | None = None
     score: float | None = None
-    """How relevant it is to the query, for what `search` returns."""
+    """How relevant the memory is to the query, if `search` returned it."""
     created_at: datetime
     updated_at: datetime
     version: int = 0
 
 
 class Memories:
-    """Lists, searches, changes and deletes facts, events and learnings in one shape."""
+    """Lists, searches, changes and deletes facts, events and learnings in a common format."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -120,7 +120,7 @@ class Memories:
 
         Args:
             query: A question or a few words.
-            kinds: Only these kinds: `fact`, `event`, `learning`.
+            kinds: Return only these kinds: `fact`, `event`, `learning`.
             top_k: How many to return.
             min_score: Leave out those with a lower score.
             ns: The namespace; by default the user's own.
@@ -166,8 +166,8 @@ class Memories:
             value: The new value of a fact.
             valid_from: When the fact became true, or when the event begins.
             valid_until: When the fact stops being true, or when the event ends.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
@@ -236,7 +236,7 @@ class Memories:
         return await Facts(self._core).delete(item.namespace, key)
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
-        """Return every version of a memory, oldest first, also of a fact that has ended.
+        """Return every version of a memory, oldest first, including those of a fact that has ended.
 
         Args:
             id: The id, such as `fact:city`.
@@ -269,7 +269,7 @@ class Memories:
         return []
 
     async def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Take back the last change of a memory, and return the memory as it is then, or None if it is gone.
+        """Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
 
         The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
         from the same message again.
@@ -422,9 +422,9 @@ class Memories:
         """Return memories: facts by key, then events, then learnings.
 
         Args:
-            kinds: Only these kinds.
-            subject: Only memories about this person or thing.
-            tag: Only memories with this tag.
+            kinds: Return only these kinds.
+            subject: Return only memories about this person or thing.
+            tag: Return only memories with this tag.
             limit: How many to return at most.
             after: The id of the last memory of the previous page.
             ns: The namespace; by default the user's own.
@@ -469,7 +469,7 @@ class Memories:
 
 
 def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | None = None) -> Remembered:
-    """A fact, event or learning in the common shape; `status` overrides what the record says."""
+    """Return a fact, event or learning in the common format. `status` overrides the record's own."""
     shared: dict[str, Any] = {
         "namespace": record.ns, "tags": record.tags, "metadata": record.metadata, "confidence": record.confidence,
         "sources": record.sources, "actor": record.actor, "trust": record.trust, "reason": record.reason,
@@ -507,12 +507,12 @@ def _sentence(fact: Fact) -> str:
 
 
 def _current(fact: Fact) -> int:
-    """The version that a change of a fact expects: none once it has ended."""
+    """Return the version that a change of a fact expects, or none once it has ended."""
     return fact.version if fact.status == "active" else 0
 
 
 def _readings(id: str) -> list[tuple[MemoryKind, str]]:
-    """What an id may mean: the kind it names, or each kind in turn for a bare key."""
+    """Return what an id may refer to: the kind it names, or each kind in turn for a bare key."""
     text = check_name(id, "memory id")
     for kind in KINDS:
         if text.startswith(f"{kind}:"):
@@ -528,5 +528,5 @@ def _kinds(kinds: Iterable[MemoryKind]) -> list[MemoryKind]:
 
 
 def _user_of(namespace: str) -> str | None:
-    """The user whose namespace this is; None for `global`, where learnings without a user are."""
+    """Return the user whose namespace this is, or None for `global`, which contains learnings without a user."""
     return namespace.removeprefix("user:") if namespace.startswith("user:") else None

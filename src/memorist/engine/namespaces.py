@@ -21,7 +21,7 @@ TABLES: tuple[tuple[type[Record], str | None], ...] = (
     (StoredRecord, None),
     (Task, "by_ns"),
 )
-"""The kinds that live in a namespace, each with an index that begins with it (None: the key does)."""
+"""The kinds that are stored in a namespace, each with an index that begins with it (None means that the key does)."""
 
 
 class Namespaces:
@@ -33,7 +33,7 @@ class Namespaces:
     async def namespaces(
         self, kind: str | None, *, prefix: str | None, limit: int | None, after: str | None, reverse: bool
     ) -> list[str]:
-        """Namespaces that this handle reads and that hold something, in order."""
+        """Return the namespaces that this handle can read and that are not empty, in order."""
         return await _namespaces(self._core, kind, prefix, limit, after, reverse)
 
 
@@ -78,7 +78,7 @@ async def _taken(found: AsyncIterator[str], most: int | None) -> list[str]:
 
 
 async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -> AsyncIterator[str]:
-    """Merge the namespaces of all tables in order, each once."""
+    """Merge the namespaces of all tables in order, without duplicates."""
     heads = {table: await _next(core, *table, begins, after, reverse) for table in TABLES}
     while waiting := [ns for ns in heads.values() if ns is not None]:
         nearest = max(waiting) if reverse else min(waiting)

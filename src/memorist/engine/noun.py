@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Facade(Protocol):
-    """A public handle: it knows how its nouns are made."""
+    """A public handle that knows how to create its nouns."""
 
     @property
     def _core(self) -> Core: ...
@@ -21,7 +21,7 @@ class Facade(Protocol):
 
 
 class Noun(Generic[T]):
-    """Declares a noun of a facade. It is made when it is first used, and is an attribute of the handle from then on."""
+    """Declares a noun of a facade. It is created on first use, and is an attribute of the handle from then on."""
 
     def __init__(self, noun_type: type[T]) -> None:
         self.noun_type = noun_type
@@ -43,5 +43,7 @@ class Noun(Generic[T]):
 
 
 def core_of(handle: Facade) -> Core:
-    """The engine below a handle, for ways in (the server, MCP, adapters) that need more than its public methods."""
+    """Return the engine below a handle, for code (the server, MCP, adapters) that needs more than its public
+    methods.
+    """
     return handle._core

@@ -9,7 +9,7 @@ from ..records import Key
 from ..values import check_name, check_text
 
 MAX_LIMIT = 2**31 - 1
-"""Larger limits are cut to this, because databases refuse limits beyond their integers."""
+"""Larger limits are reduced to this, because databases refuse limits beyond their integers."""
 
 
 class PageBounds(TypedDict, total=False):
@@ -22,7 +22,7 @@ class PageBounds(TypedDict, total=False):
 
 
 def page(limit: int | None, after: str | None, reverse: bool) -> PageBounds:
-    """The bounds of a scan for one page of a list; in reverse order, `after` becomes an upper bound."""
+    """Return the bounds of a scan for one page of a list; in reverse order, `after` becomes an upper bound."""
     bounds: PageBounds = {"limit": checked_limit(limit), "reverse": reverse}
     if after is not None:
         bounds["before" if reverse else "after"] = (check_name(after, "after"),)
@@ -30,7 +30,7 @@ def page(limit: int | None, after: str | None, reverse: bool) -> PageBounds:
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """A checked limit: None, or a whole number from 0 up."""
+    """Return a limit after checking that it is None or a whole number that is not negative."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
@@ -39,13 +39,13 @@ def checked_limit(limit: int | None) -> int | None:
 
 
 def check_reason(reason: str | None) -> None:
-    """Raise unless a reason is None or short text."""
+    """Raise an error unless a reason is None or short text."""
     if reason is not None:
         check_text(reason, "reason", limit=10_000)
 
 
 def version_of(expect: object) -> int:
-    """A version to expect: a whole number from 0 up."""
+    """Return the version to expect, after checking that it is a whole number that is not negative."""
     if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
         raise UsageError("expect is a version number; 0 means that there must be none yet")
     return expect

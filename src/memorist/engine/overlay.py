@@ -1,8 +1,8 @@
-"""An open batch: the changes it has collected, and the store as it will be once they are committed.
+"""An open batch: the changes it has collected, and the store as it will be after the commit.
 
-A batch reads its own writes. The changes are replayed on a store in RAM that holds the rows they touch, so what they do
-is defined once, by `stores/memory.py`. `Put`, `Load` and `Expect` wait until their table is read, because most batches
-only write; the others have an answer that depends on the rows, and are replayed at once.
+A batch reads its own writes. The changes are replayed on a store in RAM that contains the rows they touch, so their
+effect is defined only once, in `stores/memory.py`. `Put`, `Load` and `Expect` wait until their table is read, because
+most batches only write. The others have a result that depends on the rows, so they are replayed immediately.
 """
 
 from __future__ import annotations
@@ -36,40 +36,40 @@ from ..stores.memory import Replayed
 _FAMILY = {Message.table.name: Thread.table.name, Receipt.table.name: Thread.table.name} | {
     kind.table.history: kind.table.name for kind in RECORDS if kind.table.history
 }
-"""Tables that a change of another table writes too: both are replayed together, in order."""
+"""Tables that a change to another table also writes. Both are replayed together, in order."""
 
 
 class Overlay:
-    """A store under the changes of a batch. `apply` collects instead of writing."""
+    """A store under the changes of a batch. `apply` collects changes instead of writing them."""
 
     def __init__(self, below: Store) -> None:
         self.below = below
         self.name = below.name
         self.changes: list[Change] = []
-        """What the commit will apply, in order."""
+        """The changes that the commit will apply, in order."""
         self._above = Replayed()
         self._waiting: dict[str, list[Change]] = {}
-        """Changes that were not replayed yet, by the table that stands for their family."""
+        """Changes that have not been replayed yet, by the table that stands for their family."""
         self._cleared: dict[str, list[DeleteRange]] = {}
-        """Ranges below that the batch deletes, by table."""
+        """Ranges in the store below that the batch deletes, by table."""
 
     def __getattr__(self, name: str) -> Any:
         # Searches, claims and the like are answered by the store itself: they know only what is committed.
         return getattr(self.below, name)
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         await self._replay(kind, now)
         below = [key for key in keys if not self._hidden(kind, key)]
         rows = dict(zip(below, await self.below.get_many(kind, below, now=now) if below else [], strict=True))
         return [rows[key] if key in rows else await self._above.get(kind, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """The live rows that a scan asks for, in its order."""
+        """Return the live rows that match a scan, in its order."""
         await self._replay(scan.kind, now)
         table = scan.kind.table.name
         touched = self._above.touched.get(table, ())
@@ -85,8 +85,11 @@ class Overlay:
         return merged[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Collect the changes; results are what a commit would give now, except versions and sequence numbers, which
-        only the commit can give."""
+        """Collect the changes.
+
+        The results are what a commit would return now, except versions and sequence numbers, which only the commit can
+        assign.
+        """
         results = [await self._collect(change, now) for change in changes]
         self.changes.extend(changes)
         return results
@@ -106,7 +109,7 @@ class Overlay:
     # -- replaying
 
     async def _replay(self, kind: type[Record], now: int) -> None:
-        """Replay the waiting changes of a kind's family; their rows are read from below in as few calls as possible."""
+        """Replay the waiting changes of a kind's family, reading their rows from below in as few calls as possible."""
         waiting = self._waiting.pop(_family(kind), [])
         puts = [change.record for change in waiting if isinstance(change, Put)]
         for table in dict.fromkeys(type(record) for record in puts):
@@ -129,7 +132,7 @@ class Overlay:
         return results[0]
 
     async def _fetch(self, kind: type[Record], keys: Sequence[Key]) -> None:
-        """Copy rows from below, expired ones too, because a Put replaces those as well."""
+        """Copy rows from below, including expired ones, because a Put replaces those as well."""
         wanted = [key for key in dict.fromkeys(keys) if not self._hidden(kind, key)]
         for key, row in zip(wanted, await self.below.get_many(kind, wanted, now=0) if wanted else [], strict=True):
             self._above.seed(kind, key, row)
@@ -137,14 +140,14 @@ class Overlay:
                 await self._fetch_last_version(kind, key)
 
     async def _fetch_last_version(self, kind: type[Record], key: Key) -> None:
-        """The newest row in the history of a deleted row, from which versions count on."""
+        """Fetch the newest row in the history of a deleted row, from which version numbers continue."""
         history = next(record for record in RECORDS if record.table.name == kind.table.history)
         for past in await self.below.scan(Scan(history, key, reverse=True, limit=1), now=0):
             if not self._hidden(history, past.row_key):
                 self._above.seed(history, past.row_key, past)
 
     async def _clear(self, change: DeleteRange, now: int) -> int:
-        """Delete a range: what the batch wrote in it, and what is below; returns how many rows."""
+        """Delete a range, both what the batch wrote in it and what is below, and return how many rows were deleted."""
         (own,) = await self._above.apply([change], now=now)
         scan = Scan(view_of(change.kind), change.prefix, after=change.after, before=change.before)
         below = await self.below.scan(scan, now=now)
@@ -153,7 +156,7 @@ class Overlay:
         return cast(int, own) + len(below) - hidden
 
     def _hidden(self, kind: type[Record], key: Key) -> bool:
-        """Whether the batch decides about a row: it was copied or written above, or lies in a cleared range."""
+        """Return whether the batch decides about a row: it was copied or written above, or is in a cleared range."""
         name = kind.table.name
         return key in self._above.touched.get(name, ()) or any(
             _is_in(key, cleared) for cleared in self._cleared.get(name, ())

@@ -1,9 +1,9 @@
-"""A memory as it was at a moment, for `as_of`: reads are answered from history, and nothing is written.
+"""A memory as it was at a given time, for `as_of`. Reads are answered from history, and nothing is written.
 
-Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries are
-never changed, so those that existed then are shown. Documents, learnings and working memory keep no versions: a
-document or a working document is shown if it has not been replaced since, a learning if it existed. What was forgotten
-is in no history, and what has expired by now stays gone.
+Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries never
+change, so those that existed at the time are shown. Documents, learnings and working memory have no versions: a
+document or a working document is shown if it has not been replaced since, a learning if it existed. Forgotten items are
+in no history, and items that have expired stay gone.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ _HISTORIES: dict[str, type[Record]] = {
     for kind in RECORDS
     if kind.table.history
 }
-"""The records of the old versions of a kind, by the name of the kind's table."""
+"""The records of old versions, by the name of the table."""
 _BEGINS = {
     "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
     "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
 }  # fmt: skip
-"""By table: the column that says since when a row is as it is now."""
+"""By table: the column that says since when a row has had its current values."""
 CHANGED = ("fact", "event", "learning")
-"""The kinds whose index entries say nothing of earlier versions."""
+"""The kinds whose index entries do not cover earlier versions."""
 PAGE = 500
 
 
 class Past:
-    """A store as it was at a moment."""
+    """A store as it was at a given time."""
 
     def __init__(self, below: Store, moment: datetime, now: int) -> None:
         self.below = below
         self.name = below.name
         self.moment = moment
         self._now = now
-        """The time of the question, by which rows expire."""
+        """The time of the question, which decides what has expired."""
         self._micros = to_micros(moment)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.below, name)
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The row under a key as it was."""
+        """Return the row under a key as it was then."""
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The rows under several keys as they were, in their order."""
+        """Return the rows under several keys as they were then, in their order."""
         rows = await self.below.get_many(kind, keys, now=self._now)
         history = _HISTORIES.get(kind.table.name)
         if history is None:
@@ -69,7 +69,7 @@ class Past:
         ]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """The rows that a scan asks for, as they were."""
+        """Return the rows that match a scan, as they were then."""
         history = _HISTORIES.get(scan.kind.table.name)
         if history is not None:
             return await self._replayed(scan, history)
@@ -81,7 +81,7 @@ class Past:
         return await self._pages(scan, scan.limit)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        """Refused: what was known then cannot be changed."""
+        """Refuse to write, because the past cannot be changed."""
         raise Unsupported("the past cannot be written; as_of= only reads")
 
     def _unchanged(self, row: Record) -> bool:
@@ -93,13 +93,13 @@ class Past:
         return moment is None or to_micros(moment) <= self._micros
 
     def _then(self, row: R) -> R:
-        """A learning that was rejected since was active."""
+        """Return a learning as active if it has been rejected since."""
         if isinstance(row, Learning) and row.status != "active" and not self._unchanged(row):
             return msgspec.structs.replace(row, status="active")
         return row
 
     async def _version(self, kind: type[R], history: type[Record], key: Key) -> R | None:
-        """The version of a row that held at the moment; None if there was none or it has expired by now."""
+        """Return the version of a row at that time, or None if there was none or it has expired by now."""
         # now=0 returns expired versions too: first find the version that held, then check its expiry.
         versions = await self.below.scan(Scan(history, key, reverse=True), now=0)
         held = next((version for version in versions if self._unchanged(version)), None)
@@ -111,7 +111,7 @@ class Past:
         return not ended and (expires is None or to_micros(expires) > self._now)
 
     async def _replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
-        """A scan over rows with history: the rows of then are put into a store in RAM, which answers it."""
+        """Scan rows that have a history: put the rows as they were into a store in RAM, which answers the scan."""
         from ..stores.memory import Replayed
 
         size = len(scan.kind.table.key)
@@ -146,14 +146,14 @@ class Past:
 
 
 def _as(kind: type[R], row: Record) -> R:
-    """A version of a record as the record itself."""
+    """Return a version of a record as the record itself."""
     if isinstance(row, kind) and type(row).table.name == kind.table.name:
         return row
     return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
 
 
 def core_at(core: Core, moment: datetime) -> Core:
-    """A handle that reads what was known at a moment."""
+    """Return a handle that reads what was known at a given time."""
     past = Core(core.shared, core.scope)
     past.store = cast(Store, Past(core.shared.store, moment, core.now()))
     past.now, past.at, past.moment = lambda: to_micros(moment), lambda: moment, moment
@@ -161,7 +161,7 @@ def core_at(core: Core, moment: datetime) -> Core:
 
 
 async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
-    """What was known then in a namespace and is different now, as index entries without terms."""
+    """Return what was known in a namespace at that time and is different now, as index entries without terms."""
     present = Core(past.shared, past.scope)
     drafts: list[Draft] = []
     for name in CHANGED:
@@ -181,7 +181,7 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
 
 
 async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries with the marks that they had: a statement was current until the fact that it states was changed."""
+    """Return the entries with the marks they had then. A statement was current until its fact was changed."""
     out: list[Entry] = []
     states: dict[str, list[Fact]] = {}
     for entry in entries:
@@ -199,7 +199,7 @@ async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _superseded(versions: Sequence[Fact], message: str) -> bool:
-    """Whether the last of these versions says something else than the message did, or took it back."""
+    """Return whether the last of these versions differs from what the message said, or retracted it."""
     if not versions or not any(message in version.sources for version in versions):
         return False
     last = versions[-1]

@@ -1,8 +1,8 @@
-"""Export and import: JSON lines that hold every row of an org, the same bytes from every store.
+"""Export and import: JSON lines that contain every row of an org, with the same bytes from every store.
 
-The first line identifies the file; then comes a line per row, by table and key, each with a checksum; the last line
-holds the number of rows. An import checks the whole file before it writes anything, so that a damaged file changes
-nothing; then it writes in batches and records its progress in a mark, so that it can be resumed.
+The first line identifies the file. Each row has a line with a checksum, ordered by table and key. The last line
+contains the number of rows. An import checks the whole file before it writes anything, so a damaged file changes
+nothing. It then writes in batches and records its progress in a mark, so that it can be resumed.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ MOST_NUMBER = 2**53
 TYPED = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
 )
-"""Kinds whose keys are chosen by users and so are checked as names."""
+"""Kinds whose keys are chosen by users, and which are therefore checked like names."""
 HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
-"""Queues whose jobs only process what is stored; jobs of other queues carry commands, which no file may give."""
+"""Queues whose jobs only process stored data. Jobs of other queues contain commands, which no file may give."""
 UNPORTABLE = (ChangeNotice, RequestKey, StoreIdentity)
-"""Kinds that mean something only in the database they are in."""
+"""Kinds that have a meaning only in their own database."""
 Progress = Callable[[int, int | None], None]
 """Called with the number of rows done and, if known, the total."""
 
@@ -73,7 +73,7 @@ class Transfer(msgspec.Struct, frozen=True):
     rows: int
     counts: dict[str, int]
     resumed_at: int = 0
-    """Rows that an earlier, interrupted import of the same file had loaded."""
+    """Rows that an earlier, interrupted import of the same file has loaded."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -101,9 +101,9 @@ class Portable:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every live row of this org to a file, which is complete or not there at all.
+        """Write every live row of this org to a file. The file is either complete or absent.
 
-        The file is new, readable by its owner alone, and no link is followed to it; one that is there is replaced.
+        The file is new, only its owner can read it, and symbolic links are not followed. An existing file is replaced.
         """
         from pathlib import Path
 
@@ -120,7 +120,7 @@ class Portable:
         return Transfer(counts.total(), dict(sorted(counts.items())))
 
     async def rows(self) -> AsyncIterator[bytes]:
-        """Yield the lines of an export, a page at a time; no file is written."""
+        """Yield the lines of an export, one page at a time, without writing a file."""
         self._check_scope()
         async for lines in self._lines(Counter()):
             yield lines
@@ -136,10 +136,10 @@ class Portable:
         yield _encode(_End(counts.total())) + b"\n"
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote, into this org; rows that are there already are overwritten.
+        """Load a file that `export` wrote into this org, overwriting existing rows.
 
-        The file is not trusted: names, namespaces and versions are checked like user input, and of its jobs only
-        harmless ones (indexing and the like) are loaded; nothing in it is executed.
+        The file is not trusted: names, namespaces and versions are checked like user input, and only harmless jobs
+        (such as indexing) are loaded. Nothing in it is executed.
         """
         from pathlib import Path
 
@@ -176,7 +176,7 @@ class Portable:
             after = rows[-1].row_key[1:]
 
     async def _scan_sealed(self, kind: type[Record], after: tuple[str | int, ...] | None) -> list[Record]:
-        """A page of rows as they are stored: an export of an encrypted memory is encrypted too."""
+        """Return a page of rows as they are stored, because an export of an encrypted memory is also encrypted."""
         sealed: Store | None = getattr(self._core.shared.store, "below", None)
         if sealed is None:
             return await self._core.scan(kind, after=after, limit=PAGE)
@@ -185,8 +185,9 @@ class Portable:
         return await sealed.scan(scan, now=self._core.now())
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
-        """The rows unchanged, except jobs, which are reset, and two kinds that may only grow: epochs (by version,
-        which guards expect) and the last numbers of threads."""
+        """Return the rows unchanged, except jobs, which are reset, and two kinds that may only grow: epochs (by
+        version, which guards expect) and the last numbers of threads.
+        """
         rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
         epochs = [row.row_key[1:] for row in rows if isinstance(row, Epoch)]
         numbers = [row.row_key[1:] for row in rows if isinstance(row, Watermark)]
@@ -234,14 +235,16 @@ def _is_further(row: Record, held: Epoch | Watermark | None) -> bool:
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a new file that only the owner may read (its content is private); a symbolic link there is refused."""
+    """Create a new file that only its owner can read, because its content is private. A symbolic link is refused."""
     no_link: int = getattr(os, "O_NOFOLLOW", 0)
     return open(path, "xb", opener=lambda name, flags: os.open(name, flags | no_link, 0o600))
 
 
 @contextmanager
 def file_errors(path: Path, doing: str) -> Iterator[None]:
-    """Raise errors of the file system as ours: NotFound, StoreUnavailable on a full or broken disk, else UsageError."""
+    """Convert file system errors to ours: NotFound, StoreUnavailable for a full or broken disk, otherwise
+    UsageError.
+    """
     try:
         yield
     except FileNotFoundError as cause:
@@ -255,9 +258,10 @@ def file_errors(path: Path, doing: str) -> Iterator[None]:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """Write a file atomically: under a temporary name, renamed to its own when complete, deleted on an error.
+    """Write a file atomically: under a temporary name, which is renamed when the file is complete and deleted on an
+    error.
 
-    Only its owner may read it, and no symbolic link is followed; an existing file is replaced.
+    Only its owner can read it, and symbolic links are not followed. An existing file is replaced.
     """
     # A random name, so that two exports to one path do not collide and nobody can plant a link there.
     part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
@@ -282,7 +286,7 @@ def _line(record: Record) -> bytes:
 
 
 def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
-    """Read a whole file, and raise at the first line that is damaged."""
+    """Read a whole file, and raise an error at the first damaged line."""
     import hashlib
 
     digest = hashlib.blake2b(digest_size=16)
@@ -345,7 +349,9 @@ def _record(number: int, line: bytes) -> Record:
 
 
 def _check_names(record: Record) -> None:
-    """Check names and namespaces like user input, and that numbers normally given by the store are in range."""
+    """Check names and namespaces like user input, and check that numbers which the store normally assigns are in
+    range.
+    """
     for name in record.table.key[1:]:
         value = getattr(record, name)
         if name == "ns" and value:

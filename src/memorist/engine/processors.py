@@ -1,6 +1,9 @@
-"""Processors: maintenance jobs over a store. Each is incremental, idempotent and safe to run on two machines at once.
+"""Processors are maintenance jobs over a store.
 
-`process(memory)` works with either facade: it returns a Report for a blocking Memory, an awaitable for an AsyncMemory.
+Each is incremental, idempotent and safe to run on two machines at once.
+
+`process(memory)` works with either facade. It returns a Report for a blocking Memory, and an awaitable for an
+AsyncMemory.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ Progress = Callable[[str, int], Any]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The report of a processor: how many things it looked at and changed, with counts and notes."""
+    """A processor's report: how many items it examined and changed, with counts and notes."""
 
     to_dict = as_dict
 
@@ -53,7 +56,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Processor:
-    """Base of maintenance jobs; subclasses implement `run`."""
+    """The base class of maintenance jobs; subclasses implement `run`."""
 
     name = "processor"
 
@@ -64,29 +67,30 @@ class Processor:
     def process(self, memory: AsyncMemory) -> Coroutine[Any, Any, Report]: ...
 
     def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[Any, Any, Report]:
-        """Run over a memory; returns a Report, or an awaitable of one for an AsyncMemory."""
+        """Run over a memory. Return a Report, or an awaitable of one for an AsyncMemory."""
         memory._core.scope.whole_org("maintenance")
         work = self.run(memory._core)
         return run_blocking(work) if memory._core.runtime.blocking else work
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        """The work itself, as a coroutine."""
+        """Do the work, as a coroutine."""
         raise NotImplementedError
 
 
 class Processes(Protocol):
-    """A user's own processor: anything with `process(memory)`, which may return a Report, text or nothing."""
+    """A user's own processor: any object with `process(memory)`, which may return a Report, text or nothing."""
 
     def process(self, memory: Any, /) -> Any: ...
 
 
 ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
-"""What `memory.process` takes: a name that `memorist process` knows, a processor, or its class."""
+"""What `memory.process` accepts: a name that `memorist process` knows, a processor, or its class."""
 
 
 class TtlGarbageCollector(Processor):
-    """Removes expired rows, pieces of records whose writers died and old idempotency keys, which no read ever sees, and
-    what is older than the retention rules of the org allow."""
+    """Removes expired rows, pieces of records whose writers died and old idempotency keys, none of which any read
+    returns, and rows that are older than the org's retention rules allow.
+    """
 
     name = "gc"
 
@@ -132,9 +136,9 @@ class FactExtractor(Processor):
 
 
 class Reindexer(Processor):
-    """Does waiting index jobs, then makes every entry again that another analysis or embedder made; resumable.
+    """Runs waiting index jobs, then rebuilds every entry that another analysis or embedder made. It can be resumed.
 
-    It works page by page while the memory is in use. An entry that is written gets a new stamp, so that what is left is
+    It works page by page while the memory is in use. A rewritten entry gets a new stamp, so the remaining work is
     always at the beginning.
     """
 
@@ -152,7 +156,7 @@ class Reindexer(Processor):
         return Report(self.name, done, changed, notes=notes)
 
     async def reindex(self, core: Core, ns: str, progress: Progress | None = None) -> int:
-        """Make the outdated entries of a namespace again, from the watermark of the last run on; returns how many."""
+        """Rebuild the outdated entries of a namespace, from the watermark of the last run on, and return how many."""
         stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "embed")
         version = index_version(core)
         if stats is None:
@@ -181,7 +185,10 @@ class Reindexer(Processor):
         return changed
 
     async def _analysed(self, core: Core, stats: NamespaceStats, version: str) -> NamespaceStats | None:
-        """Record that all entries of a namespace are of this analysis; None if it was written to meanwhile."""
+        """Record that all entries of a namespace come from this analysis.
+
+        Return None if it was written to in the meantime.
+        """
         fresh = msgspec.structs.replace(stats, analysis=version)
         try:
             results = await core.apply(Expect(NamespaceStats, stats.row_key, stats.version), Put(fresh))
@@ -190,7 +197,7 @@ class Reindexer(Processor):
         return msgspec.structs.replace(fresh, version=results.stored(fresh).version)
 
     async def _page(self, core: Core, ns: str, page: Sequence[Entry]) -> int:
-        """Make the outdated entries of a page again; returns how many."""
+        """Rebuild the outdated entries of a page, and return how many."""
         version, embedder = index_version(core), core.shared.embedder
         keys = [entry.row_key[1:] for entry in page if not version.matches(entry)]
         while keys:
@@ -214,9 +221,9 @@ class Reindexer(Processor):
         vectors: Vectors | None,
         guards: Sequence[Change],
     ) -> bool:
-        """Write entries; False if something of the namespace was forgotten since they were read.
+        """Write entries. Return False if something in the namespace was forgotten since they were read.
 
-        Entries whose record was deleted meanwhile are deleted again."""
+        Entries whose record was deleted in the meantime are deleted again."""
         from ..recall.vectors import encode_many
 
         stamp, old = stats.stamp + 1, {entry.row_key: entry for entry in held}
@@ -255,23 +262,23 @@ class VectorIndexer(Reindexer):
 
 
 class IndexVersion(msgspec.Struct, frozen=True):
-    """What entries are made by now: the analysis, and the embedder if there is one."""
+    """What makes entries now: the analysis, and the embedder if there is one."""
 
     analysis: str
     embedder: str | None
 
     @property
     def maker(self) -> str:
-        """Both in one text, as a `Sweep` keeps them."""
+        """Both as one text, in the form that a `Sweep` stores."""
         return f"{self.analysis} {self.embedder or ''}".strip()
 
     def matches(self, entry: Entry) -> bool:
-        """Whether an entry was made by this analysis and embedder."""
+        """Return whether this analysis and embedder made an entry."""
         return entry.analysis == self.analysis and self.embedder in (None, entry.embedder)
 
 
 def index_version(core: Core) -> IndexVersion:
-    """What this memory makes entries by."""
+    """Return the analysis and embedder with which this memory makes entries."""
     from ..recall.analyze import analysis_version
 
     embedder = core.shared.embedder
@@ -279,7 +286,7 @@ def index_version(core: Core) -> IndexVersion:
 
 
 class Summarizer(Processor):
-    """Folds threads that exceed a number of tokens: writes a summary of their oldest part, deletes nothing."""
+    """Folds threads that exceed a number of tokens: writes a summary of their oldest part, and deletes nothing."""
 
     name = "summarizer"
 
@@ -288,7 +295,7 @@ class Summarizer(Processor):
     ) -> None:
         self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
         self.last = True
-        """Whether this is the last processor of the run that uses the `fold` jobs, and so deletes them."""
+        """Whether this is the last processor of the run that uses the `fold` jobs and therefore deletes them."""
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         model = _opened(core, self._model) or core.shared.model
@@ -306,7 +313,7 @@ class Summarizer(Processor):
 
 
 class TokenLimiter(Summarizer):
-    """Keeps the unfolded part of each thread under a number of tokens, by folding the oldest messages."""
+    """Keeps the unfolded part of each thread under a number of tokens by folding the oldest messages."""
 
     name = "limiter"
 
@@ -317,7 +324,7 @@ class TokenLimiter(Summarizer):
 
 
 class Archiver(Processor):
-    """Folds messages older than an age into a summary, also in threads still in use; the messages stay readable."""
+    """Folds messages older than an age into a summary, even in threads still in use. The messages stay readable."""
 
     name = "archiver"
 
@@ -342,7 +349,7 @@ class Archiver(Processor):
 
 
 class Deduplicator(Processor):
-    """Merges facts of one namespace that say the same under keys that differ only in case, spacing or punctuation."""
+    """Merges facts in one namespace that say the same under keys that differ only in case, spacing or punctuation."""
 
     name = "dedup"
 
@@ -381,7 +388,7 @@ class Deduplicator(Processor):
 
 
 class Tidier(Processor):
-    """Makes a tidy-up plan for each user and applies it; `plans.undo` takes one back. With `dry_run` it only counts."""
+    """Makes a tidy-up plan for each user and applies it. `plans.undo` undoes a plan. With `dry_run` it only counts."""
 
     name = "tidier"
 
@@ -425,7 +432,7 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
     "dedup": Deduplicator,
     "tidier": Tidier,
 }
-"""Processors by the names that `memorist process` takes."""
+"""Processors, by the names that `memorist process` accepts."""
 
 
 class Processing:
@@ -440,7 +447,7 @@ class Processing:
 
 
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
-    """Run processors in order: names, classes or objects, our own or any with `process(memory)`."""
+    """Run processors in order: names, classes or objects, including your own with `process(memory)`."""
     core.scope.whole_org("maintenance")
     chosen = [_as_processor(processor) for processor in processors or ("gc", "facts", "vectors")]
     folding = [processor_ for processor_ in chosen if isinstance(processor_, Summarizer)]
@@ -470,7 +477,7 @@ def _as_processor(given: Any) -> Any:
 
 
 def _opened(core: Core, model: ModelSpec) -> Any:
-    """A processor's own model, opened for this memory's runtime; None if it has none."""
+    """Return a processor's own model, opened for this memory's runtime, or None if it has none."""
     if model is None:
         return None
     from ..models import open_model
@@ -479,7 +486,10 @@ def _opened(core: Core, model: ModelSpec) -> Any:
 
 
 async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
-    """Threads that grew since the last run: the indexer leaves a `fold` job for each; the `last` user deletes it."""
+    """Yield threads that grew since the last run: the indexer leaves a `fold` job for each.
+
+    The `last` user deletes it.
+    """
     await Outbox(core.shared, core.org).drain(("index",))
     after: tuple[str, str] | None = None
     while jobs := await core.scan(Job, "fold", after=after, limit=PAGE):
@@ -493,7 +503,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
 
 
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
-    """Delete a job, unless its thread grew since it was read; then the next run does it again."""
+    """Delete a job, unless its thread has grown since it was read; then the next run does it again."""
     changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
     if thread is not None:
         changes.insert(0, Expect(Thread, thread.row_key, thread.version))
@@ -504,7 +514,10 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
 
 
 async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]:
-    """Namespaces to process: those for which the indexer left a job; all of them until a first full run has ended."""
+    """Return namespaces to process: those for which the indexer left a job.
+
+    All of them until a first full run has ended.
+    """
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:
         return [stats.ns for stats in await core.scan(view_of(NamespaceStats))]
@@ -512,14 +525,14 @@ async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]
 
 
 async def _swept(core: Core, queue: str, maker: str | None = None) -> None:
-    """Record that a full run over all namespaces has ended; later runs follow the jobs."""
+    """Record that a full run over all namespaces has ended, so that later runs follow the jobs."""
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:
         await core.apply(Put(_sweep(core, queue, "", 0, maker)))
 
 
 async def _looked(core: Core, sweep: Sweep, stats: NamespaceStats | None) -> None:
-    """Write the watermark of a namespace, and delete its job unless something was written there meanwhile."""
+    """Write the watermark of a namespace, and delete its job unless something was written there in the meantime."""
     if stats is not None:
         done = Delete(Job, (core.org, sweep.processor, sweep.ns, sweep.ns))
         try:

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 PREFERENCE = "preference."
 CERTAIN = 0.7
-"""The least confidence of a fact, and what a learning's confidence must exceed, to be in the block."""
+"""The minimum confidence of a fact in the block; a learning's confidence must exceed it."""
 MAX_ADDED_LEARNINGS = 5
-"""How many learnings are shown that a program added without a source."""
+"""How many learnings to show that a program added without a source."""
 MAX_FACTS = 1_000
-"""A user with more facts than this has only those of important topics read."""
+"""For a user with more facts than this, only those about important topics are read."""
 VERSIONS_READ = 4
-"""How many earlier versions of a fact are read to find when its value changed."""
+"""How many earlier versions of a fact to read to find when its value changed."""
 MAX_VALUES = 8
-"""A list or a set of named values with more entries than this is data for a program."""
+"""A list or a set of named values with more entries than this is treated as data for a program."""
 MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400
-"""Longer lines are left out, because a line that is cut may say something else. Recall still finds them."""
+"""Longer lines are left out, because a shortened line may mean something else. Recall still finds them."""
 TRUSTED = ("user", "system", "processor", "assistant")
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
 
 class UserProfile(msgspec.Struct, frozen=True):
-    """What is known of one user; `preferences` are facts under keys that begin with `preference.`."""
+    """What is known about one user; `preferences` are facts whose keys begin with `preference.`."""
 
     to_dict = as_dict
 
@@ -64,7 +64,7 @@ class Profile:
 
         Args:
             user: Whose; by default the user of this handle.
-            min_confidence: Leave out what is less certain.
+            min_confidence: Leave out memories that are less certain than this.
             as_of: Return the profile of this time.
 
         Returns:
@@ -159,7 +159,7 @@ class Profile:
         return Profile(core_at(self._core, as_datetime(as_of, "as_of")))
 
     async def _lines(self, user: str | None = None) -> list[ProfileLine]:
-        """All candidate lines of the block, lane by lane, in the order in which the block lists them."""
+        """Return all candidate lines of the block, lane by lane, in the order of the block."""
         from ..context.profile import within_limits
 
         name = self._core.scope.subject(user)
@@ -176,7 +176,9 @@ class Profile:
         return [*within_limits(lines), *await self._now(name)]
 
     async def _learned(self, user: str, ns: str) -> list[tuple[Learning, ProfileLine]]:
-        """Wishes and corrections, oldest first: the user's own, and the most used of those that a program added."""
+        """Return wishes and corrections, oldest first: the user's own, and the most used of those that a program
+        added.
+        """
         from ..context.profile import ProfileLine
 
         learnings = await self._learnings.list(min_confidence=CERTAIN, limit=None, user=user)  # most used first
@@ -196,7 +198,7 @@ class Profile:
         ]  # fmt: skip
 
     async def _stated(self, ns: str) -> list[Fact]:
-        """The facts that requests may contain; facts that are not indexed are kept for programs."""
+        """Return the facts that requests may contain. Facts that are not indexed are only for programs."""
         facts = await self._facts.list(ns, limit=MAX_FACTS)
         if len(facts) == MAX_FACTS:
             from ..languages import topics
@@ -206,9 +208,10 @@ class Profile:
         return [fact for fact in facts if fact.indexed != []]
 
     async def _change_dates(self, facts: list[Fact]) -> dict[str, datetime]:
-        """By key, when a fact took the value that it has, for facts that had another value before.
+        """Return, by key, when a fact got its current value, for facts that had another value before.
 
-        Reads the last few versions of all changed facts at once. A value that is older than these gets no date.
+        This reads the last few versions of all changed facts at once. A value that is older than these versions has no
+        date.
         """
         keys = [
             (fact.ns, fact.key, version)
@@ -227,7 +230,10 @@ class Profile:
         return dates
 
     async def _now(self, user: str) -> list[ProfileLine]:
-        """Lines of working memory: page, plan and notes. Actions change too often for a block that is cached."""
+        """Return lines about working memory: page, plan and notes.
+
+        Actions change too often for a block that is cached.
+        """
         from ..context.profile import ProfileLine
 
         doc = await WorkingMemory[Working](self._core).get(user)
@@ -255,7 +261,7 @@ def _is_certain(fact: Fact) -> bool:
 
 
 def _importance(fact: Fact) -> tuple[float, str]:
-    """The order of facts: by the importance of their topic, then by key, so that it is stable."""
+    """Return the sort key of a fact: the importance of its topic, then its key, so that the order is stable."""
     from ..languages import topic_of
 
     topic = None if fact.key.startswith(PREFERENCE) else topic_of(fact.key)
@@ -263,8 +269,10 @@ def _importance(fact: Fact) -> tuple[float, str]:
 
 
 def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine | None:
-    """A fact as a line a person would write, such as "Lives in Porto (since 15 Nov)"; None if its value is data that
-    only a program reads."""
+    """Return a fact as a line that a person would write, such as "Lives in Porto (since 15 Nov)", or None if its value
+    is data for programs.
+
+    """
     from ..context.profile import ProfileLine
     from ..languages import topic_of
 
@@ -286,7 +294,10 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
 
 
 def _in_words(value: object, depth: int = 0) -> str | None:
-    """A value without JSON: text, a number, yes or no, a short list, or a few named values; None for anything else."""
+    """Return a value without JSON: text, a number, yes or no, a short list, or a few named values, or None for anything
+    else.
+
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str | int | float):
@@ -303,7 +314,7 @@ def _in_words(value: object, depth: int = 0) -> str | None:
 
 
 def is_readable(text: str, max_characters: int) -> bool:
-    """Whether a text can stand as a line of the block: it has words and is not too long to be one statement."""
+    """Return whether a text can be a line of the block: it has words and is short enough to be one statement."""
     return len(text) <= max_characters and any(character.isalnum() for character in text)
 
 

@@ -72,7 +72,7 @@ class Provenance:
         self._core = core
 
     async def why(self, item: Traceable) -> Why:
-        """The sources of a fact, learning, summary, hit or id, back to messages."""
+        """Return the sources of a fact, learning, summary, hit or id, back to messages."""
         record = await find(self._core, item)
         if record is None:
             raise NotFound("there is no such item in this scope")
@@ -90,7 +90,7 @@ class Provenance:
         )  # fmt: skip
 
     async def _correction(self, record: Record) -> WhyCorrection | None:
-        """The newest correction among a fact's versions, if its value still holds."""
+        """Return the newest correction among a fact's versions, if its value still holds."""
         if not isinstance(record, Fact):
             return None
         versions = await Facts(self._core).history(record.ns, record.key)

@@ -1,4 +1,4 @@
-"""Recall: find what matters for a query in the namespaces of this scope, by words and by meaning, with reasons."""
+"""Recall finds what matters for a query in the namespaces of this scope, by words and by meaning, with reasons."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NAMESPACES = view_of(NamespaceStats)
 MOST_CANDIDATES = 5_000
 MOST_HOPS = 4
 SHOWN = 8
-"""How many hits the model reads before it says what to search next."""
+"""How many hits the model reads before it says what to search for next."""
 MAX_PAST_ENTRIES = 200
-"""How many facts and events that have changed since a moment are candidates of a question about it."""
+"""How many facts and events that have changed since a time are candidates for a question about that time."""
 MAX_REINDEXED_ENTRIES = 5_000
-"""A recall makes the outdated entries of a namespace again if there are no more than this; it takes about a second."""
+"""A recall rebuilds the outdated entries of a namespace if there are at most this many, which takes about a second."""
 FEW = 60
-"""For up to so many hits, three candidates are taken per hit; for more, two."""
+"""Up to this many hits, recall takes three candidates per hit; above it, two."""
 
 
 class Recalling:
@@ -70,13 +70,13 @@ class Recalling:
         bare: bool = False,
         floored: bool = False,
     ) -> list[Hit]:
-        """Find what matters most for a query, best first; everything written before the call is searched.
+        """Find what matters most for a query, best first. Everything written before the call is searched.
 
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
-        prefix. With `expand` the memory's model proposes other wordings, which are searched too; with `hops` over 1 it
-        reads the first hits and says what to search next, `hops - 1` times. `bare` hits are for a context: chunks of a
-        document are not merged, and there are no reasons. `floored` leaves out what is below the relevance floor of
-        contexts. With `as_of` the answer is what was known at that time.
+        prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` over 1,
+        it reads the first hits and says what to search for next, `hops - 1` times. `bare` hits are for a context:
+        chunks of a document are not merged, and hits have no reasons. `floored` leaves out hits below the relevance
+        floor of contexts. With `as_of`, the answer is what was known at that time.
         """
         if as_of is not None:
             past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
@@ -116,7 +116,7 @@ class Recalling:
     async def _of_shared(
         self, core: Core, query: str, namespaces: Spaces, asked: EntryFilter, wanted: Wanted, vector: Any
     ) -> list[Hit]:
-        """Hits from the shared org, in namespaces that may be read there."""
+        """Return hits from the shared org, in the namespaces that may be read there."""
         there = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
@@ -125,7 +125,10 @@ class Recalling:
             return [] if pool is None else await Hits(core).of([pool], wanted)
 
     def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
-        """The best hits of both orgs within the token limit; on equal scores the handle's own come first."""
+        """Return the best hits of both orgs within the token limit.
+
+        If scores are equal, the handle's own come first.
+        """
         best = sorted([*mine, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
         if wanted.max_tokens is None:
             return best
@@ -155,7 +158,7 @@ class Recalling:
         words: int,
         hops: int,
     ) -> list[Pool]:
-        """Pools for other wordings and follow-up questions of the model; if the model fails, none are added."""
+        """Return pools for the model's other wordings and follow-up questions. If the model fails, none are added."""
         from ..models.searching import follow_ups, wordings
 
         model, found = self._core.shared.model, list(pools)
@@ -189,9 +192,10 @@ class Recalling:
         vector: Sequence[float] | None = None,
         fresh: bool = True,
     ) -> Pool | None:
-        """The candidates of a question with all that ranking needs; None if there are none.
+        """Return the candidates for a question with everything that ranking needs, or None if there are none.
 
-        Without `fresh` only what is indexed already is searched: deriving does so, which is part of catching up.
+        Without `fresh`, only what is already indexed is searched. Deriving uses this, because it is part of catching
+        up.
         """
         from ..languages.small_talk import is_small_talk
         from ..recall.query import analyse
@@ -226,7 +230,7 @@ class Recalling:
     async def _changed_since(
         self, past: Core, spaces: Sequence[str], only: EntryFilter, query: Query, counts: dict[str, int]
     ) -> list[Entry]:
-        """Entries of what is no longer in the index, analysed now; their terms are added to `counts`."""
+        """Return entries for what is no longer in the index, analysed on the fly. Their terms are added to `counts`."""
         from ..recall.vectors import encode_many
 
         drafts = [draft for ns in spaces for draft in await changed_drafts(past, ns, only)]
@@ -278,7 +282,7 @@ class Recalling:
         return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])
 
     async def _reindex(self, rows: Sequence[NamespaceStats | None]) -> None:
-        """Make the entries of outdated namespaces again, if they are few; the others wait for `memorist reindex`."""
+        """Rebuild the entries of outdated namespaces if there are few; the others wait for `memorist reindex`."""
         from .processors import Reindexer
 
         for stats in rows:
@@ -304,7 +308,7 @@ class Recalling:
         return vectors
 
     async def _embedded_earlier(self, name: str, query: Query) -> Vectors | None:
-        """The question's vectors by an earlier embedder; None if that cannot be opened or fails."""
+        """Return the question's vectors from an earlier embedder, or None if it cannot be opened or fails."""
         embedder = self._core.shared.earlier.get(name)
         try:
             vectors: Vectors | None = None if embedder is None else await embedder.ask(query)
@@ -314,7 +318,7 @@ class Recalling:
         return vectors
 
     def _check_vector(self, vector: Sequence[float]) -> Vectors:
-        """The caller's vector, checked for its length and normalised."""
+        """Return the caller's vector after checking its length and normalising it."""
         import numpy as np
 
         embedder = self._core.shared.embedder
@@ -343,7 +347,7 @@ class Recalling:
         *,
         earlier: bool,
     ) -> Pool | None:
-        """Candidates of all namespaces; the search widens while filters leave too few."""
+        """Return the candidates of all namespaces. The search widens while filters leave too few."""
         from ..recall.candidates import CANDIDATES, Candidates
         from ..recall.pool import Pool, stats_of
 
@@ -373,7 +377,7 @@ class Recalling:
 
 
 def _is_outdated(stats: NamespaceStats | None) -> bool:
-    """Whether terms of a namespace were made by another analysis, so that those of a question would miss them."""
+    """Return whether another analysis made the terms of a namespace, so that those of a question would miss them."""
     from ..recall.analyze import analysis_version
 
     return stats is not None and stats.analysis != analysis_version()

@@ -1,9 +1,9 @@
-"""Records: opaque bytes or JSON under ordered keys, for integrations that keep state of their own.
+"""Records are opaque bytes or JSON under ordered keys, for integrations that have their own state.
 
-A record is one row without index entry, audit event or history; recall never sees it. Data longer than `PIECE_BYTES` is
-cut into pieces, which are written first under an upload id. The commit of the row that names the upload makes them the
-record's data at once, so that a reader sees either the old data or the new. Each unfinished upload has a job due in an
-hour, by which a collector removes the pieces of a writer that died.
+A record is one row without an index entry, audit event or history, and recall never sees it. Data longer than
+`PIECE_BYTES` is split into pieces, which are written first under an upload id. Committing the row that names the upload
+makes them the record's data in one step, so a reader sees either the old data or the new. Each unfinished upload has a
+job that is due in an hour, so that a collector can remove the pieces of a writer that died.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .options import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
 AT_ONCE = 8
-"""How many pieces are written or read at a time."""
+"""How many pieces to write or read at a time."""
 MAX_RECORD_BYTES = 1024 * 1024 * 1024
 UPLOADS = "uploads"
-"""The queue of uploads that are not finished."""
+"""The queue of unfinished uploads."""
 UPLOAD_MICROS = 3600 * 1_000_000
 """How long a writer may take to upload a value before a collector considers it dead."""
 UPLOAD_TRIES = 5
@@ -44,7 +44,7 @@ _replace = msgspec.structs.replace
 
 
 class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it was put: `data` is bytes or a JSON value, `key` the tuple it is under."""
+    """A record as it was put. `data` is bytes or a JSON value, and `key` is the tuple it is stored under."""
 
     to_dict = as_dict
 
@@ -54,9 +54,9 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     """None if only keys were requested."""
     meta: dict[str, Any] = {}
     size: int = 0
-    """Bytes of the data, as they are stored."""
+    """The size of the stored data in bytes."""
     version: int = 0
-    """What `put(expect=)` and `delete(expect=)` take; starts again at 1 when the record was deleted."""
+    """The version to pass to `put(expect=)` and `delete(expect=)`. It starts again at 1 after the record is deleted."""
     existed: bool = False
     """Whether a put with `absent=True` found this record and left it unchanged."""
     created_at: datetime
@@ -65,7 +65,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
-    """One record for `put_many`, where it needs more than a key and data."""
+    """One record for `put_many`, if it needs more than a key and data."""
 
     key: Sequence[str | int | float]
     data: bytes | Json
@@ -100,11 +100,11 @@ class Records:
             data: Bytes or JSON.
             meta: JSON that `scan` can filter by.
             ttl: How long to keep it.
-            expect: Only if the present version is this one; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be none yet.
             absent: Leave an existing record unchanged, and return it with `existed` set.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
             TooLarge: The org's quota would be exceeded.
 
         Examples:
@@ -128,9 +128,9 @@ class Records:
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
-            items: Pairs of key and data, or `RecordPut` with options of their own.
-            ttl: How long to keep those that are not a `RecordPut`.
-            absent: Leave existing records unchanged, for those that are not a `RecordPut`.
+            items: Pairs of key and data, or `RecordPut` objects with their own options.
+            ttl: How long to keep the records that are not given as a `RecordPut`.
+            absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
             expect: Other records and the versions they must have at the commit; 0 if they must not exist.
 
         Examples:
@@ -213,12 +213,12 @@ class Records:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             prefix: The beginning of the key.
-            after: Only keys after this one.
-            before: Only keys before this one.
+            after: Return only keys after this one.
+            before: Return only keys before this one.
             reverse: Whether to list from the end.
             limit: How many to return at most.
             where: A filter on `meta`.
-            keys_only: Whether to leave the data unread.
+            keys_only: Whether to skip reading the data.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
@@ -252,10 +252,10 @@ class Records:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            expect: Only if the present version is this one.
+            expect: Delete only if this is the current version.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -276,7 +276,7 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Delete all records whose key starts with `prefix` and lies between the bounds, and return how many.
+        """Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
@@ -318,7 +318,7 @@ class Records:
         return await self._commit(puts, short, expected)
 
     def _row(self, ns: str, put: RecordPut) -> tuple[StoredRecord, bytes | None]:
-        """The row of a record, and its data if that is too long for the row."""
+        """Return the row of a record, and its data if that is too long for the row."""
         core, at = self._core, self._core.at()
         form, data = _encoded(put.data)
         long = len(data) > PIECE_BYTES
@@ -355,7 +355,7 @@ class Records:
         raise AssertionError("unreachable")
 
     async def _upload(self, head: StoredRecord, data: bytes) -> None:
-        """Write the pieces at once, even in a batch: they are invisible until a row refers to them."""
+        """Write the pieces immediately, even in a batch, because they are invisible until a row refers to them."""
         core = self._core
         await core.shared.open()
         changes: list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
@@ -386,7 +386,7 @@ class Records:
         return out
 
     async def _existing(self, row: StoredRecord) -> OpaqueRecord:
-        """The record that a put with `absent` found."""
+        """Return the record that a put with `absent` found."""
         if row.upload is not None:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
         stored_record = await self._core.get(StoredRecord, row.ns, row.key)
@@ -403,7 +403,7 @@ class Records:
     # -- reading
 
     async def _opened(self, row: StoredRecord) -> OpaqueRecord | None:
-        """A record with its data; None if it was deleted while its pieces were read."""
+        """Return a record with its data, or None if it was deleted while its pieces were read."""
         while row.upload is not None:
             data = await self._joined(row)
             if len(data) == row.size:
@@ -430,10 +430,10 @@ class Records:
     # -- how much an org may keep
 
     async def _check_quota(self, size: int, limit: int) -> None:
-        """Raise TooLarge for a put that would take the org's records over its limit.
+        """Raise TooLarge for a put that would exceed the org's limit for records.
 
-        The stored bytes are counted once, and each put adds to the count, even if it replaces data; they are counted
-        again only when the count reaches the limit. Writes of other processes are seen at the next count.
+        The stored bytes are counted once, and each put adds to the count, even if it replaces data. They are counted
+        again only when the count reaches the limit. Writes by other processes are noticed at the next count.
         """
         shared, org = self._core.shared, self._core.org
         used, counted = shared.record_bytes.get(org, (None, 0))
@@ -455,7 +455,7 @@ class Records:
 
 
 async def collect_uploads(core: Core) -> int:
-    """Delete the pieces of uploads whose writers never finished; returns how many uploads."""
+    """Delete the pieces of uploads whose writers never finished, and return how many uploads there were."""
     await core.shared.open()
     store: Any = core.store
     total = 0
@@ -505,7 +505,7 @@ def _put_answer(put: RecordPut, row: StoredRecord, stored: Stored) -> OpaqueReco
 
 
 def _as_kept(key: Sequence[str | int | float]) -> RecordKey:
-    """A key as it is returned: whole numbers are integers."""
+    """Return a key in the form in which it is returned, with whole numbers as integers."""
     return tuple([int(part) if type(part) is float and part.is_integer() else part for part in key])
 
 
@@ -521,7 +521,7 @@ def _bound(key: Sequence[str | int | float] | None) -> tuple[str] | None:
 
 
 def _range(start: str, after: tuple[str] | None, before: tuple[str] | None) -> tuple[Any, Any]:
-    """The bounds, narrowed to the keys that are longer than a prefix and start with it."""
+    """Return the bounds, narrowed to the keys that start with a prefix and are longer than it."""
     if not start:
         return after, before
     low, high = (start,), (start + AFTER_ELEMENTS,)
@@ -533,7 +533,7 @@ def _with_upload(row: StoredRecord, data: bytes) -> StoredRecord:
 
 
 def _without_older(row: StoredRecord) -> list[Change]:
-    """Changes that delete the pieces of the data that a row replaces."""
+    """Return changes that delete the pieces of the data that a row replaces."""
     if row.upload is None:
         return [DeleteRange(RecordPiece, row.row_key)]
     mine = (row.upload,)

@@ -1,4 +1,4 @@
-"""Remembering in one call: stores what was said, reads it at once, and answers what was understood."""
+"""Remembers in one call: stores what was said, reads it immediately, and returns what it understood."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _SECRET = "{} is a secret and is kept out of memory"
 THREAD = "remembered"
-"""The first part of the id of the thread that keeps what was remembered without a thread of its own."""
+"""The first part of the id of the thread that stores what was remembered without naming a thread."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in a message that did not become a memory: a secret, or what a model noted and the checks refused."""
+    """Something in a message that did not become a memory: a secret, or a model's note that the checks refused."""
 
     message: str
     """The id of the message."""
@@ -42,20 +42,20 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """What `remember` stored and understood."""
 
     thread: str | None = None
-    """The thread that keeps the words; None if they were stored as they are."""
+    """The thread that contains the words, or None if they were stored as they are."""
     receipts: list[MessageReceipt] = []
     stored: list[Remembered] = []
-    """The memories that were taken from them, or confirmed by them."""
+    """The memories that were extracted from the words, or confirmed by them."""
     waiting: list[Candidate] = []
-    """What waits for a person's approval."""
+    """The memories that are waiting for a person's approval."""
     ended: list[str] = []
-    """The ids of what a request to forget has ended."""
+    """The ids of memories that a request to forget has ended."""
     refused: list[Refusal] = []
-    """What did not become a memory, with reasons: secrets, and what a model noted and the checks refused."""
+    """What did not become a memory, with reasons: secrets, and a model's notes that the checks refused."""
 
 
 class Remembering:
-    """Stores words and reads them at once."""
+    """Stores words and reads them immediately."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -69,7 +69,7 @@ class Remembering:
         infer: bool = True,
         key: str | None = None,
     ) -> Understood:
-        """Store words, and return what was understood; see `AsyncMemory.remember`."""
+        """Store words and return what was understood; see `AsyncMemory.remember`."""
         core = self._core if user is None else self._core.narrowed(self._core.scope.narrow(user=user))
         statements = _as_list(messages)
         ns = core.scope.own()
@@ -93,7 +93,7 @@ class Remembering:
 
 
 async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Remembered]:
-    """The memories of a namespace that lineage traces to these messages: facts, then events, then learnings."""
+    """Return the memories of a namespace that lineage traces to these messages: facts, then events, then learnings."""
     links = [link for message in messages for link in await links_from(core, reference(message))]
     keys = sorted({(link.target.kind, link.target.key) for link in links if link.target.ns == ns})
     facts = await core.get_many(Fact, [(ns, key) for kind, key in keys if kind == "fact"])
@@ -104,7 +104,7 @@ async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Re
 
 
 def _secrets_in(gate: Gate, receipt: MessageReceipt) -> list[str]:
-    """The kinds of secrets in a message, whether the message itself was masked or not."""
+    """Return the kinds of secrets in a message, even if the message itself was not masked."""
     return sorted({*receipt.masked, *barred_secrets(gate, receipt.message.text)})
 
 

@@ -1,4 +1,4 @@
-"""Retention: deletes what is older than the rules of an org allow. The collector runs it."""
+"""Retention deletes rows that are older than an org's rules allow. The collector runs it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _RECORDS: dict[str, type[Record]] = {
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """A retention rule, and how many rows it will delete when the collector runs next."""
+    """A retention rule, and how many rows the collector will delete when it runs next."""
 
     rule: str
     due: int
 
 
 async def apply_retention(core: Core) -> dict[str, int]:
-    """Delete what the rules of the org no longer allow; returns how many rows, by kind."""
+    """Delete rows that the org's rules no longer allow, and return how many, by kind."""
     counts: dict[str, int] = {}
     for rule in (await policy_of(core)).retention:
         rows = [row async for row in _due_rows(core, rule)]
@@ -44,7 +44,7 @@ async def apply_retention(core: Core) -> dict[str, int]:
 
 
 async def retention_states(core: Core) -> list[RetentionState]:
-    """The rules of the org, each with the number of rows that are due."""
+    """Return the org's rules, each with the number of rows that are due."""
     states = []
     for rule in (await policy_of(core)).retention:
         states.append(RetentionState(rule.label, len([row async for row in _due_rows(core, rule)])))
@@ -79,7 +79,7 @@ def _matches(rule: Retention, row: Any) -> bool:
 
 
 async def _delete(core: Core, rows: Sequence[object]) -> int:
-    """Delete rows as their nouns do, with their history, index entries and links."""
+    """Delete rows in the same way as their nouns do, with their history, index entries and links."""
     from .documents.documents import Documents
     from .events import Events
     from .facts.facts import Facts

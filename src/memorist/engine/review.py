@@ -1,4 +1,4 @@
-"""The review queue: memories that wait for a person's approval before they are used."""
+"""The review queue contains memories that are waiting for a person's approval before they are used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EDITABLE = ("text", "value", "key", "subject", "scope", "confidence")
 
 
 class Review:
-    """Lists, approves, edits and rejects memories that wait for approval."""
+    """Lists, approves, edits and rejects memories that are waiting for approval."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -60,7 +60,7 @@ class Review:
         subject: str | None = None,
         ns: Ns | None = None,
     ) -> Candidate:
-        """Change what a candidate proposes, and return it. It keeps waiting.
+        """Change what a candidate proposes, and return it. The candidate keeps waiting.
 
         Raises:
             NotFound: There is no such candidate.
@@ -112,7 +112,7 @@ class Review:
         ]
 
     def _tombstones(self, candidate: Candidate) -> list[Change]:
-        """What keeps a rejected fact from being proposed again from the same message."""
+        """Return the tombstones that prevent a rejected fact from being proposed again from the same message."""
         key, value = candidate.proposal.get("key"), candidate.proposal.get("value")
         if candidate.kind != "fact" or candidate.operation == "end" or key is None:
             return []
@@ -138,8 +138,9 @@ class Review:
     async def list(
         self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
     ) -> list[Candidate]:
-        """Return the candidates that wait for approval, in the order of their ids. Pass the last id as `after` for the
-        next page.
+        """Return the candidates that are waiting for approval, in the order of their ids.
+
+        Pass the last id as `after` for the next page.
 
         Examples:
             >>> memory.review.list(ns="user:ada")
@@ -153,7 +154,7 @@ class Review:
 
 
 def _note_of(candidate: Candidate) -> Any:
-    """The note that a candidate proposes; raises InvalidValue if an edit made it unusable."""
+    """Return the note that a candidate proposes, or raise InvalidValue if an edit has made it unusable."""
     from ..extract.writer.checks import Note
 
     try:

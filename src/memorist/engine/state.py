@@ -1,4 +1,4 @@
-"""State: small key-values and atomic counters, of the handle's user or of the whole org."""
+"""State consists of small values and atomic counters, for the handle's user or for the whole org."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ class State:
             key: The key.
             value: Any JSON value.
             ttl: How long to keep it.
-            expect: Only if the present version is this one; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be none yet.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> memory.state.set("token", "abc", ttl=3600).value
@@ -159,7 +159,7 @@ class State:
         """List the entries in the order of their keys.
 
         Args:
-            prefix: Only keys that start with this.
+            prefix: Return only keys that start with this.
             limit: How many to return at most.
             after: The last key of the previous page.
             reverse: Whether to list from the end.

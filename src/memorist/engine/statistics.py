@@ -1,8 +1,8 @@
 """The statistics of a namespace that ranking needs: how many entries it has, of which kinds, and how long they are.
 
-The indexer adds what it writes and subtracts what that replaces; `Core.apply` subtracts what other writers delete, in
-the same transaction. Names of speakers cannot be subtracted, because others may have them too: a job of the `count`
-queue makes a worker count the namespace again within a minute or so.
+The indexer adds what it writes and subtracts what it replaces. `Core.apply` subtracts what other writers delete, in the
+same transaction. Speakers' names cannot be subtracted, because others may have the same name. Instead, a job in the
+`count` queue makes a worker count the namespace again within about a minute.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .core import Core
 COUNT = "count"
 """The queue of namespaces that must be counted again."""
 RECOUNT_DELAY = timedelta(seconds=60)
-"""A namespace is counted at most this often, because a count reads all of its entries."""
+"""A namespace is counted at most this often, because a count reads all its entries."""
 SPEAKERS = 64
 STANDING = 64
-"""How many standing instructions of a namespace are candidates of every request, the newest ones."""
+"""How many of a namespace's newest standing instructions are candidates for every request."""
 PAGE = 1000
 COUNTED = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
-"""The columns of an entry that are counted: not its vector."""
+"""The columns of an entry that are counted, without its vector."""
 
 
 def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequence[Entry] = ()) -> NamespaceStats:
-    """The statistics with these entries added, and those that they replace, or that were deleted, subtracted."""
+    """Return the statistics with these entries added, and those that were replaced or deleted subtracted."""
     from ..recall.features import is_assistant
 
     speakers = dict.fromkeys(stats.speakers)
@@ -53,7 +53,7 @@ def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequ
 
 
 def _is_standing(entry: Entry) -> bool:
-    """Whether an entry is a learning, or a person's message that instructs."""
+    """Return whether an entry is a learning, or a message with a person's instruction."""
     from ..recall.features import is_assistant
     from ..recall.signals import NAMES
 
@@ -63,7 +63,7 @@ def _is_standing(entry: Entry) -> bool:
 
 
 async def replaced_entries(core: Core, ns: str, entries: Sequence[Entry], changes: Iterable[Change]) -> list[Entry]:
-    """The stored entries that a batch of the indexer overwrites or deletes."""
+    """Return the stored entries that a batch of the indexer overwrites or deletes."""
     keys = dict.fromkeys(
         [
             *(entry.row_key for entry in entries),
@@ -79,7 +79,7 @@ def _entry_deletions(changes: Sequence[Change]) -> list[Delete | DeleteRange]:
 
 
 def counted_rows(changes: Sequence[Change]) -> set[RowId]:
-    """The statistics that deletions of entries change, unless the changes write them anyway."""
+    """Return the statistics that deleting entries changes, unless the changes write them anyway."""
     keys = [change.prefix if isinstance(change, DeleteRange) else change.key for change in _entry_deletions(changes)]
     written = {
         change.record.row_key
@@ -90,7 +90,10 @@ def counted_rows(changes: Sequence[Change]) -> set[RowId]:
 
 
 async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change]:
-    """Changes that subtract the entries which `changes` delete; they fail if their namespace is indexed meanwhile."""
+    """Return changes that subtract the entries which `changes` delete.
+
+    They fail if their namespace is indexed meanwhile.
+    """
     removed: dict[Key, dict[Key, Entry]] = {key: {} for _, key in sorted(counted_rows(changes))}
     for change in _entry_deletions(changes):
         stats_key = (change.prefix if isinstance(change, DeleteRange) else change.key)[:2]
@@ -112,7 +115,10 @@ async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change
 
 
 def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
-    """Jobs that count again the namespaces whose entries these changes delete; none where they write the statistics."""
+    """Return jobs that count again the namespaces whose entries these changes delete.
+
+    None where they write the statistics.
+    """
     return [
         Put(
             Job(
@@ -126,14 +132,17 @@ def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
 
 
 async def recount(core: Core, ns: str, also: Sequence[Change] = ()) -> None:
-    """Count a namespace anew, and commit `also` with the result; raises Conflict if it is indexed meanwhile."""
+    """Recount a namespace, and commit `also` with the result. Raises Conflict if it is indexed in the meantime."""
     changes = [*await recount_changes(core, ns), *also]
     if changes:
         await core.apply(*changes)
 
 
 async def recount_changes(core: Core, ns: str) -> list[Change]:
-    """The changes that write the statistics of a namespace counted anew; they fail if it is indexed meanwhile."""
+    """Return the changes that write the recounted statistics of a namespace.
+
+    They fail if it is indexed in the meantime.
+    """
     stats = await core.get(NamespaceStats, ns)
     if stats is None:
         return []

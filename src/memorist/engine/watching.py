@@ -1,9 +1,10 @@
-"""Change notices across processes: which kind of thing changed in which namespace, and nothing else.
+"""Change notices across processes: which kind of record changed in which namespace, and nothing else.
 
-A watcher of an org writes a watermark with a lease. Writers look for it every quarter of a second, and while there is
-one, each commit also raises the version of one row per kind and namespace it changes, in the same transaction: so
-exactly the committed changes are noticed, and nothing is written while nobody watches. A watch polls these rows and
-compares versions. `start` returns only when every writer must have seen it, so that no later change is missed.
+A process that watches an org writes a watermark with a lease. Writers look for it every quarter of a second. While
+there is one, each commit also raises the version of one row per kind and namespace that it changes, in the same
+transaction. So exactly the committed changes are noticed, and nothing is written while nobody watches. A watch polls
+these rows and compares versions. `start` returns only when every writer must have seen the watermark, so that no later
+change is missed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Seen = dict[str, int]
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """A notice that something of a kind changed in a namespace."""
+    """A notice that a record of a kind changed in a namespace."""
 
     kind: str
     """`message`, `thread`, `summary`, `fact`, `learning`, `document`, `record`, `state`, `working`, `task`, …"""
@@ -39,7 +40,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class AsyncWatch:
-    """Waits for changes of other processes and of this one; iterates over notices, without end."""
+    """Waits for changes by this and other processes, and iterates over notices without end."""
 
     def __init__(self, core: Core, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
         if core.batch is not None:
@@ -128,7 +129,7 @@ class ResumableWatch(AsyncWatch):
     """A watch that another one can continue, for callers that poll."""
 
     def cursor(self) -> Seen:
-        """The versions that this watch has seen and may read, for another watch to resume from."""
+        """Return the versions that this watch has seen and may read, so that another watch can resume from them."""
         seen = self._seen or {}
         return {item: version for item, version in seen.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
 
@@ -138,7 +139,7 @@ class ResumableWatch(AsyncWatch):
 
 
 def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
-    """The changes that notify watchers of what these changes are about."""
+    """Return the changes that notify watchers of these changes."""
     changed = dict.fromkeys(_about(core, changes))
     at = core.at()
     return [Put(ChangeNotice(org=core.org, kind=kind, ns=ns, updated_at=at)) for kind, ns in sorted(changed)]
@@ -170,7 +171,9 @@ def _ns_of(record: Record) -> str | None:
 
 
 def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
-    """The namespace of a deleted row: from its key, or for rows of a thread from other changes of the batch."""
+    """Return the namespace of a deleted row: from its key, or, for rows of a thread, from other changes in the
+    batch.
+    """
     if len(key) > 1 and kind.table.key[1] == "ns":
         return str(key[1])
     if len(key) > 1 and kind is WorkingDocument:
@@ -184,7 +187,7 @@ def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
 
 
 def _beside(change: Change) -> str | None:
-    """The namespace that a change names if it is of a thread's own row, its index entries or its jobs."""
+    """Return the namespace that a change names, if it concerns a thread's own row, its index entries or its jobs."""
     if isinstance(change, Put | Load) and isinstance(change.record, Thread | Job):
         return change.record.ns
     if isinstance(change, Delete | DeleteRange) and change.kind in (Entry, Job):

@@ -1,7 +1,7 @@
-"""Working memory: one typed document per user (and session) with what the agent needs right now.
+"""Working memory is one typed document per user (and session) with what the agent currently needs.
 
-A partial update reads the document, changes it and writes it by compare-and-set. Within a process a lock per document
-serialises writers; between processes the loser of a race reads again and retries.
+A partial update reads the document, changes it and writes it by compare-and-set. Within a process, one lock per
+document serialises writers; between processes, the loser of a race reads again and retries.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PlanStep(msgspec.Struct, kw_only=True):
 
 
 class Working(msgspec.Struct, kw_only=True):
-    """The template of working memory; subclass it to add fields of your own, with defaults."""
+    """The template of working memory. Subclass it to add your own fields, with defaults."""
 
     user: WorkingUser | None = None
     current_page: Page | None = None
@@ -73,18 +73,18 @@ V = TypeVar("V", bound=Working)
 
 
 class Template(Generic[W]):
-    """Checks the fields of a document and reads it, by a subclass of Working."""
+    """Checks the fields of a document and reads it, using a subclass of Working."""
 
     def __init__(self, document_type: type[W]) -> None:
         self._document_type = document_type
         ready(document_type)
 
     def check(self, fields: dict[str, Json]) -> dict[str, Json]:
-        """The fields as JSON; raises `InvalidValue` if one is wrong."""
+        """Return the fields as JSON. Raises `InvalidValue` if one is wrong."""
         return checked_fields(fields, self._document_type)
 
     def read(self, doc: dict[str, Json]) -> W:
-        """A stored document as the caller gets it."""
+        """Return a stored document in the form in which the caller gets it."""
         try:
             return msgspec.convert(doc, self._document_type)
         except msgspec.ValidationError as cause:
@@ -198,11 +198,11 @@ class WorkingMemory(Generic[W]):
     async def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add an action to the recent ones, of which the newest 20 are kept.
+        """Add an action to the recent actions, of which the newest 20 are kept.
 
         Args:
             action: What the user did.
-            entity_id: The id of the thing that the action concerned.
+            entity_id: The id of the entity that the action concerned.
             user: Whose document; by default that of the handle's user.
             session: The session; by default the document that belongs to no session.
 
@@ -248,7 +248,7 @@ class WorkingMemory(Generic[W]):
         return msgspec.convert(undone[0], Action) if undone else None
 
     async def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the history, of which the newest 20 are kept, without tool results that lost their call.
+        """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
 
         Args:
             *messages: The messages of the turn.
@@ -328,7 +328,7 @@ class WorkingMemory(Generic[W]):
 
 
 def checked_template(template: type[V]) -> type[V]:
-    """The template, if it is a subclass of Working of which an empty document can be made."""
+    """Return the template, if it is a subclass of Working from which an empty document can be created."""
     if not (isinstance(template, type) and issubclass(template, Working)):
         raise UsageError("a template is a subclass of memorist.Working")
     if any(field.required for field in msgspec.structs.fields(template)):
@@ -337,7 +337,7 @@ def checked_template(template: type[V]) -> type[V]:
 
 
 def checked_fields(fields: Mapping[str, object], template: type[Working]) -> JsonObject:
-    """The fields as JSON, validated by the template; the error names a wrong one."""
+    """Return the fields as JSON, validated by the template. The error names a wrong field."""
     names = template.__struct_fields__
     unknown = [name for name in fields if name not in names]
     if unknown:
@@ -352,7 +352,7 @@ def checked_fields(fields: Mapping[str, object], template: type[Working]) -> Jso
 
 
 def fields_of(doc: object) -> JsonObject:
-    """The fields of a document as JSON: of a `Working`, or of a dict."""
+    """Return the fields of a document (a `Working` or a dict) as JSON."""
     if isinstance(doc, Working):
         return _plain(doc)
     if isinstance(doc, Mapping):
@@ -361,7 +361,7 @@ def fields_of(doc: object) -> JsonObject:
 
 
 def _newest(history: list[Any]) -> list[Any]:
-    """The newest messages, without leading tool results whose call was cut off."""
+    """Return the newest messages, without leading tool results whose call was cut off."""
     from ..context.units import carries_results
 
     newest = history[-MAX_TURNS:]
@@ -375,7 +375,7 @@ def _plain_turn(turn: Mapping[str, object]) -> JsonObject:
 
 
 def _plain(fields: object) -> JsonObject:
-    """Fields as dicts, lists, texts and numbers."""
+    """Return fields as dicts, lists, texts and numbers."""
     try:
         document: JsonObject = msgspec.to_builtins(fields)
     except (TypeError, ValueError, RecursionError) as cause:

@@ -109,7 +109,7 @@ class Exporting:
             yield thread
 
     async def _rows(self, kind: type[R], space: str | None, ns: Callable[[R], str]) -> AsyncIterator[R]:
-        """The rows of a kind, of one namespace or all, a page at a time."""
+        """Yield the rows of a kind, of one namespace or all, a page at a time."""
         after = None
         while True:
             rows = await self._core.scan(kind, after=after, limit=PAGE)

@@ -32,7 +32,7 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 
 async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
-    """The same in Anthropic's shape, with the instructions at the start as `system`."""
+    """Return the same in Anthropic's shape, with the instructions at the start as `system`."""
     times: list[Json] = []
     system: list[str] = []
     count = 0
@@ -55,7 +55,7 @@ async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 
 def _begin(thread: Thread) -> bytes:
-    """The start of a line's JSON object, without its closing brace: id, title and namespace of the thread."""
+    """Return the start of a line's JSON object, without its closing brace: id, title and namespace of the thread."""
     fields: JsonObject = {"id": thread.id, "title": thread.title, "namespace": thread.ns}
     if thread.ns.startswith("user:"):
         fields["user"] = thread.ns.removeprefix("user:")

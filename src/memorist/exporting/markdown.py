@@ -24,7 +24,7 @@ def made_folder(target: Path) -> None:
 
 
 def file_name(id: str) -> str:
-    """A safe file name; with a digest of the id if characters had to be replaced, so that names stay unique."""
+    """Return a safe file name; with a digest of the id if characters had to be replaced, so that names stay unique."""
     safe = _UNSAFE.sub("-", id).strip(".-")[:80]
     if safe == id:
         return safe
@@ -32,20 +32,20 @@ def file_name(id: str) -> str:
 
 
 def folder_of(root: Path, ns: str, kind: str) -> Path:
-    """The folder of one kind of records of a namespace, created if needed."""
+    """Return the folder of one kind of records of a namespace, created if needed."""
     folder = root / file_name(ns.replace(":", "-", 1)) / kind
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
 
 def heading(thread: Thread) -> str:
-    """The front matter and title of a thread's file."""
+    """Return the front matter and title of a thread's file."""
     title = thread.title or thread.id
     return f"{front(id=thread.id, title=title, created=thread.created_at)}\n# {_line(title)}\n"
 
 
 def spoken(message: Message) -> str:
-    """A message: a heading with speaker and time, then its text and tool calls."""
+    """Return a message: a heading with speaker and time, then its text and tool calls."""
     who = message.name or message.role
     at = f" · {message.created_at:%Y-%m-%d %H:%M:%S}" if message.created_at is not None else ""
     calls = "".join(f"\n\n> called `{call.name}` with `{compact_json(call.arguments)}`" for call in message.tool_calls)
@@ -53,7 +53,7 @@ def spoken(message: Message) -> str:
 
 
 def written(document: Document) -> str:
-    """A document with front matter; unchanged if it has its own."""
+    """Return a document with front matter; unchanged if it has its own."""
     if document.text.startswith("---"):
         return document.text
     fields = {"id": document.id, "title": document.title, "source": document.source, "created": document.created_at}
@@ -61,12 +61,12 @@ def written(document: Document) -> str:
 
 
 def fact_lines(facts: list[Fact]) -> str:
-    """Facts as a list of key, value and date."""
+    """Return facts as a list of key, value and date."""
     return "".join(f"- **{_line(fact.key)}**: {_value(fact.value)} ({fact.updated_at:%Y-%m-%d})\n" for fact in facts)
 
 
 def front(**fields: object) -> str:
-    """YAML front matter; values are written as JSON, which is valid YAML."""
+    """Return YAML front matter; values are written as JSON, which is valid YAML."""
     lines = [f"{name}: {msgspec.json.encode(value).decode()}" for name, value in fields.items() if value is not None]
     return "\n".join(("---", *lines, "---", ""))
 

@@ -23,7 +23,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(text: str, at: datetime) -> list[Step]:
-    """The steps of extraction on a text that a user wrote, in its order."""
+    """Return the steps of extraction on a text that a user wrote, in its order."""
     return [_step(item) for item in trace(text, at=at)]
 
 

@@ -93,7 +93,7 @@ class Extraction:
         return "\n\n".join(schema.shown() for schema in self.schemas)
 
     def instructions_with(self, *more: str) -> str:
-        """The instructions as the prompt shows them, with those of the org, the user and the thread."""
+        """Return the instructions as the prompt shows them, with those of the org, the user and the thread."""
         lines = [self.instructions, *more]
         if self.only:
             lines.append(f"Note only what is about: {', '.join(self.only)}.")
@@ -105,7 +105,7 @@ class Extraction:
         return "\n".join(line.strip() for line in lines if line.strip())
 
     def verdict(self, note: Note, trust: str) -> Verdict:
-        """What becomes of a note."""
+        """Return what becomes of a note."""
         root = (note.key or "").split(".")[0]
         if note.op in ("add", "update") and {root, note.key} & set(self.never):
             return "refuse"

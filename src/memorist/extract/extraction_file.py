@@ -28,7 +28,7 @@ class _Settings(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_extraction(path: Path) -> Extraction:
-    """The extraction that a TOML or JSON file describes; raises UsageError if the file is missing or wrong."""
+    """Return the extraction that a TOML or JSON file describes; raises UsageError if the file is missing or wrong."""
     try:
         text = path.read_text("utf-8")
         fields = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)

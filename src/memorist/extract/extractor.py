@@ -50,7 +50,7 @@ class Refused(NamedTuple):
 def extract(
     message: Message | str, *, at: datetime, owner: Collection[str] = (), previous: Sequence[Extracted] = ()
 ) -> list[Extracted]:
-    """Facts, learnings and requests to forget that a message states about its user.
+    """Return facts, learnings and requests to forget that a message states about its user.
 
     Args:
         message: The message; text alone is a user's message.
@@ -64,7 +64,7 @@ def extract(
 def trace(
     message: Message | str, *, at: datetime, owner: Collection[str] = (), previous: Sequence[Extracted] = ()
 ) -> list[Extracted | Refused]:
-    """What `extract` returns, and for each sentence that gave nothing the reason."""
+    """Return what `extract` returns, and for each sentence that gave nothing the reason."""
     if at.tzinfo is None:
         raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
     message = Message(role="user", content=message) if isinstance(message, str) else message
@@ -85,7 +85,7 @@ def trace(
 
 
 def unread(text: str) -> bool:
-    """Whether a message has sentences in a language that nothing is known of, and none in one that is."""
+    """Return whether a message has sentences in a language that nothing is known of, and none in one that is."""
     lengths = [(language_of(sentence.text), len(sentence.text.split())) for sentence in sentences(text)]
     is_readable = any(lang in languages() for lang, _ in lengths)
     return (
@@ -98,7 +98,7 @@ def unread(text: str) -> bool:
 def _read(
     sentence: Sentence, book: RuleBook, at: datetime, text: str, known: Sequence[Extracted]
 ) -> list[Extracted | Refused]:
-    """What a sentence states; a refusal where that is nothing."""
+    """Return what a sentence states; a refusal where that is nothing."""
     bare, correction, greeted, remember = _opened(sentence.text, book)
     greeted = greeted or bool(book.greeting.search(text, 0, sentence.start))
     frame = Extracted(
@@ -130,7 +130,7 @@ def _read(
 
 
 def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
-    """A sentence without what stands before its statement; whether that corrects, greets or asks to remember."""
+    """Return a sentence without what stands before its statement; whether that corrects, greets or asks to remember."""
     correction = greeted = remember = False
     for _ in range(5):
         asked = book.remembers.match(text)
@@ -145,7 +145,7 @@ def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
 
 
 def _clauses(text: str, book: RuleBook) -> list[str]:
-    """The sentence itself, and what begins at a later "I", "my" or order in it."""
+    """Return the sentence itself, and what begins at a later "I", "my" or order in it."""
     starts, elided = _starts(text, book)
     return [
         text,
@@ -155,14 +155,14 @@ def _clauses(text: str, book: RuleBook) -> list[str]:
 
 
 def _starts(text: str, book: RuleBook) -> tuple[list[int], list[int]]:
-    """Where later clauses begin: with a subject of their own, and without one ("… and work at Acme")."""
+    """Return where later clauses begin: with a subject of their own, and without one ("… and work at Acme")."""
     return [own.end() for own in book.boundary.finditer(text)], [own.end() for own in book.ellipsis.finditer(text)]
 
 
 def _stated(
     clause: str, book: RuleBook, frame: Extracted, at: datetime, *, plain: bool, greeted: bool
 ) -> Iterator[Extracted]:
-    """What the rules read from the start of a clause; of a sentence that is not `plain`, only requests."""
+    """Yield what the rules read from the start of a clause; of a sentence that is not `plain`, only requests."""
     for rule in book.rules:
         if rule.anywhere or (rule.greeted and not greeted) or not (plain or rule.topic in (FORGET, "preference")):
             continue
@@ -172,14 +172,14 @@ def _stated(
 
 
 def _anywhere(text: str, book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
-    """What the rules read that may stand anywhere: "gifts for my cousin Rachel?"."""
+    """Yield what the rules read that may stand anywhere: "gifts for my cousin Rachel?"."""
     for rule in book.rules:
         for match in rule.pattern.finditer(text) if rule.anywhere else ():
             yield from _items(rule, match, book, replace(frame, correction=False), at)
 
 
 def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
-    """The facts, the learning or the request that a match stands for; none where a value is not one."""
+    """Yield the facts, the learning or the request that a match stands for; none where a value is not one."""
     groups = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
     if "things" in groups:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
         first, last = match.span("things")
@@ -201,7 +201,9 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
 
 
 def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
-    """A wish without what its writer states about themselves behind it: "… short answers, and I'm allergic to nuts"."""
+    """Return a wish without what its writer states about themselves behind it: "… short answers, and I'm allergic to
+    nuts".
+    """
     for boundary in book.boundary.finditer(match.string, match.start("text")):
         shorter = rule.pattern.match(match.string[: boundary.start()])
         if shorter and _is_own(match.string[boundary.end() :], book):
@@ -210,7 +212,7 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 
 
 def _values(rule: Rule, said: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
-    """Keys and values of a match, checked against the lists of what is no name, place or thing."""
+    """Yield keys and values of a match, checked against the lists of what is no name, place or thing."""
     topic = rule.topic
     if topic in ("relation", "pet"):
         kind = book.canonical(topic, said.get(topic, ""))
@@ -279,7 +281,7 @@ def _is_name(name: str, book: RuleBook) -> bool:
 
 
 def _is_part(item: Extracted, items: Sequence[Extracted]) -> bool:
-    """Whether a wish is the end of one that was read already."""
+    """Return whether a wish is the end of one that was read already."""
     return item.kind == "learning" and any(item.value in other.value for other in items if other.kind == "learning")
 
 
@@ -288,7 +290,7 @@ def _first(text: str) -> str:
 
 
 def _is_own(text: str, book: RuleBook) -> bool:
-    """Whether a sentence is about its writer: "my car is on level 3"."""
+    """Return whether a sentence is about its writer: "my car is on level 3"."""
     return bool(book.own.match(text))
 
 
@@ -305,7 +307,7 @@ def _contrast(text: str, frame: Extracted, known: Sequence[Extracted]) -> list[E
 
 
 def _settled(found: Sequence[Extracted | Refused]) -> list[Extracted | Refused]:
-    """The last reading of each key. A message that asks to forget gives nothing else."""
+    """Return the last reading of each key. A message that asks to forget gives nothing else."""
     requests = [item for item in found if isinstance(item, Extracted) and item.kind == "forget"]
     if requests:
         return list({item.value.casefold(): item for item in requests}.values())

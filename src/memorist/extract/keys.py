@@ -23,7 +23,7 @@ _THINGS = frozenset(
 
 
 def slug(text: str, *, words: int = 6) -> str:
-    """Lower-case words joined by underscores, NFKC, any script; known spellings of one thing made one."""
+    """Return lower-case words joined by underscores, NFKC, any script; known spellings of one thing made one."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("'s ", " ").replace("'", "")
     parts = _WORD.findall(folded.replace("c++", "cpp").replace("c#", "csharp"))[:words]
     joined = "_".join(parts)[:80]
@@ -40,7 +40,8 @@ _NAMED_BY_VALUE = frozenset({"allergy", "condition", "hobby", "language", "medic
 
 
 def table_key(key: str, value: object) -> str:
-    """The key of the table that a writer's key means, so that rules and models store a statement in the same place.
+    """Return the key of the table that a writer's key means, so that rules and models store a statement in the same
+    place.
 
     `job` is kept as `role`, and the allergy `nuts` under `allergy.nuts`.
     """
@@ -51,7 +52,8 @@ def table_key(key: str, value: object) -> str:
 
 
 def spoken(key: str, value: object, text: str) -> object:
-    """A fact's value as it is stored: what is true of a thing is kept as the words for the thing, as `text` has them.
+    """Return a fact's value as it is stored: what is true of a thing is kept as the words for the thing, as `text` has
+    them.
 
     Whoever reads `likes.black_coffee` finds "black coffee", which can be shown, searched and told from `false`.
     """

@@ -104,7 +104,7 @@ class _Signs(NamedTuple):
 
 
 def readable_text(message: Message, owner: Collection[str] = ()) -> str:
-    """The words of a message that its user wrote as their own, with blanks in the places of the rest.
+    """Return the words of a message that its user wrote as their own, with blanks in the places of the rest.
 
     Offsets are those of `message.text`. `owner` holds the names of the person the thread belongs to: a message that
     carries another `name` was written by somebody else.
@@ -124,7 +124,7 @@ def read_message(message: Message, owner: Collection[str] = ()) -> Reading:
 
 
 def read_text(text: str) -> Reading:
-    """The own words of a text that a user wrote."""
+    """Return the own words of a text that a user wrote."""
     if not text.strip():
         return Reading("", "no text")
     if len(text) > MAX_CHARACTERS:
@@ -151,7 +151,7 @@ def read_text(text: str) -> Reading:
 
 
 def quotable_text(message: Message) -> str:
-    """The words that a model may cite as the user's own: without quotations, code and quoted lines.
+    """Return the words that a model may cite as the user's own: without quotations, code and quoted lines.
 
     A model tells a list from a label, so these stay, unlike in `readable_text`; a text to work on, a transcript, a mail
     or data is still nobody's statement.
@@ -174,8 +174,9 @@ def quotable_text(message: Message) -> str:
 
 
 def cites_quotation(text: str, cited: str) -> bool:
-    """Whether cited words of a text are quoted by it, or hold little besides a quotation: `"The Power"` as against
-    `I just finished "The Power"`."""
+    """Return whether cited words of a text are quoted by it, or hold little besides a quotation: `"The Power"` as
+    against `I just finished "The Power"`.
+    """
     words = " ".join(cited.split())
     if any(words in " ".join(match[0].split()) for match in _QUOTES.finditer(text) if not _is_literal(match)):
         return True
@@ -184,7 +185,7 @@ def cites_quotation(text: str, cited: str) -> bool:
 
 
 def labelled_text(message: Message) -> str:
-    """The text of a message for a model to read, in which parts that the user did not write say so."""
+    """Return the text of a message for a model to read, in which parts that the user did not write say so."""
     if message.role != "user" or isinstance(message.content, str):
         return open_text(message)
     if is_private(message):
@@ -194,17 +195,17 @@ def labelled_text(message: Message) -> str:
 
 
 def _own_text(message: Message) -> str:
-    """The text of a message, with line breaks in the place of parts that the user did not write."""
+    """Return the text of a message, with line breaks in the place of parts that the user did not write."""
     return "\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content))
 
 
 def fold_name(name: str) -> str:
-    """A speaker's name or a user's id in the form that is compared."""
+    """Return a speaker's name or a user's id in the form that is compared."""
     return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
 def _parts(content: object) -> Iterator[tuple[str, bool]]:
-    """The texts that make up `message.text`, each with whether the user wrote it."""
+    """Yield the texts that make up `message.text`, each with whether the user wrote it."""
     if isinstance(content, str):
         yield content, True
         return
@@ -226,7 +227,7 @@ def _is_json(text: str) -> bool:
 
 
 def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
-    """The text without a signature at its end; None where it is a letter."""
+    """Return the text without a signature at its end; None where it is a letter."""
     lines = [match.start() for match in letters.finditer(text)]
     begin = len(text) - len(text.lstrip())
     if not lines:
@@ -239,7 +240,7 @@ def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
 
 
 def _without_labels(text: str) -> str:
-    """The text up to the first label; nothing where the whole is a list of labelled lines."""
+    """Return the text up to the first label; nothing where the whole is a list of labelled lines."""
     label = _LABEL.search(text)
     return text if label is None else text[: label.start()] + "\n" * (len(text) - label.start())
 
@@ -261,7 +262,7 @@ def _is_literal(match: re.Match[str]) -> bool:
 
 
 def _is_title(quotation: str) -> bool:
-    """Whether quoted words name a work: few, and capitalised as titles are ("The Name of the Wind")."""
+    """Return whether quoted words name a work: few, and capitalised as titles are ("The Name of the Wind")."""
     words = quotation.strip(" .,;:!?").split()
     long = [word for word in words if len(word) > 3]
     return 0 < len(words) <= MAX_TITLE_WORDS and all(
@@ -271,7 +272,7 @@ def _is_title(quotation: str) -> bool:
 
 @cache
 def _signs() -> _Signs:
-    """The signs of all languages, joined: a message may ask in one language about a text in another."""
+    """Return the signs of all languages, joined: a message may ask in one language about a text in another."""
     tables = [read(code, "readable") for code in languages()]
 
     def joined(*names: str) -> re.Pattern[str]:

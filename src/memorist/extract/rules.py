@@ -99,11 +99,11 @@ class RuleBook:
         ]
 
     def words(self, name: str) -> frozenset[str]:
-        """The wordings of a list in small letters; empty where the language has no such list."""
+        """Return the wordings of a list in small letters; empty where the language has no such list."""
         return frozenset(word.casefold() for group in self.lists.get(name, ()) for word in group)
 
     def canonical(self, name: str, wording: str) -> str:
-        """What is stored for a wording of a list: the first of its group."""
+        """Return what is stored for a wording of a list: the first of its group."""
         folded = wording.casefold()
         return next((group[0] for group in self.lists.get(name, ()) if folded in map(str.casefold, group)), wording)
 
@@ -129,7 +129,7 @@ class RuleBook:
         ]
 
     def _written_out(self, source: str, here: str) -> str:
-        """A pattern with its slots and lists in the places of their names."""
+        """Return a pattern with its slots and lists in the places of their names."""
 
         def put(slot: re.Match[str]) -> str:
             name, number = slot[1], slot[2] or ""
@@ -161,7 +161,10 @@ def _either(table: JsonObject, name: str) -> str:
 
 
 def _groups(text: str) -> tuple[tuple[str, ...], ...]:
-    """The groups of a list: `sister = Schwester, kleine Schwester; …`; what stands before `=` is what is stored."""
+    """Return the groups of a list: `sister = Schwester, kleine Schwester.
+
+    …`; what stands before `=` is what is stored.
+    """
     out = []
     for group in " ".join(text.split()).split(";"):
         name, mark, forms = group.partition("=")
@@ -173,5 +176,5 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def rule_book(lang: str) -> RuleBook:
-    """The rules of a language."""
+    """Return the rules of a language."""
     return RuleBook(lang)

@@ -24,7 +24,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> list[Sentence]:
-    """The sentences of a text, up to the most that are read."""
+    """Return the sentences of a text, up to the most that are read."""
     out: list[Sentence] = []
     begin = 0
     for match in _SENTENCE.finditer(text):

@@ -22,7 +22,7 @@ class Admission(NamedTuple):
 
 
 def judge_memory(gate: Gate, ns: str, texts: Iterable[object], *, key: str | None = None) -> Admission:
-    """The verdict of the policy on a memory that was derived from messages."""
+    """Return the verdict of the policy on a memory that was derived from messages."""
     rules = gate.personal_rules(ns)
     if not rules:
         return Admission()

@@ -89,14 +89,17 @@ class Encryption:
     # -- sealing
 
     def seal(self, org: str, ns: str, content: bytes) -> str:
-        """Content as a sealed cell, under the newest key of a namespace."""
+        """Return content as a sealed cell, under the newest key of a namespace."""
         id, cipher = self._data_key(org, ns)
         nonce = os.urandom(NONCE_BYTES)
         sealed = base64.b64encode(nonce + cipher.encrypt(nonce, content, id.encode())).decode()
         return f"{MARK}{id}:{sealed}"
 
     def unseal(self, cell: str | bytes) -> bytes:
-        """The content of a sealed cell; raises KeyGone if its key is not there, StoreError if it was tampered with."""
+        """Return the content of a sealed cell.
+
+        Raises KeyGone if its key is not there, StoreError if it was tampered with.
+        """
         text = cell.decode() if isinstance(cell, bytes) else cell
         id, _, sealed = text.removeprefix(MARK).partition(":")
         cipher = self._cipher_of(id)
@@ -110,7 +113,7 @@ class Encryption:
     # -- keys
 
     def key_ids(self, org: str, ns: str | None = None) -> list[str]:
-        """The ids of an org's data keys, or of those of one namespace."""
+        """Return the ids of an org's data keys, or of those of one namespace."""
         with self._lock:
             self._refresh()
             return [id for id, key in self._keys.data.items() if key.org == org and ns in (None, key.ns)]
@@ -282,17 +285,17 @@ class SealedStore:
         await self.below.close()
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         whole = _whole(kind)
         rows = await self.below.get_many(whole, keys, now=now)
         return [None if row is None else self._read(kind, row) for row in rows]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """The live rows that a scan asks for, in its order; a filter is applied after unsealing."""
+        """Return the live rows that a scan asks for, in its order; a filter is applied after unsealing."""
         whole = _whole(scan.kind)
         if scan.where is None or scan.kind.table.name not in BY_TABLE:
             rows = await self.below.scan(_replace(cast("Any", scan), kind=whole), now=now)
@@ -352,7 +355,7 @@ class SealedStore:
     async def _space(
         self, kind: type[Thread] | type[Task], org: str, id: str, changes: Sequence[Change], now: int
     ) -> str:
-        """The namespace of a thread or task: cached, among the changes, or in the store."""
+        """Return the namespace of a thread or task: cached, among the changes, or in the store."""
         key = (kind.table.name, org, id)
         ns = self._spaces.get(key)
         if ns is None:
@@ -381,7 +384,9 @@ class SealedStore:
 
 
 def _whole(kind: type[R]) -> Any:
-    """The kind to read from the store below: a view that has content is read whole, because it is in one cell."""
+    """Return the kind to read from the store below: a view that has content is read whole, because it is in one
+    cell.
+    """
     whole = BY_TABLE.get(kind.table.name)
     if whole is None or kind is whole or not set(kind.__struct_fields__) & set(CONTENT[whole]):
         return kind
@@ -389,7 +394,7 @@ def _whole(kind: type[R]) -> Any:
 
 
 def seal_store(store: Store, encryption: Encryption) -> SealedStore:
-    """The store behind encryption, with those optional methods that the store itself has, except searches."""
+    """Return the store behind encryption, with those optional methods that the store itself has, except searches."""
     passed = {name: _passing(name) for name in PASSED if hasattr(store, name)}
     return cast("SealedStore", type("SealedStore", (SealedStore,), passed)(store, encryption))
 

@@ -54,7 +54,7 @@ class Tally(Counter[tuple[str, str]]):
 
 
 def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_refuse: bool = True) -> Record:
-    """The record as it may be stored: the same object if nothing is wrong with it.
+    """Return the record as it may be stored: the same object if nothing is wrong with it.
 
     Raises NotAdmitted if the policy refuses it; with `may_refuse=False` secrets are masked instead, because work that
     a processor does must not fail on what a message holds.
@@ -72,7 +72,7 @@ def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_
 
 
 def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
-    """The message as it may be stored; raises NotAdmitted if the policy refuses its secrets."""
+    """Return the message as it may be stored; raises NotAdmitted if the policy refuses its secrets."""
     if gate.messages == "keep":
         return message
     if sealed_cell(message):
@@ -94,28 +94,28 @@ def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
 
 
 def mask_message(gate: Gate, message: Message) -> Message:
-    """The message without secrets that the policy does not allow, for an export."""
+    """Return the message without secrets that the policy does not allow, for an export."""
     return admit_message(_replace(gate, messages="mask"), message, Tally())
 
 
 def mask_text(gate: Gate, text: str) -> str:
-    """A text without secrets, for indexes and for models that read messages."""
+    """Return a text without secrets, for indexes and for models that read messages."""
     return mask_secrets(text, _allowed(gate))[0]
 
 
 def mask_values(gate: Gate, value: Any) -> Any:
-    """JSON values without secrets."""
+    """Return JSON values without secrets."""
     return _mask_json(value, _allowed(gate), set())
 
 
 def barred_secrets(gate: Gate, *texts: str) -> set[str]:
-    """The kinds of secrets in some texts that the policy does not allow."""
+    """Return the kinds of secrets in some texts that the policy does not allow."""
     allowed = _allowed(gate)
     return {secret.kind for text in texts for secret in find_secrets(text) if secret.kind not in allowed}
 
 
 def classes_of(record: Record) -> frozenset[str]:
-    """The classes of personal data in a record."""
+    """Return the classes of personal data in a record."""
     texts = list(_strings([getattr(record, name) for name in _TEXTS.get(type(record), ())]))
     if isinstance(record, Message):
         texts = [record.text]
@@ -124,7 +124,7 @@ def classes_of(record: Record) -> frozenset[str]:
 
 
 def not_admitted(kind: str, names: Collection[str], sort: str) -> NotAdmitted:
-    """The error for something that the policy refuses; it names kinds or classes, never content."""
+    """Return the error for something that the policy refuses; it names kinds or classes, never content."""
     return NotAdmitted(
         f"the gate refuses this {kind}: it holds {sort} data of the kinds {', '.join(names)}; leave it out, or allow "
         "it in the policy",
@@ -147,7 +147,7 @@ def _secret_kinds(gate: Gate, record: Record) -> set[str]:
 
 
 def _names_secret(gate: Gate, record: Record) -> bool:
-    """Whether the key of a fact is a secret: masking would make it another fact."""
+    """Return whether the key of a fact is a secret: masking would make it another fact."""
     return isinstance(record, Fact) and bool(barred_secrets(gate, record.key))
 
 
@@ -162,7 +162,7 @@ def _masked(gate: Gate, record: Record, kinds: list[str]) -> Record:
 
 
 def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: bool) -> Record:
-    """The record with the expiry that rules for personal data give it."""
+    """Return the record with the expiry that rules for personal data give it."""
     rules = gate.personal_rules(record.ns)
     if not rules:
         return record  # type: ignore[no-any-return]
@@ -181,12 +181,15 @@ def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: b
 
 
 def _label(record: Record, field: str) -> str | None:
-    """The words before a value that say what it is: `wifi_password` makes its value a password."""
+    """Return the words before a value that say what it is: `wifi_password` makes its value a password."""
     return record.key if field == "value" and isinstance(record, Fact) else None
 
 
 def _mask_json(value: Any, allowed: frozenset[str], kinds: set[str], label: str | None = None) -> Any:
-    """A JSON value with its secrets masked; their kinds are added to `kinds`. Unchanged values are not copied."""
+    """Return a JSON value with its secrets masked; their kinds are added to `kinds`.
+
+    Unchanged values are not copied.
+    """
     if isinstance(value, str):
         return _mask_labelled(value, allowed, kinds, label) if value else value
     if isinstance(value, Mapping):

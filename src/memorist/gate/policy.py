@@ -28,7 +28,7 @@ _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 
 
 
 def age_micros(age: object) -> int:
-    """An age such as `30d`, a timedelta or a number of seconds, in microseconds."""
+    """Return an age such as `30d`, a timedelta or a number of seconds, in microseconds."""
     match = _AGE.fullmatch(age.strip()) if isinstance(age, str) else None
     if match is not None:
         return int(match[1]) * _UNIT_SECONDS[match[2].lower()] * 1_000_000
@@ -76,7 +76,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return f"{self.kind}{f' ({words})' if words else ''} older than {self.older_than}"
 
     def covers(self, ns: str) -> bool:
-        """Whether the rule is for a namespace."""
+        """Return whether the rule is for a namespace."""
         return fnmatchcase(ns, self.namespace)
 
 
@@ -88,7 +88,7 @@ class PersonalRule(msgspec.Struct, frozen=True):
 
 
 def parse_rule(rule: object) -> PersonalRule:
-    """A rule from its text: `allow`, `review`, `refuse`, or `expire 30d`."""
+    """Return a rule from its text: `allow`, `review`, `refuse`, or `expire 30d`."""
     if isinstance(rule, str):
         verdict, _, age = rule.strip().partition(" ")
         if verdict in ("allow", "review", "refuse") and not age:
@@ -147,7 +147,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         }
 
     def personal_rules(self, ns: str) -> dict[str, PersonalRule]:
-        """The rules for personal data in a namespace; a class without a rule is allowed."""
+        """Return the rules for personal data in a namespace; a class without a rule is allowed."""
         rules = dict(self.personal)
         for pattern, own in self.namespaces.items():
             if fnmatchcase(ns, pattern):
@@ -155,7 +155,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return {name: parse_rule(rule) for name, rule in rules.items() if rule != "allow"}
 
     def to_dict(self) -> dict[str, Any]:
-        """The policy as JSON values."""
+        """Return the policy as JSON values."""
         data: JsonObject = msgspec.to_builtins(self)
         return data
 
@@ -165,7 +165,7 @@ def _as_retention(rule: Any) -> Retention:
 
 
 def read_gate(data: object) -> Gate:
-    """A policy from JSON values; raises UsageError for what it does not understand."""
+    """Return a policy from JSON values; raises UsageError for what it does not understand."""
     try:
         return data if isinstance(data, Gate) else msgspec.convert(data, Gate)
     except msgspec.ValidationError as problem:

@@ -75,7 +75,7 @@ _replace = msgspec.structs.replace
 
 
 def sealed_cell(record: Record) -> str | bytes | None:
-    """The sealed cell of a record; None if it is not sealed."""
+    """Return the sealed cell of a record; None if it is not sealed."""
     fields = CONTENT.get(type(record))
     cell = None if fields is None else getattr(record, fields[0])
     if isinstance(cell, dict):
@@ -86,7 +86,7 @@ def sealed_cell(record: Record) -> str | bytes | None:
 
 
 def content_of(record: Record) -> bytes | None:
-    """The content of a record as bytes to be sealed; None if there is nothing to seal."""
+    """Return the content of a record as bytes to be sealed; None if there is nothing to seal."""
     fields = CONTENT[type(record)]
     values = [getattr(record, name) for name in fields]
     if isinstance(record, StateEntry) and isinstance(record.value, int):
@@ -99,7 +99,7 @@ def content_of(record: Record) -> bytes | None:
 
 
 def with_cell(record: Record, cell: str) -> Record:
-    """The record with its content replaced by a sealed cell."""
+    """Return the record with its content replaced by a sealed cell."""
     holder, *others = CONTENT[type(record)]
     fields: dict[str, Any] = {name: _EMPTY.get(name) for name in others}
     if holder in ("metadata", "doc"):
@@ -112,7 +112,7 @@ def with_cell(record: Record, cell: str) -> Record:
 
 
 def with_content(record: Record, content: bytes) -> Record:
-    """The record with its content in place again."""
+    """Return the record with its content in place again."""
     names = CONTENT[type(record)]
     values = _decode(content)
     for index, name in enumerate(names):
@@ -122,7 +122,7 @@ def with_content(record: Record, content: bytes) -> Record:
 
 
 def without_content(record: Record) -> Record:
-    """The record with empty content, because its key is gone; it says so in its metadata where it has some."""
+    """Return the record with empty content, because its key is gone; it says so in its metadata where it has some."""
     fields: dict[str, Any] = {}
     for name in CONTENT[type(record)]:
         fields[name] = "" if name in _TEXTS else b"" if name in _BYTES else _EMPTY.get(name)

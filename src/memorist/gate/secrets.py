@@ -42,7 +42,7 @@ class _Pattern(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets in a text, in order, without overlaps. What was masked before is not found again."""
+    """Return the secrets in a text, in order, without overlaps. What was masked before is not found again."""
     secrets: list[Secret] = []
     for offset in range(0, max(1, len(text)), PIECE_CHARACTERS):
         piece = text[offset : offset + PIECE_CHARACTERS + OVERLAP_CHARACTERS]
@@ -61,12 +61,12 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def has_secret(text: str) -> bool:
-    """Whether there is a secret in a text."""
+    """Return whether there is a secret in a text."""
     return bool(find_secrets(text))
 
 
 def mask_secrets(text: str, allowed: Collection[str] = ()) -> tuple[str, list[str]]:
-    """The text with each secret replaced (`sk-…9f2a`), and the kinds of the secrets that were masked.
+    """Return the text with each secret replaced (`sk-…9f2a`), and the kinds of the secrets that were masked.
 
     Secrets of the `allowed` kinds stay.
     """
@@ -77,14 +77,14 @@ def mask_secrets(text: str, allowed: Collection[str] = ()) -> tuple[str, list[st
 
 
 def mask(secret: str) -> str:
-    """A secret that its owner can recognise and nobody can use: at most a quarter of it stays."""
+    """Return a secret that its owner can recognise and nobody can use: at most a quarter of it stays."""
     visible = min(4, len(secret) // 8)
     beginning = secret[: min(3, visible)]
     return f"{beginning}{ELLIPSIS}{secret[len(secret) - visible :]}" if visible else ELLIPSIS
 
 
 def _patterns_for(text: str) -> list[_Pattern]:
-    """The patterns worth trying: nearly all texts have neither a hint nor enough digits."""
+    """Return the patterns worth trying: nearly all texts have neither a hint nor enough digits."""
     lowered = text.lower()
     is_hinted, has_digits = _any_hint().search(lowered) is not None, _THREE_DIGITS.search(text) is not None
     if not is_hinted and not has_digits:
@@ -117,7 +117,7 @@ def _data() -> dict[str, Any]:
 
 @cache
 def kind_groups() -> dict[str, str]:
-    """Every kind of secret, with the group by which policies may name it."""
+    """Return every kind of secret, with the group by which policies may name it."""
     return {kind: entry["group"] for kind, entry in _data().items()}
 
 
@@ -136,7 +136,7 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 
 def is_card_number(text: str) -> bool:
-    """Whether the digits of a text have the length and the check digit of a payment card (Luhn)."""
+    """Return whether the digits of a text have the length and the check digit of a payment card (Luhn)."""
     digits = [int(sign) for sign in text if sign.isdecimal()]
     if len(digits) not in CARD_DIGITS or len(set(digits)) < 2 or digits[0] not in (2, 3, 4, 5, 6):
         return False
@@ -145,7 +145,7 @@ def is_card_number(text: str) -> bool:
 
 
 def is_iban(text: str) -> bool:
-    """Whether a text has the check digits of an IBAN (ISO 13616)."""
+    """Return whether a text has the check digits of an IBAN (ISO 13616)."""
     plain = re.sub(r"\s", "", text).upper()
     if not 15 <= len(plain) <= 34:
         return False

@@ -20,12 +20,12 @@ MOST_TEXT = 4 * 1024 * 1024
 
 
 def recognises(given: Given) -> bool:
-    """Whether its conversations are trees."""
+    """Return whether its conversations are trees."""
     return any(b'"mapping"' in head and b'"chat_messages"' not in head for head in heads(given))
 
 
 def heads(given: Given) -> Iterator[bytes]:
-    """The first bytes of the first file of conversations."""
+    """Yield the first bytes of the first file of conversations."""
     if given.is_file and not given.head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return
     for part in given.parts(FILES)[:1]:
@@ -34,7 +34,7 @@ def heads(given: Given) -> Iterator[bytes]:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The threads, messages and attachments of an export."""
+    """Yield the threads, messages and attachments of an export."""
     files = {} if given.is_file else {PurePosixPath(part.name).name: part for part in given.parts()}
     for part in given.parts(FILES):
         with part.open() as file:
@@ -59,7 +59,7 @@ def _conversation(found: Json, place: str, files: Mapping[str, Part]) -> Iterato
 
 
 def _path(mapping: Mapping[str, object], current: object) -> list[JsonMapping]:
-    """The messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
+    """Return the messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
     path: list[JsonMapping] = []
     seen: set[str] = set()
     at = current if isinstance(current, str) and current in mapping else _newest_leaf(mapping)
@@ -73,7 +73,7 @@ def _path(mapping: Mapping[str, object], current: object) -> list[JsonMapping]:
 
 
 def _newest_leaf(mapping: Mapping[str, object]) -> str | None:
-    """The newest node without children, for files without a current node."""
+    """Return the newest node without children, for files without a current node."""
     leaves = [
         (_node_time(node), id) for id, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")
     ]
@@ -115,7 +115,7 @@ def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping
 
 
 def _content(content: object) -> Json:
-    """The content of a message: a string if it is text only, else a list of parts."""
+    """Return the content of a message: a string if it is text only, else a list of parts."""
     if content is None:
         return ""
     if not isinstance(content, Mapping):
@@ -152,7 +152,7 @@ def _part(part: object) -> JsonObject:
 def _attachments(
     thread: str, message: str, node: JsonMapping, at: Json, place: str, files: Mapping[str, Part]
 ) -> Iterator[Item]:
-    """The text attachments of a message that are contained in the export, as documents."""
+    """Yield the text attachments of a message that are contained in the export, as documents."""
     about = node.get("metadata")
     listed = about.get("attachments") if isinstance(about, Mapping) else None
     for attachment in listed if isinstance(listed, list) else ():

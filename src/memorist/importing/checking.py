@@ -40,7 +40,7 @@ class Checker:
         self._refused: set[str] = set()
 
     def check(self, item: Item) -> Checked:
-        """The checked item; raises ValueError with the reason if it is invalid."""
+        """Return the checked item; raises ValueError with the reason if it is invalid."""
         if isinstance(item, MessageItem):
             return self._message(item)
         if isinstance(item, ThreadItem):

@@ -18,12 +18,12 @@ ROOT = "00000000-0000-4000-8000-000000000000"
 
 
 def recognises(given: Given) -> bool:
-    """Whether its conversations have `chat_messages`."""
+    """Return whether its conversations have `chat_messages`."""
     return any(b'"chat_messages"' in head for head in heads(given))
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The threads, messages and attachments of an export."""
+    """Yield the threads, messages and attachments of an export."""
     for part in given.parts(FILES):
         with part.open() as file:
             stream = JsonStream(file, part.name)
@@ -48,7 +48,7 @@ def _conversation(found: Json, place: str) -> Iterator[Item]:
 
 
 def _path(messages: Sequence[Json], leaf: Json) -> Sequence[Json]:
-    """The messages of the current branch: from the root to `leaf`, where the export names one, else all."""
+    """Return the messages of the current branch: from the root to `leaf`, where the export names one, else all."""
     by_id = {
         message["uuid"]: message
         for message in messages
@@ -87,7 +87,7 @@ def _message(thread: str, owner: str | None, found: Json, number: int, place: st
 
 
 def _content(found: JsonMapping) -> str:
-    """The text of a message; newer exports have it in blocks, beside tool calls and thoughts."""
+    """Return the text of a message; newer exports have it in blocks, beside tool calls and thoughts."""
     blocks = found.get("content")
     if isinstance(blocks, list):
         texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]

@@ -37,7 +37,7 @@ class Database(Protocol):
 
 
 def is_database(given: Given) -> bool:
-    """Whether it is a SQLite file or the URL of a Postgres server."""
+    """Return whether it is a SQLite file or the URL of a Postgres server."""
     return given.url is not None or given.head().startswith(SQLITE)
 
 
@@ -53,12 +53,12 @@ def opened(given: Given) -> Iterator[Database]:
 
 
 def quoted(name: str) -> str:
-    """A quoted table or column name, valid in SQLite and Postgres."""
+    """Return a quoted table or column name, valid in SQLite and Postgres."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def has(database: Database, table: str, *columns: str) -> bool:
-    """Whether a table exists with at least these columns."""
+    """Return whether a table exists with at least these columns."""
     return set(columns) <= set(database.tables.get(table, ()))
 
 

@@ -53,7 +53,7 @@ class FactChanges:
     async def _unknown(
         self, ns: str, key: str, current: Fact | None, versions: Sequence[Version]
     ) -> tuple[Version, ...]:
-        """The versions that an earlier import has not stored yet."""
+        """Return the versions that an earlier import has not stored yet."""
         past = await self._core.scan(FactVersion, ns, key)
         mine = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
         fingerprints = {fingerprint_json(row.value) for row in mine}
@@ -68,7 +68,9 @@ class FactChanges:
     async def _changes(
         self, ns: str, item: FactItem, versions: Sequence[Version], current: Fact | None
     ) -> list[Change]:
-        """The changes that insert the versions into the fact's history by time, with its index job, audit and links."""
+        """Return the changes that insert the versions into the fact's history by time, with its index job, audit and
+        links.
+        """
         fact = self._facts._new(ns, item.key, None, None, item.confidence, self._source)
         began = versions[0].at or self._at
         rows = [self._version(fact, version, began, item.expires_at) for version in versions]
@@ -84,13 +86,15 @@ class FactChanges:
         return ended(fact, at) if version.ended else fact
 
     async def _rejected(self, fact: Fact) -> bool:
-        """Whether this value of this source was rejected, corrected or forgotten here before; undoing the whole
-        import does not count."""
+        """Return whether this value of this source was rejected, corrected or forgotten here before.
+
+        Undoing the whole import does not count.
+        """
         return await self._core.get(Tombstone, "fact", value_fingerprint(fact, self._source)) is not None
 
 
 def _merged(items: Sequence[tuple[FactItem, str]]) -> dict[tuple[str, str], FactItem]:
-    """Facts by namespace and key, the versions of items with the same key concatenated."""
+    """Return facts by namespace and key, the versions of items with the same key concatenated."""
     merged: dict[tuple[str, str], FactItem] = {}
     for item, ns in items:
         held = merged.get((ns, item.key))

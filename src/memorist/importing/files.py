@@ -85,20 +85,20 @@ class Given:
         return self.url is None and not self.is_folder and self._archive is None
 
     def modified(self) -> datetime:
-        """When it was last changed; now for a database."""
+        """Return when it was last changed; now for a database."""
         if self.url is not None:
             return datetime.now(UTC)
         return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
 
     def head(self) -> bytes:
-        """The first bytes of a plain file; empty for other sources."""
+        """Return the first bytes of a plain file; empty for other sources."""
         if not self.is_file:
             return b""
         with self.path.open("rb") as file:
             return file.read(HEAD)
 
     def parts(self, pattern: str = "*") -> list[Part]:
-        """The files of a folder or archive whose name matches; for a plain file, that file whatever its name."""
+        """Return the files of a folder or archive whose name matches; for a plain file, that file whatever its name."""
         if self.url is not None:
             return []
         if self._archive is not None:
@@ -174,7 +174,7 @@ def damaged(place: str, why: str, cause: Exception | None = None) -> NoReturn:
 
 
 def lines(part: Part) -> Iterator[tuple[int, bytes]]:
-    """The non-empty lines of a file with their numbers."""
+    """Yield the non-empty lines of a file with their numbers."""
     with part.open() as file:
         number = 0
         while line := file.readline(PIECE + 1):
@@ -210,7 +210,7 @@ class JsonStream:
         self._scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
     def peek(self) -> str:
-        """The next character that is not white space; empty at the end."""
+        """Return the next character that is not white space; empty at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in " \t\n\r":

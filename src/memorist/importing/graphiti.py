@@ -26,7 +26,7 @@ MOST_NODES = 1_000_000
 
 
 def recognises(given: Given) -> bool:
-    """Whether it has episodes or edges with their validity."""
+    """Return whether it has episodes or edges with their validity."""
     if not given.is_file:
         return False
     head = given.head().lstrip()
@@ -41,7 +41,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The threads and facts of a graph."""
+    """Yield the threads and facts of a graph."""
     for part in given.parts():
         reading = _Reading()
         yield from reading.lined(part) if _is_lines(part) else reading.whole(part)
@@ -152,7 +152,7 @@ class _Reading:
         yield FactItem(entity_key(name), (Version(value, at),), named(found, "group_id", "user_id"), place=place)
 
     def edges(self) -> Iterator[Item]:
-        """The facts of all edges, each with its versions; an edge that became invalid ends its version."""
+        """Yield the facts of all edges, each with its versions; an edge that became invalid ends its version."""
         versions: dict[tuple[str, str | None], list[Version]] = {}
         places: dict[tuple[str, str | None], str] = {}
         for found, place in self._edges:
@@ -192,7 +192,7 @@ def _order(version: Version) -> tuple[float, bool]:
 
 
 def _unwrapped(found: object) -> tuple[str, Any]:
-    """The kind and the fields of a node or relationship as Neo4j exports it."""
+    """Return the kind and the fields of a node or relationship as Neo4j exports it."""
     if not isinstance(found, Mapping) or not isinstance(found.get("properties", {}), Mapping):
         return "nodes", None
     fields = {**found.get("properties", {})}
@@ -209,7 +209,7 @@ def _unwrapped(found: object) -> tuple[str, Any]:
 
 
 def _spoken(text: str) -> JsonObject:
-    """The message of an episode, whose text begins with the speaker: `Ada (user): …`."""
+    """Return the message of an episode, whose text begins with the speaker: `Ada (user): …`."""
     match = _SPEAKER.match(text)
     if match is None:
         return {"role": "user", "content": text}

@@ -122,7 +122,7 @@ def _checked(item: Item, checker: Checker, tally: Tally) -> None:
 
 
 def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:
-    """(number of items read, valid ones) of the next batch; invalid ones were reported by the first pass."""
+    """Return (number of items read, valid ones) of the next batch; invalid ones were reported by the first pass."""
     batch: list[Checked] = []
     count = 0
     for item in islice(items, BATCH):

@@ -88,7 +88,7 @@ _LATEST = 253_402_300_799.0
 
 
 def named(fields: Mapping[str, object], *names: str) -> str | None:
-    """The first of some fields that is a non-empty text or an integer, as text."""
+    """Return the first of some fields that is a non-empty text or an integer, as text."""
     for name in names:
         value = fields.get(name)
         if value is None or value == "" or type(value) is bool:
@@ -99,7 +99,7 @@ def named(fields: Mapping[str, object], *names: str) -> str | None:
 
 
 def listed(fields: JsonMapping, name: str) -> list[Json]:
-    """The list in a field; empty where there is none."""
+    """Return the list in a field; empty where there is none."""
     value = fields.get(name)
     return list(value) if isinstance(value, list) else []
 

@@ -82,7 +82,7 @@ def _unpacked(data: bytes, depth: int) -> object:
 
 
 def _revived(value: object) -> object:
-    """The value with `lc` objects, by which earlier versions wrote classes as JSON, as `Built`."""
+    """Return the value with `lc` objects, by which earlier versions wrote classes as JSON, as `Built`."""
     if isinstance(value, list):
         return [_revived(item) for item in value]
     if not isinstance(value, Mapping):
@@ -94,7 +94,7 @@ def _revived(value: object) -> object:
 
 
 def as_messages(value: object) -> list[JsonObject]:
-    """The LangChain messages of a channel, as dicts; empty if the channel holds anything else."""
+    """Return the LangChain messages of a channel, as dicts; empty if the channel holds anything else."""
     listed = value if isinstance(value, list) else [value]
     messages = [_fields(message) for message in listed]
     return (
@@ -115,7 +115,7 @@ def _fields(value: Json) -> JsonObject | None:
 
 
 def chat(fields: Mapping[str, object]) -> JsonObject:
-    """A LangChain message in the OpenAI chat shape; raises ValueError for an unknown type."""
+    """Return a LangChain message in the OpenAI chat shape; raises ValueError for an unknown type."""
     kind = fields.get("type")
     role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
     if role not in ("user", "assistant", "system", "tool", "function", "developer"):
@@ -144,7 +144,7 @@ def _call(call: JsonMapping) -> JsonObject:
 
 
 def plain(value: object) -> Json:
-    """A value as JSON data: an object becomes its arguments, bytes and other types the name of their type."""
+    """Return a value as JSON data: an object becomes its arguments, bytes and other types the name of their type."""
     if isinstance(value, Built):
         return plain(value.arguments)
     if isinstance(value, Mapping):

@@ -25,7 +25,7 @@ STORE = "workflow:store"
 
 
 def recognises(given: Given) -> bool:
-    """Whether it is a database with checkpoints or a store."""
+    """Return whether it is a database with checkpoints or a store."""
     if not is_database(given):
         return False
     with opened(given) as database:
@@ -33,7 +33,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The threads of a saver, then the items of a store."""
+    """Yield the threads of a saver, then the items of a store."""
     with opened(given) as database:
         if _has_checkpoints(database):
             yield from _threads(database)
@@ -108,7 +108,7 @@ def _checkpointed(
 
 
 def _values(database: Database, thread: str, checkpoint: Mapping[str, object]) -> tuple[JsonObject, list[str]]:
-    """The channel values of a checkpoint, stored inside it or in a table of blobs by version; and problems."""
+    """Return the channel values of a checkpoint, stored inside it or in a table of blobs by version; and problems."""
     inside = checkpoint.get("channel_values")
     values = {str(name): value for name, value in inside.items()} if isinstance(inside, Mapping) else {}
     problems: list[str] = []
@@ -146,7 +146,7 @@ def _message(thread: _Thread, fields: JsonObject, at: datetime | None, place: st
 
 
 def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
-    """The items of a thread that are known only after its last checkpoint."""
+    """Yield the items of a thread that are known only after its last checkpoint."""
     if not thread.seen:
         yield from _written(database, thread)
     if thread.state and thread.announced:
@@ -156,7 +156,7 @@ def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
 
 
 def _written(database: Database, thread: _Thread) -> Iterator[Item]:
-    """The messages of a thread without any in its checkpoints, from the table of writes."""
+    """Yield the messages of a thread without any in its checkpoints, from the table of writes."""
     table = next((name for name in ("writes", "checkpoint_writes") if name in database.tables), None)
     if table is None:
         return
@@ -175,14 +175,14 @@ def _written(database: Database, thread: _Thread) -> Iterator[Item]:
 
 
 def _json(value: object) -> Json:
-    """A JSON column: a value from Postgres, text or bytes from SQLite."""
+    """Return a JSON column: a value from Postgres, text or bytes from SQLite."""
     if isinstance(value, str):
         return decoded(value.encode("utf-8", "surrogateescape"))
     return decoded(value) if isinstance(value, bytes) else value
 
 
 def _owner(about: object) -> str | None:
-    """The user of a thread, if its metadata names one."""
+    """Return the user of a thread, if its metadata names one."""
     try:
         metadata = _json(about)
     except ValueError:

@@ -27,7 +27,7 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "
 
 
 def recognises(given: Given) -> bool:
-    """Whether its name ends in `.af`, or it begins like an agent file."""
+    """Return whether its name ends in `.af`, or it begins like an agent file."""
     if not given.is_file:
         return False
     head = given.head()
@@ -38,7 +38,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The agents of a file, which is read at once, since agent files have at most a few megabytes."""
+    """Yield the agents of a file, which is read at once, since agent files have at most a few megabytes."""
     for part in given.parts():
         if part.size > PIECE:
             damaged("the file", f"an agent file has at most {PIECE // 1024 // 1024} MB")

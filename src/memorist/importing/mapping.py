@@ -31,7 +31,7 @@ class Places(msgspec.Struct, frozen=True):
     """Whether items of unmapped owners go to the default namespace too."""
 
     def of(self, owner: str | None, space: str | None = None) -> str:
-        """The namespace for an item of `owner`; `space` is the reader's own suggestion."""
+        """Return the namespace for an item of `owner`; `space` is the reader's own suggestion."""
         if owner:
             named = self.namespaces.get(owner)
             if named is not None:
@@ -47,7 +47,7 @@ class Places(msgspec.Struct, frozen=True):
 def places(
     namespace: Ns | None, users: Mapping[str, str] | None, mapping: str | os.PathLike[str] | JsonMapping | None
 ) -> Places:
-    """The mapping from options and a mapping file; options have priority.
+    """Return the mapping from options and a mapping file; options have priority.
 
     A `namespace` takes everything except the users and namespaces that are mapped.
     """
@@ -98,7 +98,7 @@ def _texts(read: Mapping[str, object], name: str) -> dict[str, str]:
 
 
 def _checked(space: str) -> str:
-    """A namespace made from a name of the source; raises UsageError if the name cannot be part of one."""
+    """Return a namespace made from a name of the source; raises UsageError if the name cannot be part of one."""
     try:
         return str(Namespace.parse(space))
     except (InvalidNamespace, UsageError) as cause:

@@ -14,7 +14,7 @@ from .items import FactItem, Item, Problem, Version
 
 
 def recognises(given: Given) -> bool:
-    """Whether the first line is an entity or a relation."""
+    """Return whether the first line is an entity or a relation."""
     if not given.is_file:
         return False
     first = next((line for line in given.head().split(b"\n") if line.strip()), b"")
@@ -26,7 +26,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """A fact per entity and relation; the file has no times."""
+    """Yield a fact per entity and relation; the file has no times."""
     for part in given.parts():
         for number, line in lines(part):
             position = f"line {number}"
@@ -37,7 +37,10 @@ def read(given: Given) -> Iterator[Item]:
 
 
 def _fact(found: Json, line: int) -> FactItem:
-    """The fact of a line; its line number is the `order`, which is lower than that of all entities added later."""
+    """Return the fact of a line.
+
+    Its line number is the `order`, which is lower than that of all entities added later.
+    """
     place = f"line {line}"
     kind = found.get("type") if isinstance(found, Mapping) else None
     if kind == "entity":

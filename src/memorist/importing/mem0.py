@@ -23,14 +23,14 @@ LISTS = ("results", "memories")
 
 
 def recognises(given: Given) -> bool:
-    """Whether it is an export, a history database, or a folder with either or with a local store."""
+    """Return whether it is an export, a history database, or a folder with either or with a local store."""
     if given.url is not None:
         return False
     return bool(_databases(given)) or _is_export(given)
 
 
 def _databases(given: Given) -> list[Path]:
-    """The paths of history databases and local stores in the source."""
+    """Return the paths of history databases and local stores in the source."""
     if given.is_file:
         paths = [given.path] if given.head().startswith(SQLITE) else []
     else:
@@ -57,7 +57,7 @@ def _is_export(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The memories with their history, then the messages."""
+    """Yield the memories with their history, then the messages."""
     paths = _databases(given)
     if not paths:
         for part in given.parts("*.json"):
@@ -101,7 +101,7 @@ def _memories(stream: JsonStream) -> Iterator[Item]:
 
 
 def _fact(found: Mapping[str, object], past: tuple[Version, ...], place: str) -> FactItem:
-    """The fact of a memory from an export (text in `memory`) or from a point (text in `data`)."""
+    """Return the fact of a memory from an export (text in `memory`) or from a point (text in `data`)."""
     id, text = named(found, "id"), found.get("memory", found.get("data"))
     if id is None or not isinstance(text, str) or not text:
         raise ValueError("it is not a memory with an id and a text")
@@ -133,7 +133,7 @@ def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
 
 
 def _version(row: Json) -> Version | None:
-    """The version that one event of the history made; None if it changed nothing."""
+    """Return the version that one event of the history made; None if it changed nothing."""
     _, text, event, created, changed = row
     at = moment(changed) or moment(created)
     if event == "DELETE":
@@ -142,7 +142,7 @@ def _version(row: Json) -> Version | None:
 
 
 def _histories(database: Database, known: set[str]) -> Iterator[Item]:
-    """Memories found only in the history: deleted ones, or all where the source has no store."""
+    """Yield memories found only in the history: deleted ones, or all where the source has no store."""
     rows = database.rows(f"SELECT {_COLUMNS} FROM history ORDER BY memory_id, rowid")
     for id, events in groupby(rows, key=lambda row: row[0]):
         place = f"the history of memory {str(id)[:64]!r}"
@@ -159,7 +159,7 @@ def _histories(database: Database, known: set[str]) -> Iterator[Item]:
 
 
 def _messages(database: Database) -> Iterator[Item]:
-    """The recent messages that mem0 stores as context, one thread per session."""
+    """Yield the recent messages that mem0 stores as context, one thread per session."""
     query = (
         "SELECT session_scope, id, role, content, name, created_at FROM messages ORDER BY session_scope, created_at, id"
     )

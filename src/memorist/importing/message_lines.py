@@ -28,7 +28,7 @@ MOST_THREADS = 100_000
 
 
 def recognises(given: Given) -> bool:
-    """Whether the file begins with a message or a list of messages."""
+    """Return whether the file begins with a message or a list of messages."""
     if not given.is_file:
         return False
     head = given.head().removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -42,7 +42,7 @@ def recognises(given: Given) -> bool:
 
 
 def _first(head: bytes) -> Json:
-    """The value of the first line, or the first element of an array."""
+    """Return the value of the first line, or the first element of an array."""
     line = head.split(b"\n", 1)[0]
     try:
         first = decoded(line)
@@ -54,7 +54,7 @@ def _first(head: bytes) -> Json:
 
 
 def _begun(head: bytes) -> Json:
-    """The first element or message list of a JSON file over several lines; None if its first bytes hold none."""
+    """Return the first element or message list of a JSON file over several lines; None if its first bytes hold none."""
     import io
 
     from ..errors import CorruptRecord
@@ -73,7 +73,7 @@ def _begun(head: bytes) -> Json:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The threads and messages of a file."""
+    """Yield the threads and messages of a file."""
     for part in given.parts():
         yield from Reading(given.stem).items(part)
 
@@ -88,7 +88,7 @@ class Reading:
         """The thread of messages that do not name one."""
 
     def items(self, part: Part) -> Iterator[Item]:
-        """The items of a file, of JSON lines or one JSON value."""
+        """Yield the items of a file, of JSON lines or one JSON value."""
         if _is_lines(part):
             for number, line in lines(part):
                 try:
@@ -126,7 +126,7 @@ class Reading:
             yield Problem(place, "it is neither a message nor a list of messages")
 
     def _belongs(self, found: Mapping[str, object], place: str) -> tuple[str, ThreadItem | None]:
-        """The thread of a single message, and its ThreadItem if it is new."""
+        """Return the thread of a single message, and its ThreadItem if it is new."""
         name = named(found, *THREADS)
         if name is None:
             if self._lonely is None:
@@ -178,7 +178,7 @@ class Reading:
 
 
 def _is_lines(part: Part) -> bool:
-    """Whether a file is JSON lines: by its ending, or because its first line is a complete JSON value."""
+    """Return whether a file is JSON lines: by its ending, or because its first line is a complete JSON value."""
     with part.open() as file:
         first = file.readline(1024 * 1024)
         more = file.read(1)
@@ -202,7 +202,7 @@ def _is_thread(found: object) -> bool:
 
 
 def _quietly(fields: Mapping[str, object]) -> Json:
-    """The time of a thread, or None if it has none that can be parsed."""
+    """Return the time of a thread, or None if it has none that can be parsed."""
     return next((moment_or_none(fields[name]) for name in TIMES if name in fields), None)
 
 

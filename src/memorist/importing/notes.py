@@ -22,7 +22,7 @@ MOST_NAMED = 200
 
 
 def recognises(given: Given) -> bool:
-    """Whether it is a text, or a folder or archive with some."""
+    """Return whether it is a text, or a folder or archive with some."""
     if given.url is not None:
         return False
     if given.is_file:
@@ -31,17 +31,17 @@ def recognises(given: Given) -> bool:
 
 
 def recognises_vault(given: Given) -> bool:
-    """Whether it is an Obsidian vault."""
+    """Return whether it is an Obsidian vault."""
     return given.url is None and given.is_folder and (given.path / ".obsidian").is_dir()
 
 
 def read(given: Given) -> Iterator[Item]:
-    """A document for each text."""
+    """Yield a document for each text."""
     yield from _read(given, vault=False)
 
 
 def read_vault(given: Given) -> Iterator[Item]:
-    """A document for each note, with tags, links and aliases in its metadata."""
+    """Yield a document for each note, with tags, links and aliases in its metadata."""
     yield from _read(given, vault=True)
 
 
@@ -77,7 +77,7 @@ def _document(part: Part, *, vault: bool) -> Item:
 
 
 def _vault(fields: JsonObject, body: str) -> JsonObject:
-    """Tags, links and aliases of a note."""
+    """Return tags, links and aliases of a note."""
     tags = [*_several(fields.get("tags")), *_TAG.findall(body)]
     named = {
         "tags": tags,
@@ -93,7 +93,7 @@ def _several(value: object) -> list[str]:
 
 
 def _front(text: str) -> tuple[JsonObject, str]:
-    """The front matter of a note, as names with texts or lists of texts, and the rest of the note."""
+    """Return the front matter of a note, as names with texts or lists of texts, and the rest of the note."""
     front = _FRONT.match(text)
     if front is None:
         return {}, text

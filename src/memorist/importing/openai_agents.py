@@ -18,7 +18,7 @@ MAIN = "main"
 
 
 def recognises(given: Given) -> bool:
-    """Whether it is a database with a table of session items, whatever it is called."""
+    """Return whether it is a database with a table of session items, whatever it is called."""
     if not is_database(given):
         return False
     with opened(given) as database:
@@ -26,7 +26,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The sessions, one after the other."""
+    """Yield the sessions, one after the other."""
     with opened(given) as database:
         for table in _tables(database):
             yield from _sessions(database, table)

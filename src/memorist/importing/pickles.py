@@ -47,7 +47,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def point(data: object) -> JsonObject:
-    """The payload of a pickled point; raises ValueError for anything else."""
+    """Return the payload of a pickled point; raises ValueError for anything else."""
     if not isinstance(data, bytes) or len(data) > MOST:
         raise ValueError("it is not a pickled point, or too large")
     try:

@@ -41,7 +41,7 @@ READERS: dict[str, Reader] = {one.kind: one for one in _ALL}
 
 
 def reader_for(kind: str, given: Given) -> Reader:
-    """The reader of a kind; with `auto`, the first that recognises the source."""
+    """Return the reader of a kind; with `auto`, the first that recognises the source."""
     if kind == "auto":
         reader = next((reader for reader in READERS.values() if reader.recognises(given)), None)
         if reader is None:

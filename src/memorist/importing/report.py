@@ -85,7 +85,7 @@ class Tally:
             self.samples.append(Sample(what, id, ns, text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…", at))
 
     def report(self, kind: str, source: str, *, dry_run: bool) -> ImportReport:
-        """The report of what was counted."""
+        """Return the report of what was counted."""
         return ImportReport(
             kind, source, dict(self.found), dict(self.added), dict(self.known), tuple(self.problems), self.failed,
             dict(self.namespaces.most_common()), tuple(self.samples), self.first_at, self.last_at, dry_run,
@@ -107,7 +107,7 @@ def _time(item: Item) -> datetime | None:
 
 
 def _shown(item: Item) -> tuple[str, str]:
-    """Its id and a line of it."""
+    """Return its id and a line of it."""
     if isinstance(item, MessageItem):
         return item.thread, f"{item.message.get('role')}: {text_of(item.message.get('content'))}"
     if isinstance(item, ThreadItem):

@@ -55,7 +55,7 @@ class KnownThreads:
         self._kept: dict[str, State] = {}
 
     def get(self, name: str) -> State | None:
-        """The cached state of a thread, by its id in the source."""
+        """Return the cached state of a thread, by its id in the source."""
         state = self._kept.pop(name, None)
         if state is not None:
             self._kept[name] = state
@@ -96,7 +96,7 @@ class KnownThreads:
         return {link.target_key for link in links if link is not None}
 
     def _link(self, id: str) -> Link:
-        """The link from the source to a thread that came from it."""
+        """Return the link from the source to a thread that came from it."""
         return Link.of(self._core.org, Ref("source", key=self._source), thread_ref(id), self._core.at(), "imported")
 
     async def _read(self, state: State) -> State:
@@ -108,14 +108,14 @@ class KnownThreads:
         return state
 
     def _other(self, name: str) -> str:
-        """The alternative id of a thread whose original id is taken here by another thread."""
+        """Return the alternative id of a thread whose original id is taken here by another thread."""
         thread_id = f"{self._source}/{name}"
         if len(thread_id.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
             return thread_id
         return f"imported-{hashlib.blake2b(thread_id.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
     async def making(self, state: State, at: datetime) -> list[Change]:
-        """The changes that create a thread."""
+        """Return the changes that create a thread."""
         org, id, item = self._core.org, state.id, state.new
         assert item is not None
         created_at = item.created_at or at
@@ -128,7 +128,7 @@ class KnownThreads:
         return [*changes, Put(self._link(id), absent=True)]
 
     def marking(self, state: State) -> list[Change]:
-        """The changes that store the digests of the messages added since the last call, by compare-and-set."""
+        """Return the changes that store the digests of the messages added since the last call, by compare-and-set."""
         changes: list[Change] = []
         while state.tail:
             digests = state.tail[:BLOCK]
@@ -145,5 +145,5 @@ class KnownThreads:
 
 
 def digest(key: str) -> bytes:
-    """The digest by which an imported message is recognised."""
+    """Return the digest by which an imported message is recognised."""
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=WIDTH).digest()

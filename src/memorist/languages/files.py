@@ -14,24 +14,24 @@ _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru"
 
 @cache
 def codes() -> tuple[str, ...]:
-    """The codes of all languages that have a folder."""
+    """Return the codes of all languages that have a folder."""
     names = {path.parent.name for path in ROOM.glob("*/stop.toml")}
     return (*(code for code in _FIRST if code in names), *sorted(names.difference(_FIRST)))
 
 
 @cache
 def read(code: str, name: str) -> dict[str, Any]:
-    """One file of a language; empty where the language has no such file."""
+    """Return one file of a language; empty where the language has no such file."""
     path = ROOM / code / f"{name}.toml"
     return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def rules_exist(code: str) -> bool:
-    """Whether facts are extracted from a language."""
+    """Return whether facts are extracted from a language."""
     return (ROOM / code / "rules.toml").exists()
 
 
 @cache
 def read_shared(name: str) -> dict[str, Any]:
-    """A file that all languages share."""
+    """Return a file that all languages share."""
     return tomllib.loads((ROOM / f"{name}.toml").read_text("utf-8"))

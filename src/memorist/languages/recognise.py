@@ -15,7 +15,7 @@ _HEAD = 300
 
 
 def language_of(sentence: str) -> str | None:
-    """The code of the language of a sentence; None where it cannot be told or is not supported."""
+    """Return the code of the language of a sentence; None where it cannot be told or is not supported."""
     head = sentence[:_HEAD]
     if _KANA.search(head):
         return "ja"
@@ -38,25 +38,30 @@ def language_of(sentence: str) -> str | None:
 
 
 def language_name(code: str) -> str:
-    """The English name of a language; its code where its file has none."""
+    """Return the English name of a language; its code where its file has none."""
     return str(read(code, "stop").get("name", code))
 
 
 def _parts(word: str) -> tuple[str, ...]:
-    """A word and its parts around an apostrophe: `j'habite` gives `j'habite`, `j'` and `habite`."""
+    """Return a word and its parts around an apostrophe: `j'habite` gives `j'habite`, `j'` and `habite`."""
     head, _, tail = word.partition("'")
     return word, f"{head}'", tail
 
 
 @cache
 def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns of Chinese characters and of other non-Latin scripts; compiled on first use, since it takes long."""
+    """Return patterns of Chinese characters and of other non-Latin scripts.
+
+    Compiled on first use, since it takes long.
+    """
     return re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"), re.compile("[\u0370-\u1dff\uac00-\ud7a3]")
 
 
 @cache
 def _weights() -> dict[str, tuple[tuple[str, int], ...]]:
-    """The weight of each word for each language: 1 for a stop word, 2 if no other language has it, 3 if typical."""
+    """Return the weight of each word for each language: 1 for a stop word, 2 if no other language has it, 3 if
+    typical.
+    """
     listed = {code: stop_words(code) for code in codes()}
     typical = {code: set(read(code, "stop").get("typical", "").split()) for code in codes()}
     out: dict[str, tuple[tuple[str, int], ...]] = {}

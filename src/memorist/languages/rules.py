@@ -45,7 +45,7 @@ class Rules:
         return re.compile(self._written_out("".join(pieces)), re.I | lines) if pieces else _NEVER
 
     def _written_out(self, expression: str) -> str:
-        """An expression with pieces in the places of their names."""
+        """Return an expression with pieces in the places of their names."""
 
         def put(named: re.Match[str]) -> str:
             if named[1] in self._pieces:
@@ -58,22 +58,22 @@ class Rules:
         return _PIECES.sub(put, expression)
 
     def each(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        """The expressions of a table in its order, each with its name."""
+        """Return the expressions of a table in its order, each with its name."""
         self._check(name)
         return tuple((key, self._compiled(key, pieces)) for key, pieces in self._table.get(name, {}).items())
 
     def wordings(self, name: str) -> tuple[str, ...]:
-        """A list of words or wordings, in its order."""
+        """Return a list of words or wordings, in its order."""
         self._check(name)
         patterns = self._table.get(name, ())
         return tuple(patterns.split()) if isinstance(patterns, str) else tuple(patterns)
 
     def words(self, name: str) -> frozenset[str]:
-        """A list of words as a set."""
+        """Return a list of words as a set."""
         return frozenset(self.wordings(name))
 
 
 @cache
 def rules(lang: str, part: str, file: str = "talk") -> Rules:
-    """The expressions and lists of one section of a file of a language."""
+    """Return the expressions and lists of one section of a file of a language."""
     return Rules(lang, part, file)

@@ -12,5 +12,5 @@ from .files import read
 
 @cache
 def stop_words(code: str) -> frozenset[str]:
-    """The stop words of one language."""
+    """Return the stop words of one language."""
     return frozenset(read(code, "stop").get("words", "").split())

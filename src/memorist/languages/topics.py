@@ -41,7 +41,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.key.partition(".{")[0]
 
     def tell_value(self, value: object, key: str) -> str:
-        """The fact as a short statement without its subject: "lives in Porto", "dislikes black coffee"."""
+        """Return the fact as a short statement without its subject: "lives in Porto", "dislikes black coffee"."""
         parts = key.removeprefix(self.stem).lstrip(".").split(".")
         if len(parts) > 1 and isinstance(value, str):  # relation.sister.maria: the name is the value
             parts = parts[:-1]
@@ -52,7 +52,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def plain(value: object) -> str:
-    """A value as text: a list with commas, an amount with its unit."""
+    """Return a value as text: a list with commas, an amount with its unit."""
     if isinstance(value, dict) and "amount" in value:
         return f"{value['amount']} {value.get('unit', '')}".strip()
     if isinstance(value, dict):
@@ -64,19 +64,19 @@ def plain(value: object) -> str:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The codes of the languages that facts are extracted from; English first."""
+    """Return the codes of the languages that facts are extracted from; English first."""
     return tuple(code for code in codes() if rules_exist(code))
 
 
 @cache
 def topics() -> tuple[Topic, ...]:
-    """All topics, in the order of their file."""
+    """Return all topics, in the order of their file."""
     tables: dict[str, Any] = read_shared("topics")
     return tuple(msgspec.convert({"key": name, **table, "name": name}, Topic) for name, table in tables.items())
 
 
 def topic_named(name: str) -> Topic | None:
-    """The topic of a name."""
+    """Return the topic of a name."""
     return next((topic for topic in topics() if topic.name == name), None)
 
 
@@ -86,7 +86,7 @@ def _by_stem() -> dict[str, Topic]:
 
 
 def topic_of(key: str) -> Topic | None:
-    """The topic of a key, by its longest known prefix: `allergy.peanuts` belongs to `allergy`."""
+    """Return the topic of a key, by its longest known prefix: `allergy.peanuts` belongs to `allergy`."""
     parts, by_stem = key.split("."), _by_stem()
     stems = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((by_stem[stem] for stem in stems if stem in by_stem), None)

@@ -23,14 +23,14 @@ class Words:
         self._lists: dict[str, tuple[str, ...]] = {}
 
     def set(self, name: str) -> frozenset[str]:
-        """A list of single words as a set; the file may write it as one text."""
+        """Return a list of single words as a set; the file may write it as one text."""
         words_ = self._sets.get(name)
         if words_ is None:
             words_ = self._sets[name] = frozenset(self.list(name))
         return words_
 
     def list(self, name: str) -> tuple[str, ...]:
-        """A list in the order of the file."""
+        """Return a list in the order of the file."""
         cached = self._lists.get(name)
         if cached is None:
             listed = self._table.get(name, ())
@@ -38,17 +38,17 @@ class Words:
         return cached
 
     def table(self, name: str) -> dict[str, Any]:
-        """A table: number words, months, shorthand …"""
+        """Return a table: number words, months, shorthand …"""
         found: dict[str, Any] = self._table.get(name, {})
         return found
 
 
 def any_of(wordings: Iterable[str]) -> str:
-    """A regular expression for one of some wordings, longest first; empty where there are none."""
+    """Return a regular expression for one of some wordings, longest first; empty where there are none."""
     return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
 
 
 @cache
 def words(lang: str = "en") -> Words:
-    """The word lists of a language."""
+    """Return the word lists of a language."""
     return Words(lang)

@@ -42,7 +42,10 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
-    """The answer as structured content and as text, in at most `max_tokens`; it says how many items were dropped."""
+    """Return the answer as structured content and as text, in at most `max_tokens`.
+
+    It says how many items were dropped.
+    """
     data: JsonObject = msgspec.to_builtins(answer.data)
     if answer.stored:
         data["note"] = MEMORY_NOTE
@@ -55,7 +58,7 @@ def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
 
 
 def _fewer(data: JsonObject, answer: Answer, max_tokens: int) -> JsonObject:
-    """The answer with as many items as fit, at least one; found by binary search."""
+    """Return the answer with as many items as fit, at least one; found by binary search."""
     items = data[answer.listed]
     fits, over = 1, len(items)
     while over - fits > 1:
@@ -78,7 +81,7 @@ def _first(data: JsonObject, answer: Answer, count: int) -> JsonObject:
 
 
 def _shorter(data: JsonObject, stored: bool, max_tokens: int) -> Fitted:
-    """The answer with texts and lists cut shorter and shorter until it fits."""
+    """Return the answer with texts and lists cut shorter and shorter until it fits."""
     longest = _LONGEST
     made = _sent(data, stored)
     while made.tokens > max_tokens and longest > 1:
@@ -106,13 +109,13 @@ def _sent(data: JsonObject, stored: bool) -> Fitted:
 
 
 def fenced(data: JsonObject) -> str:
-    """Stored data as escaped JSON inside a fence."""
+    """Return stored data as escaped JSON inside a fence."""
     shown = {name: value for name, value in data.items() if name != "note"}
     return fence("recalled_memory", MEMORY_NOTE, escaped(msgspec.json.encode(shown).decode()))
 
 
 def escaped(text: str) -> str:
-    """JSON with invisible characters, and those that could close a fence, written as escapes."""
+    """Return JSON with invisible characters, and those that could close a fence, written as escapes."""
     if text.isascii() and "<" not in text:
         return text
     return "".join(_escape(one) if is_hidden_or_opening(one) else one for one in text)
@@ -124,5 +127,5 @@ def _escape(character: str) -> str:
 
 
 def tokens_of(text: str) -> int:
-    """The tokens of a text in the default encoding."""
+    """Return the tokens of a text in the default encoding."""
     return open_counter().count(text)

@@ -43,12 +43,12 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
         return f"user:{self.user}"
 
     def may(self, role: Role) -> bool:
-        """Whether the key has a role; an admin has all."""
+        """Return whether the key has a role; an admin has all."""
         return role in self.roles or "admin" in self.roles
 
 
 def local_caller(memory: AsyncMemory) -> Caller:
-    """The caller on stdio, who started the process and so has all roles."""
+    """Return the caller on stdio, who started the process and so has all roles."""
     return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org)
 
 
@@ -60,7 +60,7 @@ class Me(msgspec.Struct, frozen=True):
 
 
 async def remote_caller(memory: AsyncMemory) -> Caller:
-    """The caller for a remote memory, with the roles that the server reports for its key."""
+    """Return the caller for a remote memory, with the roles that the server reports for its key."""
     client = core_of(memory).shared.client  # type: ignore[attr-defined]  # a handle on a server has one
     answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True, writes=False)
     me = msgspec.json.decode(answer.body, type=Me)
@@ -68,5 +68,5 @@ async def remote_caller(memory: AsyncMemory) -> Caller:
 
 
 def is_remote(memory: AsyncMemory) -> bool:
-    """Whether a memory is a remote one."""
+    """Return whether a memory is a remote one."""
     return hasattr(core_of(memory).shared, "client")

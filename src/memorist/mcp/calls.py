@@ -41,7 +41,10 @@ async def call(caller: Caller, tool: Tool, arguments: JsonMapping) -> Answer:
 
 
 def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> Given:
-    """The arguments, checked against the tool's schema; the error lists what the tool takes, for a model to retry."""
+    """Return the arguments, checked against the tool's schema.
+
+    The error lists what the tool takes, for a model to retry.
+    """
     try:
         return msgspec.convert(dict(arguments), arguments_of(tool))
     except msgspec.ValidationError as wrong:
@@ -123,7 +126,10 @@ async def _recall(caller: Caller, given: Given) -> Answer:
 
 
 async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
-    """The messages whose words a memory repeats, or has replaced since; recalled beside it they say nothing new."""
+    """Return the messages whose words a memory repeats, or has replaced since.
+
+    Recalled beside it they say nothing new.
+    """
     memories = await caller.memory.memories.list(ns=space)
     return frozenset(
         source
@@ -139,7 +145,7 @@ async def _profile(caller: Caller, given: Given) -> Answer:
 
 
 async def profile_answer(caller: Caller, user: str) -> Answer:
-    """Everything remembered about a user."""
+    """Return everything remembered about a user."""
     memories = await caller.memory.memories.list(ns=f"user:{user}")
     # Learnings hold the user's wishes, which matter most if the answer has to be cut.
     memories.sort(key=lambda memory: ("learning", "fact", "event").index(memory.kind))
@@ -271,7 +277,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 async def _erasing_steps(caller: Caller, target: Target) -> list[Step]:
-    """What has to go: the thing itself, and the notes that `remember` wrote only to hold it.
+    """Return what has to go: the thing itself, and the notes that `remember` wrote only to hold it.
 
     Without the notes, recall would still find the words after the user was told that they are gone.
     """
@@ -319,7 +325,7 @@ def _window() -> int:
 
 
 def _code(caller: Caller, target: Target, steps: list[Step], counts: list[int], window: int) -> str:
-    """The confirmation code of a preview: a hash of the caller, the target and what the preview counted.
+    """Return the confirmation code of a preview: a hash of the caller, the target and what the preview counted.
 
     It makes a model preview before it erases. It need not be secret, since whoever may preview may erase; being a
     plain hash, any process can check it without shared state.

@@ -36,7 +36,7 @@ class Node(msgspec.Struct):
     order: int = 0
 
     def shown(self) -> dict[str, Any]:
-        """The entity as that server returns it."""
+        """Return the entity as that server returns it."""
         return {"name": self.name, "entityType": self.entityType, "observations": list(self.observations)}
 
 
@@ -49,7 +49,7 @@ class Edge(msgspec.Struct):
     order: int = 0
 
     def shown(self) -> dict[str, Any]:
-        """The relation as that server returns it."""
+        """Return the relation as that server returns it."""
         return {"from": self.start, "to": self.end, "relationType": self.kind}
 
     @property
@@ -68,12 +68,15 @@ class Graph:
         self._clock = max(time.time_ns() // 1000, *used, 0)
 
     def next_order(self) -> int:
-        """A number higher than all in use."""
+        """Return a number higher than all in use."""
         self._clock += 1
         return self._clock
 
     def facts(self) -> dict[str, Any]:
-        """The graph as fact values by key; entities with the same name, created in one call, share a fact (`more`)."""
+        """Return the graph as fact values by key.
+
+        Entities with the same name, created in one call, share a fact (`more`).
+        """
         made: dict[str, Any] = {}
         for node in self.nodes:
             value = {**node.shown(), "order": node.order}
@@ -88,20 +91,20 @@ class Graph:
         return made
 
     def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> dict[str, Any]:
-        """The graph, or a part of it, as that server returns it."""
+        """Return the graph, or a part of it, as that server returns it."""
         return {
             "entities": [node.shown() for node in (self.nodes if nodes is None else nodes)],
             "relations": [edge.shown() for edge in (self.edges if edges is None else edges)],
         }
 
     def around(self, nodes: list[Node]) -> dict[str, Any]:
-        """Some nodes with all their relations."""
+        """Return some nodes with all their relations."""
         names = {node.name for node in nodes}
         return self.shown(nodes, [edge for edge in self.edges if edge.start in names or edge.end in names])
 
 
 async def load(memory: AsyncMemory, space: str) -> Graph:
-    """The graph of a namespace."""
+    """Return the graph of a namespace."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     versions: dict[str, int] = {}
@@ -231,7 +234,7 @@ def delete_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> No
 
 
 def search_nodes(graph: Graph, query: str) -> dict[str, Any]:
-    """Entities whose name, type or observations contain the query, ignoring case."""
+    """Return entities whose name, type or observations contain the query, ignoring case."""
     wanted = query.lower()
     return graph.around(
         [
@@ -243,6 +246,6 @@ def search_nodes(graph: Graph, query: str) -> dict[str, Any]:
 
 
 def open_nodes(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
-    """Entities by name."""
+    """Return entities by name."""
     wanted = set(names)
     return graph.around([node for node in graph.nodes if node.name in wanted])

@@ -35,7 +35,7 @@ def _object(**fields: Schema) -> Schema:
 
 
 def _closed(schema: Schema) -> Schema:
-    """The schema with `additionalProperties: false`, as that server declares its answers."""
+    """Return the schema with `additionalProperties: false`, as that server declares its answers."""
     if schema["type"] == "object":
         properties = {name: _closed(one) for name, one in schema["properties"].items()}
         return {**schema, "properties": properties, "additionalProperties": False}
@@ -170,7 +170,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def _problems(schema: Schema, value: Any, path: str) -> list[str]:
-    """Where and how a value violates a schema."""
+    """Return where and how a value violates a schema."""
     received = "undefined" if value is _ABSENT else _KINDS.get(type(value), "null")
     if received != schema["type"]:
         return [f"Invalid input: expected {schema['type']}, received {received}" + (f" at {path}" if path else "")]
@@ -187,7 +187,7 @@ def _problems(schema: Schema, value: Any, path: str) -> list[str]:
 
 
 def _declared_fields(schema: Schema, value: Any) -> Any:
-    """The value without fields that the schema does not declare."""
+    """Return the value without fields that the schema does not declare."""
     if schema["type"] == "array":
         return [_declared_fields(schema["items"], one) for one in value]
     if schema["type"] == "object":

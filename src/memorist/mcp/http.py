@@ -35,7 +35,7 @@ _CALLER = "memorist.mcp"
 def mcp_parts(
     options: Options | None = None, resource: Resource | None = None, *, sessions: bool = False, json: bool = True
 ) -> list[MakePart]:
-    """The parts for `make_app`: MCP itself and, with an issuer, the OAuth resource metadata.
+    """Return the parts for `make_app`: MCP itself and, with an issuer, the OAuth resource metadata.
 
     With `sessions`, clients of older protocol versions keep a session and can get notifications between requests;
     `json=False` answers as an event stream. Both need a single worker.
@@ -64,7 +64,7 @@ def mounted(
     sessions: bool = False,
     json: bool = True,
 ) -> Part:
-    """An MCP server as a part to mount."""
+    """Yield an MCP server as a part to mount."""
     manager = StreamableHTTPSessionManager(app=made, json_response=json, stateless=not sessions)
     tokens = None if resource is None else Tokens(resource)
 
@@ -103,7 +103,7 @@ class Endpoint:
 
 
 def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[Any, Any, Any]]:
-    """Runs what a request asks for under the limits of the API: the rate of its key, and the concurrent requests."""
+    """Run what a request asks for under the limits of the API: the rate of its key, and the concurrent requests."""
 
     async def run(work: Work, heavy: bool) -> Any:
         if heavy:
@@ -114,7 +114,7 @@ def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, boo
 
 
 async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
-    """The API key of a request, or one made from its OAuth token."""
+    """Return the API key of a request, or one made from its OAuth token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if tokens is None or scheme.lower() != "bearer" or token.startswith("rk_"):
         return await server.admit(request)
@@ -127,7 +127,7 @@ async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
 
 
 async def caller_of(ctx: Context) -> Caller:
-    """The caller of the current request."""
+    """Return the caller of the current request."""
     assert ctx.request is not None
     caller: Caller = ctx.request.scope[_CALLER]
     return caller

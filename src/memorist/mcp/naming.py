@@ -32,7 +32,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 async def resolve_target(caller: Caller, id: str) -> Target:
-    """The memory, message, thread or user that an id means.
+    """Return the memory, message, thread or user that an id means.
 
     Raises:
         UsageError: Several memories match; the message lists them.
@@ -52,7 +52,7 @@ async def resolve_target(caller: Caller, id: str) -> Target:
 
 
 async def resolve_memory(caller: Caller, id: str) -> Remembered:
-    """The memory that an id means."""
+    """Return the memory that an id means."""
     namespace, key = _split(caller, id.strip())
     memory = await caller.memory.memories.get(key, ns=namespace)
     if memory is not None:
@@ -71,7 +71,7 @@ async def resolve_memory(caller: Caller, id: str) -> Remembered:
 
 
 def _split(caller: Caller, id: str) -> tuple[str, str]:
-    """The namespace and the key of an id such as `user:ada/city`; the caller's own namespace for others."""
+    """Return the namespace and the key of an id such as `user:ada/city`; the caller's own namespace for others."""
     head, slash, key = id.partition("/")
     if slash and key and (head == "global" or head.partition(":")[0] in ("user", "agent", "workflow")):
         return head, key
@@ -85,7 +85,7 @@ def _by_prefix(key: str, candidates: list[Remembered]) -> list[Remembered]:
 
 
 def _by_words(key: str, candidates: list[Remembered]) -> list[Remembered]:
-    """The memories that contain every word of a guess; those with the words in their key come first alone."""
+    """Return the memories that contain every word of a guess; those with the words in their key come first alone."""
     wanted = _words(key)
     if not wanted:
         return []
@@ -96,7 +96,7 @@ def _by_words(key: str, candidates: list[Remembered]) -> list[Remembered]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text without the plural's s, so that `allergies` meets `allergy`."""
+    """Return the words of a text without the plural's s, so that `allergies` meets `allergy`."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(_singular(word) for word in words if word not in ("fact", "learning", "event", "memory", "the"))
 

@@ -23,7 +23,10 @@ _UNINFLECTED = frozenset({"this", "us", "yes", "as", "his", "its", "was", "towar
 
 
 def in_first_person(text: str, name: str | None = None) -> str:
-    """The text as the user would say it, if its sentences are about "the user" (or `name`); else the text itself."""
+    """Return the text as the user would say it, if its sentences are about "the user" (or `name`).
+
+    Else the text itself.
+    """
     names = [_SUBJECT] if not name or not name.isalpha() else [_SUBJECT, re.escape(name)]
     subject = f"(?:{'|'.join(names)})"
     sentences = re.split(r"(?<=[.!?;])\s+", text.strip())
@@ -47,7 +50,7 @@ def _rewrite_rest(rest: str) -> str:
 
 
 def _base_form(verb: str) -> str:
-    """The verb as it follows "I": `prefers` becomes `prefer`; forms without an ending stay."""
+    """Return the verb as it follows "I": `prefers` becomes `prefer`; forms without an ending stay."""
     word = verb.replace("’", "'")
     if word.lower() in _IRREGULAR:
         return _IRREGULAR[word.lower()]

@@ -65,7 +65,7 @@ PROMPTS: Mapping[str, Prompt] = {
 
 
 def announced() -> list[types.Prompt]:
-    """The prompts as clients list them."""
+    """Return the prompts as clients list them."""
     return [
         types.Prompt(
             name=prompt.name,
@@ -80,7 +80,7 @@ def announced() -> list[types.Prompt]:
 async def make_prompt(
     caller: Caller, name: str, arguments: Mapping[str, str], max_tokens: int
 ) -> types.GetPromptResult:
-    """A prompt as messages: the stored data first, then the user's request."""
+    """Return a prompt as messages: the stored data first, then the user's request."""
     prompt = PROMPTS.get(name)
     if prompt is None:
         raise NotFound(f"no prompt {name[:64]!r}; there are {', '.join(PROMPTS)}")

@@ -99,12 +99,12 @@ class FactWithHistory(Shown, frozen=True, kw_only=True):
 
 
 def address(kind: str, *parts: str) -> str:
-    """The URI of a resource, with its parts percent-encoded."""
+    """Return the URI of a resource, with its parts percent-encoded."""
     return f"{SCHEME}{kind}/" + "/".join(quote(part, safe="") for part in parts)
 
 
 def parsed(uri: str) -> tuple[str, list[str], dict[str, str]]:
-    """The kind, the parts and the query of a URI."""
+    """Return the kind, the parts and the query of a URI."""
     if not uri.startswith(SCHEME):
         raise NotFound("no such resource; addresses here begin with memorist://")
     path, _, query = uri.removeprefix(SCHEME).partition("?")
@@ -113,7 +113,7 @@ def parsed(uri: str) -> tuple[str, list[str], dict[str, str]]:
 
 
 async def read(caller: Caller, uri: str, max_tokens: int) -> types.ReadResourceResult:
-    """The content of a resource; NotFound where there is none, or none for this caller."""
+    """Return the content of a resource; NotFound where there is none, or none for this caller."""
     if uri == GRAPH:
         whole = msgspec.json.format(
             msgspec.json.encode((await graph.load(caller.memory, caller.own)).shown()), indent=2
@@ -202,7 +202,7 @@ class Place(msgspec.Struct, array_like=True, frozen=True):
 
 
 async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resource], str | None]:
-    """A page of resources, and the cursor of the next one."""
+    """Return a page of resources, and the cursor of the next one."""
     found: list[types.Resource] = []
     async for resource, place in _walk(caller, _decoded(cursor)):
         found.append(resource)
@@ -212,7 +212,7 @@ async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resourc
 
 
 async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resource, Place]]:
-    """All resources after a cursor: by namespace, and in each the profile, the threads, the facts."""
+    """Yield all resources after a cursor: by namespace, and in each the profile, the threads, the facts."""
     spaces = await caller.memory.namespaces()
     for space in (space for space in spaces if space >= start.space):
         place = start if space == start.space else Place(space)
@@ -253,7 +253,7 @@ def _resource(kind: str, name: str, *parts: str) -> types.Resource:
 
 
 def graph_resource() -> types.Resource:
-    """The whole knowledge graph, as `server-memory` offers it."""
+    """Return the whole knowledge graph, as `server-memory` offers it."""
     return types.Resource(
         uri=GRAPH, name="knowledge-graph", title="Knowledge Graph", mime_type="application/json",
         description="All entities and relations.",
@@ -279,7 +279,7 @@ MOST_OFFERED = 100
 
 
 async def completed(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> types.Completion:
-    """Completions of an argument that begin with what was typed."""
+    """Return completions of an argument that begin with what was typed."""
     try:
         found = await _candidates(caller, name, value, known)
     except MemoristError:
@@ -314,7 +314,7 @@ async def _thread_ids(caller: Caller, value: str) -> list[str]:
 
 
 def touched(kind: str, id: str) -> list[str]:
-    """The URIs whose content changes with a fact (`namespace/key`), a learning or a thread."""
+    """Return the URIs whose content changes with a fact (`namespace/key`), a learning or a thread."""
     if kind == "thread":
         return [address("thread", id), address("summary", id)]
     space, _, key = id.partition("/")

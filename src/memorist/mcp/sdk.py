@@ -41,7 +41,7 @@ def sparing() -> Iterator[None]:
 
 
 def _bare(name: str) -> ModuleType:
-    """An empty package module, whose submodules can be imported without running its `__init__`."""
+    """Return an empty package module, whose submodules can be imported without running its `__init__`."""
     found = find_spec(name)
     assert found is not None and found.submodule_search_locations is not None
     spec = ModuleSpec(name, None, is_package=True)

@@ -56,7 +56,7 @@ class Handlers:
         self._notices = notices
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """The tools of the chosen sets that the caller's roles allow."""
+        """Return the tools of the chosen sets that the caller's roles allow."""
         caller = await self._who(ctx)
         return types.ListToolsResult(tools=[announced(tool) for tool in self._offered(caller).values()])
 
@@ -95,7 +95,7 @@ class Handlers:
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """A page of resources."""
+        """Return a page of resources."""
         caller = await self._reader(ctx)
         cursor = params.cursor if params else None
         with _as_protocol_errors():
@@ -107,11 +107,11 @@ class Handlers:
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """The URI templates."""
+        """Return the URI templates."""
         return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """The content of one URI."""
+        """Return the content of one URI."""
         caller = await self._reader(ctx)
         with _as_protocol_errors(params.uri):
             read = await caller.run(lambda: resources.read(caller, params.uri, self._options.max_tokens), False)
@@ -134,7 +134,7 @@ class Handlers:
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """A stream of changes of those URIs that the caller may read (newer protocol)."""
+        """Return a stream of changes of those URIs that the caller may read (newer protocol)."""
         caller = await self._reader(ctx)
         asked = params.notifications.resource_subscriptions or []
         allowed = [uri for uri in asked if await self._may_read(caller, uri)]
@@ -149,11 +149,11 @@ class Handlers:
         return True
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        """All prompts."""
+        """Return all prompts."""
         return types.ListPromptsResult(prompts=prompts.announced())
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """A prompt with the stored data it needs."""
+        """Return a prompt with the stored data it needs."""
         caller = await self._reader(ctx)
         with _as_protocol_errors():
             arguments = params.arguments or {}
@@ -163,7 +163,7 @@ class Handlers:
             return cast("types.GetPromptResult", made)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Completions for an argument of a prompt or of a URI template."""
+        """Return completions for an argument of a prompt or of a URI template."""
         caller = await self._reader(ctx)
         known = (params.context.arguments if params.context else None) or {}
         found = await resources.completed(caller, params.argument.name, params.argument.value, known)
@@ -192,26 +192,26 @@ def _as_protocol_errors(uri: str | None = None) -> Iterator[None]:
 
 
 def tool_result(answer: Fitted) -> types.CallToolResult:
-    """A tool result with structured content, and with text for clients that do not support it."""
+    """Return a tool result with structured content, and with text for clients that do not support it."""
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=answer.text)], structured_content=answer.data
     )
 
 
 def failed(error: MemoristError, *, plain: bool = False) -> types.CallToolResult:
-    """A tool result with an error message; `plain` (for graph tools) without the error's name."""
+    """Return a tool result with an error message; `plain` (for graph tools) without the error's name."""
     again = " It may be tried again." if error.retryable else ""
     text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
 def _is_heavy(tool: Tool | GraphTool) -> bool:
-    """Whether a call counts as heavy, as a request to the operation behind it does."""
+    """Return whether a call counts as heavy, as a request to the operation behind it does."""
     return isinstance(tool, Tool) and BY_NAME[tool.operation].heavy
 
 
 def announced(tool: Tool | GraphTool) -> types.Tool:
-    """A tool as clients list it."""
+    """Return a tool as clients list it."""
     hints = tool.hints
     ours = isinstance(tool, Tool)
     return types.Tool(
@@ -237,7 +237,7 @@ def make_server(
     *,
     answering: type[Handlers] = Handlers,
 ) -> Server[Any]:
-    """The SDK's server with our handlers; `who` returns the caller of a request.
+    """Return the SDK's server with our handlers; `who` returns the caller of a request.
 
     `answering` is the class of the handlers; the conformance suite passes a subclass.
     """

@@ -166,7 +166,7 @@ class Forgotten(Shown, frozen=True, kw_only=True):
 
 
 def shown_fact(fact: Fact) -> ShownFact:
-    """A fact as tools answer it."""
+    """Return a fact as tools answer it."""
     return ShownFact(
         id=fact.id, namespace=fact.ns, key=fact.key, value=fact.value, confidence=fact.confidence, trust=fact.trust,
         status=fact.status, source=fact.source, updated_at=fact.updated_at, expires_at=fact.expires_at,
@@ -175,12 +175,12 @@ def shown_fact(fact: Fact) -> ShownFact:
 
 
 def shown_memory(memory: Memory) -> Item:
-    """A memory as tools answer it."""
+    """Return a memory as tools answer it."""
     return Item(id=memory.id, text=memory.text, date=_day(memory.valid_from or memory.updated_at))
 
 
 def shown_hit(hit: Hit, own: str) -> Item:
-    """A hit as tools answer it, for a caller whose own namespace this is."""
+    """Return a hit as tools answer it, for a caller whose own namespace this is."""
     return Item(
         id=_hit_id(hit, own), text=hit.text, date=_day(hit.created_at),
         speaker=hit.speaker if hit.speaker not in ("user", None) else "", replaced_by=hit.superseded_by or "",

@@ -48,7 +48,7 @@ class Resource(msgspec.Struct, frozen=True):
         return f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
 
     def metadata(self) -> dict[str, Any]:
-        """The protected resource metadata: issuer and scopes."""
+        """Return the protected resource metadata: issuer and scopes."""
         return {
             "resource": self.url,
             "authorization_servers": [self.issuer],
@@ -71,7 +71,7 @@ class Tokens:
         self._keys: jwt.PyJWKClient | None = None
 
     async def check(self, token: str) -> ApiKey:
-        """The bearer of a token as an `ApiKey`; raises Unauthorized with the same message whatever is wrong."""
+        """Return the bearer of a token as an `ApiKey`; raises Unauthorized with the same message whatever is wrong."""
         try:
             claims = await anyio.to_thread.run_sync(self._claims, token)
         except (jwt.PyJWTError, OSError, ValueError) as wrong:
@@ -99,7 +99,9 @@ class Tokens:
         return claims
 
     def _keys_url(self) -> str:
-        """The URL of the issuer's signing keys (JWKS), from its metadata document at one of the well-known paths."""
+        """Return the URL of the issuer's signing keys (JWKS), from its metadata document at one of the well-known
+        paths.
+        """
         parts = urlsplit(self.resource.issuer)
         path = parts.path.rstrip("/")
         base = f"{parts.scheme}://{parts.netloc}"

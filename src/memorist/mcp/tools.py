@@ -152,7 +152,7 @@ BY_TOOL: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 
 def chosen_sets(text: str) -> frozenset[ToolSet]:
-    """The tool sets named by `--tools`: one or several separated by commas, or `all`."""
+    """Return the tool sets named by `--tools`: one or several separated by commas, or `all`."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if names == ["all"]:
         return frozenset(SETS)
@@ -164,7 +164,7 @@ def chosen_sets(text: str) -> frozenset[ToolSet]:
 
 @cache
 def arguments_of(tool: Tool) -> type[msgspec.Struct]:
-    """The struct that validates a tool's arguments; arguments not given are None."""
+    """Return the struct that validates a tool's arguments; arguments not given are None."""
     declared = {parameter.name: parameter for parameter in parameters_of(BY_NAME[tool.operation])}
     fields: list[Any] = []
     for name, argument in sorted(tool.arguments.items(), key=lambda pair: not pair[1].required):
@@ -176,7 +176,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
 
 
 def _plain(kind: object) -> Any:
-    """The type without None, since an argument not given is omitted."""
+    """Return the type without None, since an argument not given is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
     left = tuple(one for one in typing.get_args(kind) if one is not type(None))
@@ -185,7 +185,7 @@ def _plain(kind: object) -> Any:
 
 @cache
 def input_schema(tool: Tool) -> JsonObject:
-    """The JSON Schema of a tool's arguments, kept short because models pay for it."""
+    """Return the JSON Schema of a tool's arguments, kept short because models pay for it."""
     schema = _root(arguments_of(tool))
     asked = {name: _short(value) for name, value in schema["properties"].items()}
     made: JsonObject = {"type": "object", "properties": asked}
@@ -196,12 +196,12 @@ def input_schema(tool: Tool) -> JsonObject:
 
 @cache
 def output_schema(tool: Tool) -> JsonObject:
-    """The JSON Schema of a tool's structured answer."""
+    """Return the JSON Schema of a tool's structured answer."""
     return _root(tool.answer)
 
 
 def _root(kind: type) -> JsonObject:
-    """The JSON Schema of a type with the object at its root, not a `$ref`, as clients expect."""
+    """Return the JSON Schema of a type with the object at its root, not a `$ref`, as clients expect."""
     schema = msgspec.json.schema(kind)
     defined: JsonObject = dict(schema.get("$defs", {}))
     root = defined.pop(str(schema.get("$ref", "")).rpartition("/")[2], schema)
@@ -209,7 +209,7 @@ def _root(kind: type) -> JsonObject:
 
 
 def _short(schema: JsonObject) -> JsonObject:
-    """The schema without defaults, titles and the alternative null."""
+    """Return the schema without defaults, titles and the alternative null."""
     kept = {name: value for name, value in schema.items() if name not in ("default", "title")}
     if "enum" in kept:
         # Some clients require `type` beside `enum`.

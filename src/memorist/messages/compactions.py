@@ -39,7 +39,7 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 def compacted_by(message: Message) -> Provider | None:
-    """The provider whose compaction item a message holds; None if it holds none."""
+    """Return the provider whose compaction item a message holds; None if it holds none."""
     content = message.content
     if not isinstance(content, list | tuple):
         return None
@@ -49,7 +49,7 @@ def compacted_by(message: Message) -> Provider | None:
 
 
 def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObject]:
-    """OpenAI's settings for compaction, as they are sent; raises UsageError for others."""
+    """Return OpenAI's settings for compaction, as they are sent; raises UsageError for others."""
     settings = [dict(setting) for setting in context_management]
     for setting in settings:
         threshold = setting.get("compact_threshold")
@@ -59,7 +59,7 @@ def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObjec
 
 
 def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, list[str]]:
-    """Anthropic's settings for context editing as they are sent, and the betas that they need."""
+    """Return Anthropic's settings for context editing as they are sent, and the betas that they need."""
     edits = context_management.get("edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         raise UsageError('Anthropic takes {"edits": [{"type": …}, …]}')

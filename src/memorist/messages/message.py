@@ -127,26 +127,30 @@ class Message(Record, frozen=True, kw_only=True):
         return _tool_results(self)
 
     def openai(self) -> list[JsonObject]:
-        """The OpenAI chat messages this stands for: one, or several where an Anthropic message holds tool results."""
+        """Return the OpenAI chat messages this stands for: one, or several where an Anthropic message holds tool
+        results.
+        """
         from .wire import to_openai
 
         return to_openai(self)
 
     def anthropic(self) -> JsonObject:
-        """The Anthropic messages shape."""
+        """Return the Anthropic messages shape."""
         from .wire import to_anthropic
 
         return to_anthropic(self)
 
     def responses(self) -> list[JsonObject]:
-        """The items of the Responses API this stands for: one, or several where a message holds text and calls."""
+        """Return the items of the Responses API this stands for: one, or several where a message holds text and
+        calls.
+        """
         from .responses import to_items
 
         return to_items(self)
 
 
 def message_id(text: str) -> tuple[str, int]:
-    """Thread and sequence number of a message id."""
+    """Return thread and sequence number of a message id."""
     if not isinstance(text, str):
         raise UsageError(f"a message id is text such as 'thread#12', not {type(text).__name__}")
     thread, mark, seq = text.rpartition("#")
@@ -156,7 +160,7 @@ def message_id(text: str) -> tuple[str, int]:
 
 
 def text_of(content: Json) -> str:
-    """The readable text of content in either shape."""
+    """Return the readable text of content in either shape."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -185,7 +189,7 @@ user's message)."""
 
 
 def as_message(given: Given) -> Message:
-    """A checked Message from any accepted shape; text alone is a user's message."""
+    """Return a checked Message from any accepted shape; text alone is a user's message."""
     if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
         # A fast path for the common case, which needs no further checks.
         return Message(role=given["role"], content=given["content"])
@@ -213,7 +217,7 @@ def as_message(given: Given) -> Message:
 
 
 def _fields(given: JsonMapping) -> JsonObject:
-    """The fields of a message from a dict with a role; unknown ones are kept in `extra`."""
+    """Return the fields of a message from a dict with a role; unknown ones are kept in `extra`."""
     fields = {name: given[name] for name in _OWN if name in given}
     if "role" not in fields:
         raise InvalidValue("a message needs a role")
@@ -223,7 +227,7 @@ def _fields(given: JsonMapping) -> JsonObject:
 
 
 def as_messages(given: Iterable[Given]) -> list[Message]:
-    """Checked messages from a list in any mix of shapes."""
+    """Return checked messages from a list in any mix of shapes."""
     return [as_message(item) for item in given]
 
 
@@ -286,7 +290,7 @@ def _openai_call(call: Mapping[str, object]) -> ToolCall:
 
 
 def parse_arguments(raw: object) -> object:
-    """Arguments parsed as JSON, or the text unchanged if it does not parse: models do write broken JSON."""
+    """Return arguments parsed as JSON, or the text unchanged if it does not parse: models do write broken JSON."""
     if not isinstance(raw, str):
         return raw
     try:

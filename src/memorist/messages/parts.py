@@ -28,12 +28,12 @@ _replace = msgspec.structs.replace
 
 
 def may_hold_parts(message: Message) -> bool:
-    """Whether a message is worth looking through; nearly all are plain text."""
+    """Return whether a message is worth looking through; nearly all are plain text."""
     return type(message.content) is not str or message.raw is not None
 
 
 def set_apart(message: Message) -> tuple[Message, dict[str, bytes]]:
-    """The message as it is stored, and its binary parts by their digests; the same message if it has none."""
+    """Return the message as it is stored, and its binary parts by their digests; the same message if it has none."""
     parts: dict[str, bytes] = {}
 
     def marked(text: str) -> str:
@@ -52,7 +52,7 @@ def set_apart(message: Message) -> tuple[Message, dict[str, bytes]]:
 
 
 def put_back(message: Message, parts: Mapping[str, bytes]) -> Message:
-    """The message with its binary parts in place again."""
+    """Return the message with its binary parts in place again."""
 
     def filled(text: str) -> str:
         match = _MARKED.search(text)
@@ -66,13 +66,16 @@ def put_back(message: Message, parts: Mapping[str, bytes]) -> Message:
 
 
 def part_digests(message: Message) -> list[str]:
-    """The digests of the binary parts of a message, read from a store or as a caller sees it."""
+    """Return the digests of the binary parts of a message, read from a store or as a caller sees it."""
     stored = message.metadata.get(PARTS)
     return list(stored) if isinstance(stored, list | tuple) else list(set_apart(message)[1])
 
 
 def digest_of(thread: str, data: bytes) -> str:
-    """The hash of a part; the thread is in it, so that two threads with the same picture cannot be told by it."""
+    """Return the hash of a part.
+
+    The thread is in it, so that two threads with the same picture cannot be told by it.
+    """
     from hashlib import blake2b
 
     salt = blake2b(thread.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -80,7 +83,7 @@ def digest_of(thread: str, data: bytes) -> str:
 
 
 def _decoded(text: str) -> tuple[int, bytes] | None:
-    """Where the base64 of a text begins, and its bytes, if encoding them gives back the same text; else None."""
+    """Return where the base64 of a text begins, and its bytes, if encoding them gives back the same text; else None."""
     if len(text) < MIN_PART_CHARACTERS or (match := _BASE64.fullmatch(text)) is None:
         return None
     written = match["data"]
@@ -92,7 +95,7 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with each text changed inside lists and dicts; the same object if nothing changed."""
+    """Return a JSON value with each text changed inside lists and dicts; the same object if nothing changed."""
     if isinstance(value, list | tuple):
         items = [_mapped_leaf(item, change) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items

@@ -24,17 +24,17 @@ _SPAN = re.compile(r"<private>.*?(?:</private\s*>|\Z)", re.IGNORECASE | re.DOTAL
 
 
 def is_private(message: Message) -> bool:
-    """Whether all of a message is private."""
+    """Return whether all of a message is private."""
     return bool(message.metadata.get(PRIVATE))
 
 
 def blank_private(text: str) -> str:
-    """The text with line breaks in the place of what stands between `<private>` tags, so that offsets stay."""
+    """Return the text with line breaks in the place of what stands between `<private>` tags, so that offsets stay."""
     return _SPAN.sub(lambda match: "\n" * len(match[0]), text) if "<" in text else text
 
 
 def open_message(message: Message) -> Message:
-    """The message without what is private, to be summarised."""
+    """Return the message without what is private, to be summarised."""
     if message.metadata and is_private(message):
         return msgspec.structs.replace(message, content=HIDDEN, extra={}, raw=None)
     content = _without_spans(message.content)
@@ -52,7 +52,7 @@ def _without_spans(content: Json) -> Json:
 
 
 def open_text(message: Message) -> str:
-    """The text of a message without what is private."""
+    """Return the text of a message without what is private."""
     if message.metadata and is_private(message):
         return ""
     text = message.text

@@ -30,13 +30,13 @@ _replace = msgspec.structs.replace
 
 
 def is_item(given: Mapping[str, object]) -> bool:
-    """Whether a dict without a role is an item of the Responses API."""
+    """Return whether a dict without a role is an item of the Responses API."""
     kind = given.get("type")
     return isinstance(kind, str) and (kind in _OTHERS or kind.endswith(("_call", "_output")))
 
 
 def item_fields(given: Mapping[str, object]) -> JsonObject:
-    """The fields of the message that an item is kept as."""
+    """Return the fields of the message that an item is kept as."""
     item = {name: value for name, value in given.items() if name not in _OURS}
     fields: JsonObject = {name: given[name] for name in _OURS if name in given}
     kind = str(item["type"])
@@ -46,7 +46,7 @@ def item_fields(given: Mapping[str, object]) -> JsonObject:
 
 
 def flaw_of(item: Mapping[str, object]) -> str | None:
-    """The reason why a provider would refuse an item; None if it would not."""
+    """Return the reason why a provider would refuse an item; None if it would not."""
     kind = str(item.get("type"))
     if kind in ("function_call", "custom_tool_call"):
         field = "arguments" if kind == "function_call" else "input"
@@ -59,13 +59,13 @@ def flaw_of(item: Mapping[str, object]) -> str | None:
 
 
 def output_text(item: Mapping[str, object]) -> Json:
-    """The readable output of an item, text or parts; None if the item is not an output."""
+    """Return the readable output of an item, text or parts; None if the item is not an output."""
     output = item.get("output") if str(item.get("type", "")).endswith("_output") else None
     return [output] if isinstance(output, Mapping) else output
 
 
 def as_chat(message: Message) -> Message:
-    """An item's message in the chat shape, with the item carried along; other messages unchanged."""
+    """Return an item's message in the chat shape, with the item carried along; other messages unchanged."""
     if message.shape != SHAPE or any(name in message.extra for name in _CARRIED):
         return message
     if message.role == "tool":
@@ -80,7 +80,7 @@ def as_chat(message: Message) -> Message:
 
 
 def as_turn(messages: Sequence[Message]) -> Message:
-    """The items of one turn of the model, oldest first, as one chat message."""
+    """Return the items of one turn of the model, oldest first, as one chat message."""
     items = [item for message in messages for item in _own_items(message)]
     parts = [part for item in items for part in _parts_of(item)]
     calls = [_chat_call(item) for item in items if _is_call(item)]
@@ -97,7 +97,7 @@ def as_turn(messages: Sequence[Message]) -> Message:
 
 
 def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
-    """The items from the last compaction item on: it stands for those before, which would be billed again.
+    """Return the items from the last compaction item on: it stands for those before, which would be billed again.
 
     Instructions stay, because they fade when they are compacted twice; an output goes with the call that went.
     """
@@ -109,13 +109,13 @@ def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
 
 
 def without_items(message: Message) -> Message:
-    """A chat message without the items it carries."""
+    """Return a chat message without the items it carries."""
     extra = {name: value for name, value in message.extra.items() if name not in _CARRIED}
     return _replace(message, extra=extra, shape=None)
 
 
 def to_items(message: Message) -> list[JsonObject]:
-    """A message of any shape as items."""
+    """Return a message of any shape as items."""
     if message.shape == SHAPE:
         return _kept_items(message)
     if message.shape == "anthropic":
@@ -130,19 +130,21 @@ def to_items(message: Message) -> list[JsonObject]:
 
 
 def responses_tools(tools: Sequence[object]) -> list[Json]:
-    """Tool definitions in the shape of the Responses API: flat, where the chat shape nests them under `function`."""
+    """Return tool definitions in the shape of the Responses API: flat, where the chat shape nests them under
+    `function`.
+    """
     return [_flat_tool(tool) for tool in tools]
 
 
 def nested_tool(tool: object) -> Json:
-    """A tool definition of the Responses API in the chat shape; others unchanged."""
+    """Return a tool definition of the Responses API in the chat shape; others unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
     return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}
 
 
 def problems(items: Sequence[Mapping[str, object]]) -> list[str]:
-    """The reasons why the Responses API would refuse a list of items."""
+    """Return the reasons why the Responses API would refuse a list of items."""
     flaws: list[str] = []
     open_calls: set[str] = set()
     for position, item in enumerate(items):
@@ -167,7 +169,7 @@ def _goes_on(rest: Sequence[Mapping[str, object]]) -> bool:
 
 
 def _own_items(message: Message) -> list[Json]:
-    """The items that a message was made from."""
+    """Return the items that a message was made from."""
     if "items" in message.extra:
         return list(message.extra["items"])
     if "type" not in message.extra and isinstance(message.content, list):
@@ -176,7 +178,7 @@ def _own_items(message: Message) -> list[Json]:
 
 
 def _is_call(item: object) -> bool:
-    """Whether an item is a call that needs an output; calls that the provider runs itself have no `call_id`."""
+    """Return whether an item is a call that needs an output; calls that the provider runs itself have no `call_id`."""
     return isinstance(item, Mapping) and str(item.get("type", "")).endswith("_call") and "call_id" in item
 
 
@@ -193,7 +195,7 @@ def _chat_call(item: Mapping[str, object]) -> JsonObject:
 
 
 def _parts_of(item: object) -> list[JsonObject]:
-    """The readable parts of an item of the model."""
+    """Return the readable parts of an item of the model."""
     if not isinstance(item, Mapping) or _is_call(item):
         return []
     if "role" in item:
@@ -228,7 +230,9 @@ def _chat_part(part: object) -> Json:
 
 
 def _kept_items(message: Message) -> list[JsonObject]:
-    """The original items of a message, updated with its current call ids and, for an output, its current content."""
+    """Return the original items of a message, updated with its current call ids and, for an output, its current
+    content.
+    """
     if "item" in message.extra:
         item = {**message.extra["item"], "call_id": message.extra.get("tool_call_id", "")}
         return [item if message.content == _chat_output(item) else {**item, "output": _output(message.content)}]

@@ -23,7 +23,9 @@ _NEEDED = {"thinking": "thinking", "redacted_thinking": "data", **dict.fromkeys(
 
 
 def mended(message: Message) -> tuple[Message, list[str]]:
-    """The message with everything that no provider accepts removed or repaired, and the reason for each change."""
+    """Return the message with everything that no provider accepts removed or repaired, and the reason for each
+    change.
+    """
     flaws: list[str] = []
     content, extra = message.content, message.extra
     if isinstance(content, list | tuple):

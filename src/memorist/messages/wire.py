@@ -20,7 +20,7 @@ _LISTED = (list, tuple)
 
 
 def to_openai(message: Message) -> list[JsonObject]:
-    """One dict, or several where an Anthropic user message carries several tool results."""
+    """Return one dict, or several where an Anthropic user message carries several tool results."""
     if message.shape == RESPONSES:
         message = without_items(as_chat(message))
     if message.shape != "anthropic":
@@ -31,7 +31,7 @@ def to_openai(message: Message) -> list[JsonObject]:
 
 
 def to_anthropic(message: Message) -> JsonObject:
-    """One dict in the Anthropic messages shape."""
+    """Return one dict in the Anthropic messages shape."""
     if message.shape == RESPONSES:
         message = without_items(as_chat(message))
     if message.shape == "anthropic":
@@ -67,7 +67,7 @@ def _with_name(name: str, content: Json) -> object:
 
 
 def sent_openai(message: Message) -> list[JsonObject]:
-    """The chat messages that stand for a message in a request."""
+    """Return the chat messages that stand for a message in a request."""
     chat_messages = to_openai(message)
     for chat_message in chat_messages:
         if chat_message.get("role") != "assistant" or not chat_message.get("tool_calls"):
@@ -82,7 +82,7 @@ def sent_openai(message: Message) -> list[JsonObject]:
 
 
 def _written_call(call: Mapping[str, object]) -> JsonObject:
-    """A call whose arguments are text, as the API wants them; some servers give an object."""
+    """Return a call whose arguments are text, as the API wants them; some servers give an object."""
     inner = call.get("function")
     if not isinstance(inner, Mapping) or isinstance(inner.get("arguments"), str):
         return dict(call)
@@ -90,7 +90,7 @@ def _written_call(call: Mapping[str, object]) -> JsonObject:
 
 
 def _tool_content(content: object) -> str | list[Json]:
-    """The content of a tool message, which may hold text only; other parts become their type in brackets."""
+    """Return the content of a tool message, which may hold text only; other parts become their type in brackets."""
     if not isinstance(content, _LISTED):
         return "" if content is None else str(content)
     return [part if part.get("type") == "text" else _word(part) for part in content]
@@ -101,7 +101,7 @@ def _word(part: Mapping[str, object]) -> JsonObject:
 
 
 def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
-    """Role and content blocks that stand for a message in a request; no blocks for an empty message."""
+    """Return role and content blocks that stand for a message in a request; no blocks for an empty message."""
     if message.role in INSTRUCTIONS:
         return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
     made = to_anthropic(message)
@@ -116,7 +116,7 @@ def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
 
 
 def _block(block: object) -> JsonObject:
-    """A typed block without its cache_control, because a request places its own cache markers."""
+    """Return a typed block without its cache_control, because a request places its own cache markers."""
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
     plain_block = {name: value for name, value in block.items() if name != "cache_control"}
@@ -192,7 +192,10 @@ def _user_to_openai(message: Message) -> list[JsonObject]:
 
 
 def _result_text(content: Json) -> str:
-    """A tool result as text; other parts become their type in brackets, because a tool message takes text only."""
+    """Return a tool result as text.
+
+    Other parts become their type in brackets, because a tool message takes text only.
+    """
     if not isinstance(content, _LISTED):
         return content or ""
     return "\n".join(text_of([part]) or f"[{_kind(part)}]" for part in content)
@@ -216,7 +219,7 @@ def _part_to_openai(block: object) -> JsonObject:
 
 
 def _document_to_openai(block: Mapping[str, object], source: Mapping[str, object]) -> JsonObject:
-    """A document in the chat shape: text, or an attached file; a document behind a URL is only mentioned."""
+    """Return a document in the chat shape: text, or an attached file; a document behind a URL is only mentioned."""
     name = str(block.get("title") or "document")
     if source.get("type") == "text":
         return {"type": "text", "text": f"[document: {name}]\n{source.get('data', '')}"}
@@ -302,7 +305,7 @@ def _source(url: str) -> JsonObject:
 
 
 def openai_tools(tools: Sequence[object]) -> list[Json]:
-    """Tool definitions in the OpenAI shape."""
+    """Return tool definitions in the OpenAI shape."""
     return [_openai_tool(tool) for tool in tools]
 
 
@@ -316,7 +319,7 @@ def _openai_tool(tool: object) -> object:
 
 
 def anthropic_tools(tools: Sequence[object]) -> list[Json]:
-    """Tool definitions in the Anthropic shape."""
+    """Return tool definitions in the Anthropic shape."""
     return [_anthropic_tool(tool) for tool in tools]
 
 

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def answer_seconds(spec: object) -> float:
-    """How long a model may take for one answer: its own `timeout`, else five minutes on a server of one's own.
+    """Return how long a model may take for one answer: its own `timeout`, else five minutes on a server of one's own.
 
     A model on one's own machine reads some hundred tokens a second and writes ten; a provider's is fifty times faster.
     """
@@ -34,7 +34,7 @@ def answer_seconds(spec: object) -> float:
 
 
 def open_model(spec: object, *, blocking: bool, call: Call | None = None) -> Model:
-    """A model from `provider:id`, `provider:id@base_url`, a function `str -> str`, or an object with `complete`.
+    """Return a model from `provider:id`, `provider:id@base_url`, a function `str -> str`, or an object with `complete`.
 
     `call` runs a blocking function: a runtime's `offload`, so that neither the event loop nor the store waits for it.
     """
@@ -65,7 +65,7 @@ def _named(spec: str, blocking: bool) -> Model:
 
 
 def _object(spec: Json, blocking: bool) -> Model:
-    """A user's own model object, checked: an async one needs AsyncMemory, a blocking one Memory."""
+    """Return a user's own model object, checked: an async one needs AsyncMemory, a blocking one Memory."""
     if not inspect.iscoroutinefunction(spec.complete):
         raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")
     declared = getattr(spec, "blocking", None)

@@ -26,7 +26,7 @@ async def ask(
     heard: Callable[[Completion], None] = lambda answer: None,
     **options: Json,
 ) -> T:
-    """The model's answer as a `kind` in which `check` finds no problems; raises ModelError where it is not that.
+    """Return the model's answer as a `kind` in which `check` finds no problems; raises ModelError where it is not that.
 
     With `repair`, a text with the place `{problems}`, the model is told what was wrong and asked once more. Problems
     name places and types, never content. `heard` gets every answer; `options` go to the model.
@@ -50,7 +50,7 @@ async def ask(
 
 
 def _converted(answer: Completion, kind: type[T]) -> tuple[T | None, list[str]]:
-    """The data of an answer as a type, or what is wrong with it."""
+    """Return the data of an answer as a type, or what is wrong with it."""
     if answer.data is None:
         return None, ["not JSON"]
     ready(kind)

@@ -33,7 +33,7 @@ def open_anthropic(
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
-    """A Claude model; the key comes from ANTHROPIC_API_KEY unless given."""
+    """Return a Claude model; the key comes from ANTHROPIC_API_KEY unless given."""
     kind: Json = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
     client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     create = client.messages.with_streaming_response.create
@@ -93,7 +93,7 @@ class AnthropicWire:
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
     ) -> JsonObject:
-        """Keyword arguments for `messages.create`."""
+        """Return keyword arguments for `messages.create`."""
         body: JsonObject = {
             "model": self._model,
             "messages": [dict(item) for item in messages],
@@ -113,7 +113,7 @@ class AnthropicWire:
         return body
 
     def completion(self, body: bytes, schema: JsonObject | None) -> Completion:
-        """The answer in a response body."""
+        """Return the answer in a response body."""
         answer: _Answer = decode(self._name, body, _Answer)
         text = "".join(block.text for block in answer.content if block.type == "text")
         data = next((block.input for block in answer.content if block.type == "tool_use"), None) if schema else None
@@ -126,7 +126,7 @@ class AnthropicWire:
         return Completion(text, data, usage, answer.model or self._model, stop)
 
     def piece(self, event: bytes) -> str:
-        """The text in one event of a stream."""
+        """Return the text in one event of a stream."""
         item: _Event = decode(self._name, event, _Event)
         if item.type == "error":
             kind = item.error.get("type", "error") if isinstance(item.error, dict) else "error"

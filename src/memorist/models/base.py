@@ -18,7 +18,7 @@ MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 
 def iterate(stream: AsyncIterator[str]) -> Iterator[str]:
-    """A blocking model's stream as a plain iterator, without an event loop."""
+    """Yield a blocking model's stream as a plain iterator, without an event loop."""
     while True:
         step = _next(stream)
         try:
@@ -42,7 +42,7 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[Any, Any, str | None]:
 
 
 def parse_json(text: str) -> object:
-    """The JSON value in an answer, with or without a code fence around it; None where there is none."""
+    """Return the JSON value in an answer, with or without a code fence around it; None where there is none."""
     body = text.strip()
     if body.startswith("```"):
         body = body.split("\n", 1)[-1].rsplit("```", 1)[0]

@@ -41,7 +41,7 @@ class FunctionModel:
         schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """The function's answer; its exceptions become ModelError."""
+        """Return the function's answer; its exceptions become ModelError."""
         prompt = flat_prompt(messages, system, schema)
         try:
             answer = await self._function(prompt) if self._is_async else await self._call(self._function, prompt)
@@ -61,7 +61,7 @@ class FunctionModel:
     async def stream(
         self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
     ) -> AsyncIterator[str]:
-        """The whole answer as one piece."""
+        """Yield the whole answer as one piece."""
         yield (await self.complete(messages, system=system, max_tokens=max_tokens, timeout=timeout)).text
 
     async def close(self) -> None:
@@ -73,17 +73,17 @@ async def _call_here(function: Callable[..., Any], *args: object) -> object:
 
 
 def is_async(function: object) -> bool:
-    """Whether calling it returns a coroutine."""
+    """Return whether calling it returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def label(function: object) -> str:
-    """A name for a callable, for errors."""
+    """Return a name for a callable, for errors."""
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 def flat_prompt(messages: Messages, system: str | None, schema: JsonObject | None) -> str:
-    """System prompt, conversation and schema as one text."""
+    """Return system prompt, conversation and schema as one text."""
     parts = [system] if system else []
     turns = [(str(item.get("role", "user")), _plain(item.get("content"))) for item in messages]
     parts += [turns[0][1]] if len(turns) == 1 else [f"{role}: {content}" for role, content in turns]

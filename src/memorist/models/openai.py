@@ -31,7 +31,7 @@ def open_openai(
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
-    """A chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
+    """Return a chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "unused"
     kind: Json = openai.OpenAI if blocking else openai.AsyncOpenAI
@@ -101,7 +101,7 @@ class OpenAIWire:
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
     ) -> JsonObject:
-        """Keyword arguments for `chat.completions.create`."""
+        """Return keyword arguments for `chat.completions.create`."""
         first = [{"role": "system", "content": system}] if system is not None else []
         body: JsonObject = {"model": self._model, "messages": [*first, *(dict(item) for item in messages)]}
         body[self._limit] = max_tokens
@@ -115,7 +115,7 @@ class OpenAIWire:
         return body
 
     def completion(self, body: bytes, schema: JsonObject | None) -> Completion:
-        """The answer in a response body."""
+        """Return the answer in a response body."""
         answer: _Answer = decode(self._name, body, _Answer)
         choice = answer.choices[0] if answer.choices else _Choice()
         text = choice.message.content or ""
@@ -129,7 +129,7 @@ class OpenAIWire:
         return Completion(text, data, usage, answer.model or self._model, stop)
 
     def piece(self, event: bytes) -> str:
-        """The text in one event of a stream."""
+        """Return the text in one event of a stream."""
         item: _Event = decode(self._name, event, _Event)
         if item.error is not None:
             raise model_error(self._name, "broke off its stream", reason="stream", retryable=True)
@@ -141,7 +141,7 @@ class OpenAIWire:
 
 
 def is_strict(schema: object) -> bool:
-    """Whether a schema is in OpenAI's strict subset: closed objects with every property required."""
+    """Return whether a schema is in OpenAI's strict subset: closed objects with every property required."""
     if isinstance(schema, list):
         return all(is_strict(item) for item in schema)
     if not isinstance(schema, dict):

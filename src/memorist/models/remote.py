@@ -39,7 +39,7 @@ class Wire(Protocol):
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
     ) -> JsonObject:
-        """Keyword arguments for the SDK; the temperature, and nothing else, is in `extra_body`."""
+        """Return keyword arguments for the SDK; the temperature, and nothing else, is in `extra_body`."""
         ...
 
     def completion(self, body: bytes, schema: JsonObject | None) -> Completion: ...
@@ -85,7 +85,7 @@ class RemoteModel:
         schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """One answer; transient errors are retried until the deadline."""
+        """Return one answer; transient errors are retried until the deadline."""
         request = self._wire.request(messages, system, max_tokens, schema, False)
         if not self._takes_temperature:
             request.pop("extra_body", None)
@@ -150,7 +150,7 @@ class RemoteModel:
         return answer
 
     async def _chunks(self, request: JsonObject, left: float) -> AsyncGenerator[bytes, None]:
-        """The raw bytes of an answer, within the limits of time and size."""
+        """Yield the raw bytes of an answer, within the limits of time and size."""
         deadline, size = monotonic() + left, 0
         with self._errors():
             async with aclosing(self._read(request, left)) as chunks:
@@ -224,7 +224,7 @@ _HINTS = {
 
 
 def model_error(name: str, what: str, **facts: object) -> ModelError:
-    """A ModelError that names the model, with the facts `reason`, `status` and `retryable`."""
+    """Return a ModelError that names the model, with the facts `reason`, `status` and `retryable`."""
     facts.setdefault("reason", what)
     facts.setdefault("status", None)
     facts.setdefault("retryable", False)

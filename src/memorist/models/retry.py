@@ -49,7 +49,10 @@ async def retrying(
 
 
 def _wait(error: ModelError, tried: int, policy: Retry) -> float | None:
-    """Seconds until the next try: the server's `Retry-After` or the back-off; None if the server asks for too long."""
+    """Return seconds until the next try: the server's `Retry-After` or the back-off.
+
+    None if the server asks for too long.
+    """
     asked = error.facts.get("retry_after")
     if isinstance(asked, int | float):
         return float(asked) if asked <= policy.retry_after_most else None

@@ -49,7 +49,7 @@ T = TypeVar("T", _Scores, _Questions)
 
 
 async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[float], Completion]:
-    """One score per text, and the model's answer with its token usage."""
+    """Return one score per text, and the model's answer with its token usage."""
     shown = {"question": query[:SHOWN], "texts": [text[:SHOWN] for text in texts]}
     answer, completion = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
     found = answer.scores
@@ -59,12 +59,12 @@ async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[f
 
 
 async def wordings(model: Model, query: str, count: int) -> list[str]:
-    """Other wordings of a question."""
+    """Return other wordings of a question."""
     return await _questions(model, _WORDING, {"question": query[:SHOWN]}, query, count)
 
 
 async def follow_ups(model: Model, query: str, texts: Sequence[str], count: int) -> list[str]:
-    """Questions to look up next, given the texts found first."""
+    """Return questions to look up next, given the texts found first."""
     shown = {"question": query[:SHOWN], "texts": [text[:SHOWN] for text in texts]}
     return await _questions(model, _FOLLOWING, shown, query, count)
 
@@ -81,7 +81,7 @@ async def _questions(model: Model, system: str, shown: object, query: str, count
 async def _asked(
     model: Model, system: str, shown: object, kind: type[T], item: object, max_tokens: int
 ) -> tuple[T, Completion]:
-    """The model's answer, read as a type with one list of such items, and with its token usage."""
+    """Return the model's answer, read as a type with one list of such items, and with its token usage."""
     (name,) = kind.__struct_fields__
     schema = {
         "type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name],

@@ -172,7 +172,7 @@ ACCESS: dict[str, Access] = {
 
 
 def access_of(name: str) -> Access:
-    """The access that an operation needs; raises with what to do if the table has no row for it."""
+    """Return the access that an operation needs; raises with what to do if the table has no row for it."""
     try:
         return ACCESS[name]
     except KeyError:

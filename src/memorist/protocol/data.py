@@ -57,7 +57,9 @@ def data_in(sent: Any) -> Any:
 
 
 def with_file_bytes(arguments: Mapping[str, object]) -> JsonMapping:
-    """The arguments of `documents.add` with the bytes of a file in place of its path, which means nothing elsewhere."""
+    """Return the arguments of `documents.add` with the bytes of a file in place of its path, which means nothing
+    elsewhere.
+    """
     path = arguments.get("text")
     if not isinstance(path, os.PathLike):
         return arguments
@@ -90,7 +92,7 @@ def record_in(sent: Mapping[str, object]) -> OpaqueRecord:
 
 
 def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
-    """One record to put, as the engine takes it: (key, data) where the options of the whole call apply."""
+    """Return one record to put, as the engine takes it: (key, data) where the options of the whole call apply."""
     if item == RecordItem(key=item.key, data=item.data):
         return tuple(item.key), data_in(item.data)
     fields = msgspec.structs.asdict(item)

@@ -38,11 +38,11 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | None = None
 
     def expired(self, now: datetime) -> bool:
-        """Whether the key has expired."""
+        """Return whether the key has expired."""
         return self.expires_at is not None and self.expires_at <= now
 
     def check(self, role: Role) -> None:
-        """Raises Forbidden unless the key has a role; `admin` includes all roles."""
+        """Raise Forbidden unless the key has a role; `admin` includes all roles."""
         if role not in self.roles and "admin" not in self.roles:
             raise Forbidden(f"this key lacks the role {role}; it has {', '.join(self.roles)}")
 

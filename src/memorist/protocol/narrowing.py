@@ -20,6 +20,6 @@ class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     write: list[str] | None = None
 
     def header(self) -> dict[str, str]:
-        """The header to send, in ASCII; empty where nothing is narrowed."""
+        """Return the header to send, in ASCII; empty where nothing is narrowed."""
         text = json.dumps(msgspec.to_builtins(self))
         return {} if text == "{}" else {NARROWED: text}

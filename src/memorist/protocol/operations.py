@@ -363,7 +363,10 @@ _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "e
 
 
 def takes_key(operation: Operation) -> bool:
-    """Whether an operation takes an idempotency key; those of operators do not, since they are safe to repeat."""
+    """Return whether an operation takes an idempotency key.
+
+    Those of operators do not, since they are safe to repeat.
+    """
     return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
 
 
@@ -382,12 +385,12 @@ _WIRE: JsonObject = {
 
 
 def declared(operation: Operation) -> surface.Operation:
-    """The entry of an operation in `memorist.protocol.surface`."""
+    """Return the entry of an operation in `memorist.protocol.surface`."""
     return surface.by_name()[operation.name]
 
 
 def method_of(operation: Operation) -> Callable[..., Any]:
-    """The coroutine method behind an operation."""
+    """Return the coroutine method behind an operation."""
     if not operation.of_server:
         return declared(operation).function
     method: Callable[..., Any] = getattr(owner_of(operation.noun), operation.call)
@@ -395,20 +398,20 @@ def method_of(operation: Operation) -> Callable[..., Any]:
 
 
 def declared_words(operation: Operation) -> str:
-    """The documentation of an operation: its method's docstring without the Python examples."""
+    """Return the documentation of an operation: its method's docstring without the Python examples."""
     words = inspect.getdoc(method_of(operation)) or ""
     return words.partition("\nExamples:")[0].rstrip()
 
 
 @cache
 def takes_request(operation: Operation) -> bool:
-    """Whether the method takes the HTTP request itself, for its headers or to stream its body."""
+    """Return whether the method takes the HTTP request itself, for its headers or to stream its body."""
     return "request" in inspect.signature(method_of(operation)).parameters
 
 
 @cache
 def owner_of(noun: str) -> type:
-    """The class of a noun, of a memory or of the server."""
+    """Return the class of a noun, of a memory or of the server."""
     if noun in SERVER_NOUNS:
         return SERVER_NOUNS[noun]
     return surface.groups()[noun] if noun else surface.memory_class()
@@ -416,7 +419,7 @@ def owner_of(noun: str) -> type:
 
 @cache
 def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
-    """The parameters of an operation, in order."""
+    """Return the parameters of an operation, in order."""
     declared_ = list(inspect.signature(method_of(operation)).parameters.values())[1:]
     hints = typing.get_type_hints(method_of(operation)) if operation.of_server else {}
     own = tuple(_parameter(operation, parameter, hints) for parameter in declared_ if parameter.name not in _LOCAL)
@@ -442,7 +445,7 @@ def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping
 
 
 def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, object]) -> object:
-    """The JSON type of a parameter."""
+    """Return the JSON type of a parameter."""
     if operation.of_server:
         return hints[declared.name]
     if declared.name == "ns":
@@ -477,7 +480,7 @@ _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
 
 @cache
 def answer_of(operation: Operation) -> object:
-    """The type of an operation's result."""
+    """Return the type of an operation's result."""
     if operation.of_server:
         return typing.get_type_hints(method_of(operation)).get("return")
     return _evaluated(method_of(operation).__annotations__["return"], _public_names())
@@ -517,5 +520,5 @@ def _public_names() -> JsonMapping:
 
 
 def is_list(operation: Operation) -> bool:
-    """Whether an operation answers a list."""
+    """Return whether an operation answers a list."""
     return typing.get_origin(answer_of(operation)) is list

@@ -26,15 +26,15 @@ class Host(Protocol):
     metrics: Any
 
     async def admit(self, request: Request) -> ApiKey:
-        """The key of a request, checked and counted against its limits; raises Unauthorized."""
+        """Return the key of a request, checked and counted against its limits; raises Unauthorized."""
         ...
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """The key, counted against its limits."""
+        """Return the key, counted against its limits."""
         ...
 
     async def beside(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of work that may take long, done off the loop that answers connections."""
+        """Return the result of work that may take long, done off the loop that answers connections."""
         ...
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
@@ -42,7 +42,7 @@ class Host(Protocol):
         ...
 
     def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
-        """A memory narrowed to what a key may access."""
+        """Return a memory narrowed to what a key may access."""
         ...
 
 

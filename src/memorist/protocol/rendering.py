@@ -26,7 +26,7 @@ class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rendered(context: Context, format: Format, with_manifest: bool) -> RenderedRequest:
-    """A context in a provider's shape."""
+    """Return a context in a provider's shape."""
     manifest = msgspec.to_builtins(context.manifest) if with_manifest else None
     if format == "anthropic":
         parts = context.anthropic()

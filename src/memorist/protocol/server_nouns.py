@@ -181,7 +181,7 @@ class KeyRing(ABC):
 
     @abstractmethod
     async def me(self) -> Me:
-        """The org, user and rights of this key."""
+        """Return the org, user and rights of this key."""
 
     @abstractmethod
     async def create(
@@ -206,7 +206,7 @@ class KeyRing(ABC):
 
     @abstractmethod
     async def list(self) -> list[KnownKey]:
-        """The keys of this org, without their secrets."""
+        """Return the keys of this org, without their secrets."""
 
 
 class Batches(ABC):
@@ -218,7 +218,7 @@ class Batches(ABC):
 
     @abstractmethod
     async def read(self, operations: list[Step], last: Step) -> Any:
-        """The result of the operation `last` as if these writes were committed; nothing is committed."""
+        """Return the result of the operation `last` as if these writes were committed; nothing is committed."""
 
 
 class Leases(ABC):
@@ -268,7 +268,7 @@ class EntityCache(ABC):
 
     @abstractmethod
     async def look(self, type: str, id: str) -> EntityView | None:
-        """The cached entity, whether fresh or stale."""
+        """Return the cached entity, whether fresh or stale."""
 
     @abstractmethod
     async def lease(self, type: str, id: str) -> EntityView:
@@ -456,11 +456,11 @@ class Analyses(ABC):
 
     @abstractmethod
     async def get(self, name: str) -> JsonObject | None:
-        """The last report on a folder."""
+        """Return the last report on a folder."""
 
     @abstractmethod
     async def list(self) -> list[Checkout]:
-        """The folders that can be analysed, and whether there is a report on each."""
+        """Return the folders that can be analysed, and whether there is a report on each."""
 
 
 class Watching(ABC):
@@ -474,7 +474,7 @@ class Watching(ABC):
         kinds: list[str] | None = None,
         timeout: float = 0.0,
     ) -> Watched:
-        """The changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
+        """Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
 
         Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
         minute.

@@ -67,18 +67,18 @@ _KINDS: dict[Any, str] = {
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """Every public method of a memory and of its groups, by name."""
+    """Return every public method of a memory and of its groups, by name."""
     return tuple(sorted(_reflect_operations(), key=lambda one: one.name))
 
 
 @cache
 def by_name() -> dict[str, Operation]:
-    """The operations as a dict by name."""
+    """Return the operations as a dict by name."""
     return {operation.name: operation for operation in operations()}
 
 
 def memory_class() -> type:
-    """The class whose methods have no group: the public `AsyncMemory`, which is above this package."""
+    """Return the class whose methods have no group: the public `AsyncMemory`, which is above this package."""
     import memorist
 
     return memorist.AsyncMemory
@@ -86,7 +86,7 @@ def memory_class() -> type:
 
 @cache
 def groups() -> dict[str, type]:
-    """The groups of a memory by name, with their classes."""
+    """Return the groups of a memory by name, with their classes."""
     return {name: noun.noun_type for name, noun in vars(memory_class()).items() if isinstance(noun, Noun)}
 
 
@@ -128,7 +128,7 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
 
 @cache
 def _names() -> JsonObject:
-    """Types that annotations name but their modules import under TYPE_CHECKING only."""
+    """Return types that annotations name but their modules import under TYPE_CHECKING only."""
     import memorist
 
     from ..context import given

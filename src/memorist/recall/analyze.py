@@ -68,7 +68,7 @@ ANALYSIS = 1
 
 @lru_cache(maxsize=1)
 def analysis_version() -> str:
-    """What an entry's terms and signals are made by: this analysis and the stemmer's release."""
+    """Return what an entry's terms and signals are made by: this analysis and the stemmer's release."""
     from importlib.metadata import version
 
     return f"{ANALYSIS}/{version('snowballstemmer')}"
@@ -82,7 +82,7 @@ def normalise(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, normalised, stop words included, nothing stemmed."""
+    """Return the words of a text in order, normalised, stop words included, nothing stemmed."""
     if len(text) > PIECE_CHARACTERS:
         return [word for piece in text_pieces(text) for word in words(piece)]
     plain = normalise(text)
@@ -90,17 +90,17 @@ def words(text: str) -> list[str]:
 
 
 def stemmer_of(text: str) -> str | None:
-    """The Snowball name of a text's language; None where it cannot be told or has no stemmer."""
+    """Return the Snowball name of a text's language; None where it cannot be told or has no stemmer."""
     return _CODES.get(language_of(text) or "")
 
 
 def stemming_language(text: str, usual: str | None = None) -> str:
-    """The Snowball name of the language that a text is stemmed by: its own, or else `usual` or English."""
+    """Return the Snowball name of the language that a text is stemmed by: its own, or else `usual` or English."""
     return stemmer_of(text) or usual or "english"
 
 
 def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """The index terms of a text, in order, with repeats.
+    """Return the index terms of a text, in order, with repeats.
 
     `language` is an ISO code or a Snowball name; without it the language is guessed. Where the text is too short for a
     guess, `usual` (a Snowball name) is used, or else English.
@@ -121,7 +121,7 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
 
 
 def _terms(word: str, language: str) -> tuple[str, ...]:
-    """The index terms of one word: its stem, its bigrams in an unspaced script, or none for a stop word."""
+    """Return the index terms of one word: its stem, its bigrams in an unspaced script, or none for a stop word."""
     if word in STOP_WORDS.get(language, STOP_WORDS["english"]):
         return ()
     if word.isascii():
@@ -132,17 +132,17 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word is of a script that is written without spaces."""
+    """Return whether a word is of a script that is written without spaces."""
     return _IS_UNSPACED.match(word) is not None
 
 
 def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
-    """The index terms joined by spaces, as a store's text index takes them."""
+    """Return the index terms joined by spaces, as a store's text index takes them."""
     return " ".join(tokens(text, language, usual))
 
 
 def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """The distinct terms of a question, stemmed by the guessed language, the usual one and English.
+    """Return the distinct terms of a question, stemmed by the guessed language, the usual one and English.
 
     A short question is too little text to guess its language from, so the terms of all three are searched.
     """
@@ -156,7 +156,7 @@ def query_terms(text: str, language: str | None = None, usual: str | None = None
 
 
 def _pairs(run: str) -> list[str]:
-    """The overlapping bigrams of a run of characters."""
+    """Return the overlapping bigrams of a run of characters."""
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
@@ -179,7 +179,7 @@ def _stem(word: str, language: str) -> str:
 
 
 def _fold(word: str) -> str:
-    """The word without accents, so that `cafe` finds `café`; vowel marks of other scripts are kept."""
+    """Return the word without accents, so that `cafe` finds `café`; vowel marks of other scripts are kept."""
     plain = unicodedata.normalize("NFD", word)
     return unicodedata.normalize("NFC", "".join(c for c in plain if not "\u0300" <= c <= "\u036f"))
 

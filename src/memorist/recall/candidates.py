@@ -138,7 +138,7 @@ class Found(msgspec.Struct):
             self.entries[entry.ns, entry.kind, entry.parent, entry.id] = entry
 
     def asked(self, embedder: str | None, vectors: Vectors | None) -> list[Asked]:
-        """The question's vectors by each embedder, the present one first."""
+        """Return the question's vectors by each embedder, the present one first."""
         present = [] if embedder is None or vectors is None else [Asked(embedder, vectors, self.spread)]
         return present + [Asked(name, by, spread) for name, (by, spread) in self.earlier.items() if by is not None]
 
@@ -169,7 +169,7 @@ class Candidates:
         """Embeds the question by an earlier embedder; None with a vector given by the caller."""
 
     async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> Found:
-        """Up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
+        """Return up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
         found = Found()
         wanted: dict[Key, Scoped | None] = {}
         for ns, stats in namespaces:
@@ -246,7 +246,7 @@ class Candidates:
     # -- meaning
 
     async def _by_meaning(self, scoped: Scoped, entries: int, count: int, found: Found) -> tuple[list[Key], list[Key]]:
-        """Keys of entries near the question, nearest first, and of entries from the times that it names."""
+        """Return keys of entries near the question, nearest first, and of entries from the times that it names."""
         call, vectors = self._reader.runtime.call, self._vectors
         before = await self._by_earlier(scoped, count, found) if scoped.earlier else []
         if scoped.vectors is not None and vectors is not None and len(scoped.vectors):
@@ -278,7 +278,7 @@ class Candidates:
         return list(keys)
 
     async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
-        """Keys of entries near the question by earlier embedders, whose vectors are not replaced yet."""
+        """Return keys of entries near the question by earlier embedders, whose vectors are not replaced yet."""
         keys: list[Key] = []
         call = self._reader.runtime.call
         for name, index in scoped.earlier.items():
@@ -295,7 +295,7 @@ class Candidates:
         return keys
 
     async def _earlier_vectors(self, name: str, found: Found) -> Vectors | None:
-        """The question's vectors by an earlier embedder; None if that cannot be opened or fails."""
+        """Return the question's vectors by an earlier embedder; None if that cannot be opened or fails."""
         if self._embed_earlier is None:
             return None
         if name not in found.earlier:
@@ -356,12 +356,12 @@ class Candidates:
 
 
 def slim(kind: str, parent: str, id: str) -> ShortKey:
-    """A compact key of an entry for the index in RAM: a message's id contains its thread already."""
+    """Return a compact key of an entry for the index in RAM: a message's id contains its thread already."""
     return id if kind == "message" else (kind, parent, id)
 
 
 def whole(key: ShortKey) -> tuple[str, str, str]:
-    """The kind, parent and id of a key made by `slim`."""
+    """Return the kind, parent and id of a key made by `slim`."""
     return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
 
 
@@ -370,12 +370,12 @@ def _short(entry: Entry) -> ShortKey:
 
 
 def _replacements(entries: Iterable[Entry]) -> list[Key]:
-    """Keys of the facts that replaced what messages said."""
+    """Return keys of the facts that replaced what messages said."""
     return [(entry.ns, "fact", "", fact) for entry in entries if (fact := entry.metadata.get(SUPERSEDED)) is not None]
 
 
 def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
-    """Keys of the messages around some messages."""
+    """Return keys of the messages around some messages."""
     beside: list[Key] = []
     for kind, parent, id in keys:
         if kind == "message":
@@ -387,7 +387,9 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
 def _nearest(
     index: VectorIndex[ShortKey], vectors: Vectors, count: int, only: EntryFilter, query: Query
 ) -> tuple[list[Key], Spread, list[Key]]:
-    """Keys of the nearest vectors that the filters allow, their spread, and keys from the times the question names."""
+    """Return keys of the nearest vectors that the filters allow, their spread, and keys from the times the question
+    names.
+    """
     after = None if only.after is None else only.after + 1
     groups = None if only.kinds is None else [KINDS.index(kind) for kind in only.kinds]
     mask = index.between(after, only.before, groups)
@@ -432,7 +434,7 @@ def _add_vectors(index: VectorIndex[ShortKey], entries: Sequence[Entry]) -> None
 
 
 def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, list[bytes]]:
-    """Encoded vectors of other embedders than the present one, by the embedder's name."""
+    """Return encoded vectors of other embedders than the present one, by the embedder's name."""
     out: dict[str, list[bytes]] = {}
     for entry in entries:
         if entry.vector is not None and entry.embedder is not None and entry.embedder != present:
@@ -441,7 +443,9 @@ def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, lis
 
 
 def _sampled(sample: Sequence[bytes], vectors: Vectors) -> Spread:
-    """The number, mean and standard deviation of cosines in a namespace, estimated from a sample of its vectors."""
+    """Return the number, mean and standard deviation of cosines in a namespace, estimated from a sample of its
+    vectors.
+    """
     import numpy as np
 
     if not sample:

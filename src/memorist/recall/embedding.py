@@ -48,7 +48,7 @@ class Embedding:
         return self._inner.word_vectors
 
     async def ask(self, query: Query) -> Vectors:
-        """The unit vectors of a question: of the whole, then of each of its parts."""
+        """Return the unit vectors of a question: of the whole, then of each of its parts."""
         texts = [query.embed_text, *query.part_texts]
         if self.static:
             from .query import content
@@ -57,7 +57,7 @@ class Embedding:
         return await self.embed(texts, query=True)
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """One unit vector per text (`query`: the texts are questions); any failure raises ModelError."""
+        """Return one unit vector per text (`query`: the texts are questions); any failure raises ModelError."""
         try:
             return await self._inner.embed(texts, query=query, offload=self._offload)
         except MemoristError:
@@ -79,7 +79,7 @@ class Earlier:
         self._known: dict[str, Embedding | None] = {}
 
     def get(self, name: str) -> Embedding | None:
-        """The embedder of a stored name."""
+        """Return the embedder of a stored name."""
         from ..embed.opening import reopened
 
         if name not in self._known:

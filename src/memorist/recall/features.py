@@ -91,12 +91,12 @@ class Table(msgspec.Struct, frozen=True):
 
 @lru_cache(1024)
 def is_assistant(role: str, speaker: str) -> bool:
-    """Whether a machine wrote it, by its role or by a speaker's name such as `assistant`."""
+    """Return whether a machine wrote it, by its role or by a speaker's name such as `assistant`."""
     return role in ("assistant", "tool", "system") or speaker.lower() in ASSISTANT_NAMES
 
 
 def table_of(entries: Sequence[Entry]) -> Table:
-    """Stored entries as columns."""
+    """Return stored entries as columns."""
     size, width = len(entries), len(SIGNALS)
     threads = _encode([entry.parent or entry.id for entry in entries])[1]
     names, speaker = _encode([entry.speaker or "" for entry in entries])
@@ -122,14 +122,14 @@ def table_of(entries: Sequence[Entry]) -> Table:
 
 
 def _encode(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Dictionary encoding: the distinct values, and for each value its index among them."""
+    """Return dictionary encoding: the distinct values, and for each value its index among them."""
     codes: dict[str, int] = {}
     places = [codes.setdefault(value, len(codes)) for value in values]
     return tuple(codes), np.array(places, np.int64)
 
 
 def idf(count: int, frequency: int) -> float:
-    """Inverse document frequency (BM25's) of a term that `frequency` of `count` entries have."""
+    """Return inverse document frequency (BM25's) of a term that `frequency` of `count` entries have."""
     return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -170,7 +170,7 @@ def match(query: Query, table: Table, stats: ScopeStats, frequency: Mapping[str,
 def features(
     query: Query, table: Table, stats: ScopeStats, matches: Matches, similarity: Similarity | None = None
 ) -> dict[str, Floats]:
-    """Every feature by its name."""
+    """Return every feature by its name."""
     out = _words(query, table, matches)
     if similarity is not None:
         out["meaning"] = _meaning(similarity)
@@ -199,7 +199,7 @@ def _words(query: Query, table: Table, matches: Matches) -> dict[str, Floats]:
 
 
 def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) -> Floats:
-    """The share that a candidate has of the question, or of the part of it that it matches best."""
+    """Return the share that a candidate has of the question, or of the part of it that it matches best."""
     best = np.zeros_like(whole) if query.parts else whole
     column = {term: number for number, term in enumerate(query.terms)}
     for part in query.parts:
@@ -211,7 +211,7 @@ def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) 
 
 
 def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> Floats:
-    """The rarity of the pairs of terms that stand side by side in both."""
+    """Return the rarity of the pairs of terms that stand side by side in both."""
     out = np.zeros(table.size)
     column = {term: number for number, term in enumerate(query.terms)}
     for first, second in sorted(query.pairs):
@@ -224,7 +224,7 @@ def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> F
 
 
 def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
-    """How often each text (row) has each term (column).
+    """Return how often each text (row) has each term (column).
 
     One search through all texts joined is many times faster than a search in each. A term repeated directly counts
     once, because the two occurrences share the space between them.
@@ -247,7 +247,7 @@ def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
 
 
 def _meaning(similarity: Similarity) -> Floats:
-    """How near each candidate is to the question and to its nearest part, beside all records of the scope."""
+    """Return how near each candidate is to the question and to its nearest part, beside all records of the scope."""
     both = (similarity.cosine + similarity.part) / 2
     result: Floats = (both - similarity.mean) / (3 * (similarity.std + 1e-6))
     return result
@@ -296,7 +296,7 @@ def _time(query: Query, table: Table) -> dict[str, Floats]:
 
 
 def _sessions(thread: Ints, created: Ints) -> Ints:
-    """Session numbers: a thread is cut into sessions where it was silent for longer than `SESSION_GAP`."""
+    """Return session numbers: a thread is cut into sessions where it was silent for longer than `SESSION_GAP`."""
     if not thread.size:
         return thread
     order = np.lexsort((created, thread))
@@ -308,7 +308,9 @@ def _sessions(thread: Ints, created: Ints) -> Ints:
 
 
 def _session_terms(has: Flags, session: Ints) -> Floats:
-    """The share of the question's terms that each candidate's session contains, weighted by rarity among sessions."""
+    """Return the share of the question's terms that each candidate's session contains, weighted by rarity among
+    sessions.
+    """
     if not has.size:
         return np.zeros(len(session))
     sessions = int(session.max()) + 1
@@ -322,7 +324,7 @@ def _session_terms(has: Flags, session: Ints) -> Floats:
 
 
 def _neighbours(value: Floats, table: Table) -> Floats:
-    """Weighted sum of the values of neighbouring turns of the session that are candidates too."""
+    """Return weighted sum of the values of neighbouring turns of the session that are candidates too."""
     out = np.zeros(table.size)
     if not table.size:
         return out

@@ -59,6 +59,6 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def log_odds(score: float) -> float:
-    """The log-odds of a score between 0 and 1, on which scores of hits are compared."""
+    """Return the log-odds of a score between 0 and 1, on which scores of hits are compared."""
     inside = min(max(score, 1e-12), 1 - 1e-12)
     return math.log(inside / (1 - inside))

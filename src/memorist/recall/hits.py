@@ -50,7 +50,7 @@ class Hits:
         self._reader = reader
 
     async def of(self, pools: Sequence[Pool], wanted: Wanted) -> list[Hit]:
-        """The hits, best first."""
+        """Return the hits, best first."""
         from .ranking import rank
         from .select import chosen, fill, merge_chunks, without_repeats
 
@@ -89,12 +89,15 @@ class Hits:
         return await self._hits(pools, reasons, rows, verdict)
 
     def _word_vectors(self, query: Query) -> WordVectors | None:
-        """The embedder's function for word vectors; None if it has none or the question is not in English."""
+        """Return the embedder's function for word vectors; None if it has none or the question is not in English."""
         embedder = self._reader.shared.embedder
         return embedder.word_vectors if embedder is not None and query.language == "english" else None
 
     async def _reranked(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
-        """The best of a ranking in the reranker's order; each rank keeps its score, so that scores stay comparable."""
+        """Return the best of a ranking in the reranker's order.
+
+        Each rank keeps its score, so that scores stay comparable.
+        """
         first = rows[:RERANKED]
         try:
             verdict = await reranker.judge(query.text, [row.text for row in first])
@@ -132,7 +135,9 @@ class Hits:
         return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
     async def _replaced(self, rows: Sequence[Row]) -> dict[str, str]:
-        """What replaced superseded hits, by the fact's id: its present text, or the statement that retracted it."""
+        """Return what replaced superseded hits, by the fact's id: its present text, or the statement that retracted
+        it.
+        """
         ids = dict.fromkeys(id for row in rows if (id := row.entry.metadata.get(SUPERSEDED)) is not None)
         keys = [id.partition("/")[::2] for id in ids]
         facts = await self._reader.get_many(Fact, keys) if keys else []
@@ -145,7 +150,7 @@ class Hits:
         return out
 
     async def _retraction(self, ns: str, key: str) -> str | None:
-        """The statement that retracted a fact, with its date; None for a fact that ended in another way."""
+        """Return the statement that retracted a fact, with its date; None for a fact that ended in another way."""
         last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
@@ -154,7 +159,7 @@ class Hits:
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:
-        """The same rows with their texts; those whose record was deleted are left out."""
+        """Return the same rows with their texts; those whose record was deleted are left out."""
         from ..languages.small_talk import is_small_talk
 
         texts: dict[int, Row] = {}
@@ -175,13 +180,13 @@ class Hits:
 
 
 def quote_start(text: str) -> str:
-    """The start of a statement in one line, to quote it beside something else."""
+    """Return the start of a statement in one line, to quote it beside something else."""
     plain = " ".join(text.split())
     return plain if len(plain) <= QUOTE_CHARACTERS else plain[:QUOTE_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
 
 def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int) -> list[Row]:
-    """The first `most` hits, with passages of documents in the order of their best sentences.
+    """Return the first `most` hits, with passages of documents in the order of their best sentences.
 
     Each rank keeps its score, and all that is not a passage its place.
     """
@@ -201,7 +206,7 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
 
 
 def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
-    """Candidates of all pools, best first, each once; scores of other pools than the first are reduced."""
+    """Yield candidates of all pools, best first, each once; scores of other pools than the first are reduced."""
     if len(pools) == 1:
         yield from _rows(pools[0], rankings[0], wanted)
         return
@@ -217,7 +222,7 @@ def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) 
 
 
 def _rows(pool: Pool, ranking: Ranking, wanted: Wanted) -> Iterator[Row]:
-    """The candidates that may be hits, best first, made lazily."""
+    """Yield the candidates that may be hits, best first, made lazily."""
     from .ranking import Row
 
     for place in ranking.order:
@@ -236,7 +241,7 @@ def _standard(scores: Sequence[float]) -> list[float]:
 
 
 def _notes(pools: Sequence[Pool], row: Row, place: int, verdict: Verdict | None) -> Iterator[Reason]:
-    """Reasons besides the features: which wording found a hit, which sentence answers, what the reranker did."""
+    """Yield reasons besides the features: which wording found a hit, which sentence answers, what the reranker did."""
     if row.pool:
         yield Reason("expansion", 0.0, place, f"found by {pools[row.pool].query.text!r}")
     if row.answer:

@@ -21,7 +21,7 @@ SMALL_SCOPE = 2_000
 
 
 def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
-    """The terms worth searching: those that exist, without the frequent ones where two rarer ones remain."""
+    """Return the terms worth searching: those that exist, without the frequent ones where two rarer ones remain."""
     existing = [term for term in terms if frequency.get(term, 0) > 0]
     if len(existing) > MAX_TERMS:
         existing = sorted(existing, key=lambda term: frequency[term])[:MAX_TERMS]
@@ -98,11 +98,11 @@ class LexicalIndex(Generic[Key]):
         return True
 
     def frequency(self, terms: Iterable[str]) -> dict[str, int]:
-        """The document frequency of each term that is indexed."""
+        """Return the document frequency of each term that is indexed."""
         return {term: posting.live for term in terms if (posting := self._postings.get(term)) is not None}
 
     def search(self, terms: Sequence[str], limit: int, *, allowed: set[Key] | None = None) -> list[tuple[Key, float]]:
-        """The best entries by BM25 over text and context, best first; `allowed` is applied before the cut."""
+        """Return the best entries by BM25 over text and context, best first; `allowed` is applied before the cut."""
         frequency = self.frequency(terms)
         chosen = select_terms(terms, frequency, len(self))
         context_only = [t for t in terms if t in self._postings and not frequency.get(t)]

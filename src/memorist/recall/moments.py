@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 
 def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
-    """The intervals a text mentions, relative to `now` (microseconds), and their character spans in the text."""
+    """Return the intervals a text mentions, relative to `now` (microseconds), and their character spans in the text."""
     at = to_datetime(now)
     lang = language_of(text) or "en"
     intervals: list[Interval] = []
@@ -38,12 +38,12 @@ def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
 
 
 def _any_weekday(found: DateRange, text: str) -> bool:
-    """Whether it is only the name of a weekday, in a question that is not in the past tense."""
+    """Return whether it is only the name of a weekday, in a question that is not in the past tense."""
     return found.grain == "day" and not _SAID.search(found.text) and found.text.isalpha() and not _PAST.search(text)
 
 
 def _meant(found: DateRange, now: datetime) -> tuple[datetime, datetime]:
-    """The interval to search for a parsed date: whole days, widened for "two weeks ago", open for "since"."""
+    """Return the interval to search for a parsed date: whole days, widened for "two weeks ago", open for "since"."""
     start, end = found.start, found.end
     if found.grain in ("minute", "hour"):  # people rarely remember the minute at which something was said
         start = start.replace(hour=0, minute=0, second=0, microsecond=0)

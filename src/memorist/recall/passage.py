@@ -54,7 +54,7 @@ def passage(
     count: Callable[[str], int],
     known: dict[str, Read] | None = None,
 ) -> str:
-    """The text if it fits; else its best passage in at most `max_tokens`, or "" where none fits.
+    """Return the text if it fits; else its best passage in at most `max_tokens`, or "" where none fits.
 
     `known` caches how texts were split and scored, for a caller that asks for several lengths with the same terms.
     """
@@ -84,7 +84,9 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
 
 
 def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
-    """(first, last) of the run grown from a piece while it fits: by the better neighbour, the next one on a tie."""
+    """Return (first, last) of the run grown from a piece while it fits: by the better neighbour, the next one on a
+    tie.
+    """
     first = last = place
     spent = costs[place]
     while True:
@@ -103,7 +105,7 @@ def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) 
 def _written(
     text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
 ) -> str:
-    """The text of a run, with its heading and table head if they fit; "" where the run alone does not fit."""
+    """Return the text of a run, with its heading and table head if they fit; "" where the run alone does not fit."""
     body = text[pieces[first].start : pieces[last].stop].strip("\n")
     opened = first > 0 and not body.startswith(CUT)
     closed = last + 1 < len(pieces)
@@ -123,7 +125,7 @@ def _written(
 
 
 def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
-    """The start of a piece that is too long itself, cut by characters."""
+    """Return the start of a piece that is too long itself, cut by characters."""
     if room < 1:
         return ""
     size = min(len(text), 4 * room)
@@ -133,7 +135,9 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
 
 
 def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
-    """The relevance of each piece: the sum of the weights of the question's terms in it, rare terms weighing more."""
+    """Return the relevance of each piece: the sum of the weights of the question's terms in it, rare terms weighing
+    more.
+    """
     wanted = set(terms)
     language = stemming_language(" ".join(piece.text for piece in pieces[:HEAD]))
     has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
@@ -143,17 +147,19 @@ def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of prose and the lines of code and tables, in order."""
+    """Return the sentences of prose and the lines of code and tables, in order."""
     return [piece.text for piece in _pieces(text)]
 
 
 def alone(text: str, number: int) -> str:
-    """One of the `sentences` of a text, by its index, with its heading and table head and marks of what is left out."""
+    """Return one of the `sentences` of a text, by its index, with its heading and table head and marks of what is left
+    out.
+    """
     return _written(text, _pieces(text), number, number, len(text) + 1, len)
 
 
 def _pieces(text: str) -> list[_Piece]:
-    """The pieces of a text: sentences of prose, lines of code and tables."""
+    """Return the pieces of a text: sentences of prose, lines of code and tables."""
     out: list[_Piece] = []
     at, fenced = 0, False
     heading = table = -1
@@ -190,7 +196,7 @@ def _sentences(line: str) -> list[tuple[int, int]]:
 
 
 def _ends(line: str) -> Iterator[int]:
-    """Where sentences of a line end."""
+    """Yield where sentences of a line end."""
     for found in _END.finditer(line):
         end = found.end()
         if found[0] != "." or not ABBREVIATION.search(line, max(0, end - 8), end):

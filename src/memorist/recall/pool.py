@@ -64,11 +64,11 @@ class Pool:
         return match(self.query, self.table, self.stats, self.counts)
 
     def features(self) -> dict[str, Floats]:
-        """Every feature by name."""
+        """Return every feature by name."""
         return features(self.query, self.table, self.stats, self.matches, self.similarity)
 
     def cosine(self, place: int) -> float | None:
-        """The cosine of a candidate to the question; None if there are no vectors to compare."""
+        """Return the cosine of a candidate to the question; None if there are no vectors to compare."""
         entry = self.entries[place]
         if self.similarity is None or entry.vector is None or entry.embedder != self.embedder:
             return None
@@ -76,7 +76,7 @@ class Pool:
 
 
 def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
-    """The counts of several namespaces as one."""
+    """Return the counts of several namespaces as one."""
     total = sum(stats.entries for stats in namespaces)
     return ScopeStats(
         entries=total,
@@ -87,7 +87,9 @@ def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
 
 
 def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
-    """Cosines on one scale: those of an earlier embedder are rescaled to the mean and deviation of the present one."""
+    """Return cosines on one scale: those of an earlier embedder are rescaled to the mean and deviation of the present
+    one.
+    """
     scales = [(one, scale) for one in asked if (scale := _joined_spread(one.spread)) is not None]
     if not scales:
         return None
@@ -103,7 +105,7 @@ def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity 
 
 
 def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
-    """Mean and deviation over several namespaces; None where none has vectors."""
+    """Return mean and deviation over several namespaces; None where none has vectors."""
     weight = sum(count for count, _, _ in parts)
     if not weight:
         return None
@@ -111,7 +113,9 @@ def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
 
 
 def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]:
-    """The places of the entries with a vector of this embedder, and their cosines to each of the question's vectors."""
+    """Return the places of the entries with a vector of this embedder, and their cosines to each of the question's
+    vectors.
+    """
     width = asked.vectors.shape[1] + 4
     places = [
         place

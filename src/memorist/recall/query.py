@@ -113,7 +113,7 @@ def analyse(
 
 
 def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[float, ...]:
-    """The rarity of each term: that of the rarest word it stands for, or its own where words are not spaced."""
+    """Return the rarity of each term: that of the rarest word it stands for, or its own where words are not spaced."""
     from memorist.embed.wordllama import word_rarity
 
     spoken = [word for word in dict.fromkeys(words(text)) if len(word) <= LONGEST_WORD]
@@ -128,13 +128,13 @@ def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[fl
 
 
 def _bare(text: str) -> bool:
-    """Whether a text is one question, with at most one other sentence."""
+    """Return whether a text is one question, with at most one other sentence."""
     sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
     return len(sentences) <= 2 and any(part.endswith(("?", "？", "؟")) for part in sentences)
 
 
 def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str, tuple[str, ...]]]:
-    """The parts of a question with their terms, the longest where there are many; none where it has but one."""
+    """Return the parts of a question with their terms, the longest where there are many; none where it has but one."""
     found = [(part, tuple(query_terms(part, language, usual))) for part in _PART_END.split(text) if part.strip()]
     found = [(part, terms) for part, terms in found if len(terms) >= MIN_PART_TERMS]
     if len(found) < 2:
@@ -143,14 +143,14 @@ def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str
 
 
 def content(text: str) -> str:
-    """A text without English stop words; unchanged where nothing would be left."""
+    """Return a text without English stop words; unchanged where nothing would be left."""
     listed = STOP_WORDS["english"]
     found = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
     return " ".join(word for word in found if normalise(word) not in listed) or text
 
 
 def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:
-    """The speakers a text mentions, in order, and the words it mentions them by.
+    """Return the speakers a text mentions, in order, and the words it mentions them by.
 
     A speaker is recognised by any word of their name, or by a capitalised short form of the first one.
     """
@@ -173,7 +173,7 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
 
 @lru_cache(4096)
 def _names(speaker: str) -> tuple[str, ...]:
-    """The words of a speaker's name; cached, since questions are about the same few people."""
+    """Return the words of a speaker's name; cached, since questions are about the same few people."""
     return tuple(words(speaker))
 
 

@@ -64,12 +64,12 @@ class WeightsFile(msgspec.Struct, frozen=True):
 
 @cache
 def weights_file() -> WeightsFile:
-    """The weights that this version ranks by."""
+    """Return the weights that this version ranks by."""
     return msgspec.json.decode((files("memorist.recall") / "weights.json").read_bytes(), type=WeightsFile)
 
 
 def table_name(pool: Pool) -> str:
-    """Which table of weights a pool is ranked by.
+    """Return which table of weights a pool is ranked by.
 
     Cosines are measured by their spread in the scope, so that one table serves every embedder.
     """
@@ -105,7 +105,7 @@ class Ranking(msgspec.Struct, frozen=True):
     """Whether a context may send a candidate: the question seems to have an answer here, and this may be it."""
 
     def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
-        """The reasons of the candidates at these indices, strongest first."""
+        """Return the reasons of the candidates at these indices, strongest first."""
         if not places:
             return {}
         chosen = self.parts[list(places)]
@@ -141,7 +141,7 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
 
 
 def has_evidence(pool: Pool, values: Mapping[str, Floats]) -> Flags:
-    """Which candidates share a word with the question, are near it in meaning, or are of the time that it names.
+    """Return which candidates share a word with the question, are near it in meaning, or are of the time that it names.
 
     A recall without `min_score` leaves out the others: of a subject that nothing is known about, nothing is found.
     """
@@ -155,7 +155,7 @@ def has_evidence(pool: Pool, values: Mapping[str, Floats]) -> Flags:
 
 
 def _passages(pool: Pool) -> Flags:
-    """The passages of documents, if one of them has a fair share of the question's words; none otherwise.
+    """Return the passages of documents, if one of them has a fair share of the question's words; none otherwise.
 
     The weights come from chats alone. In documents the answer often stands in other words, beside what the question
     names, and the order of passages is found by their sentences.
@@ -167,7 +167,10 @@ def _passages(pool: Pool) -> Flags:
 
 
 def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
-    """What the user stated, and what was taken from it, best first; a question counts if it tells much about them."""
+    """Return what the user stated, and what was taken from it, best first.
+
+    A question counts if it tells much about them.
+    """
     table = pool.table
     states = (table.signals["asks"] == 0) | (table.signals["first"] == 1.0)
     own = ~table.assistant & states
@@ -177,7 +180,9 @@ def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
-    """What candidates gain so that of two statements that say the same of another thing the newer comes first."""
+    """Return what candidates gain so that of two statements that say the same of another thing the newer comes
+    first.
+    """
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
@@ -203,7 +208,7 @@ def _equal(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def replacements_first(pool: Pool, raw: Floats) -> Floats:
-    """What facts gain so that they outrank the statements that they replaced."""
+    """Return what facts gain so that they outrank the statements that they replaced."""
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
@@ -216,7 +221,7 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
 
 
 def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
-    """What the candidates together say about whether the question has an answer here.
+    """Return what the candidates together say about whether the question has an answer here.
 
     Words count by their rarity in any text, because in a small memory every word is rare.
     """
@@ -242,7 +247,7 @@ def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
 
 
 def _session_sets(own: Flags, session: Ints) -> Flags:
-    """Which terms (columns) each session (row) has among its candidates."""
+    """Return which terms (columns) each session (row) has among its candidates."""
     out = np.zeros((int(session.max(initial=-1)) + 1, own.shape[1]), np.bool_)
     row, term = np.nonzero(own)
     out[session[row], term] = True
@@ -257,7 +262,8 @@ def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
 
 
 def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: Weights) -> tuple[Floats, Floats]:
-    """How probably the question has to do with this memory, and that times the probability that a candidate is it.
+    """Return how probably the question has to do with this memory, and that times the probability that a candidate is
+    it.
 
     Both are arrays: a standing instruction has to do with a request whatever the rest of the memory is about.
     """
@@ -274,7 +280,7 @@ def _sigmoid(value: Floats) -> Floats:
 
 
 def _order(pool: Pool, raw: Floats) -> list[int]:
-    """Indices best first; ties by newest, then by kind and id, so that every store gives the same order."""
+    """Return indices best first; ties by newest, then by kind and id, so that every store gives the same order."""
     value = (-raw.round(9)).tolist()
     created = (-pool.table.created_at).tolist()
     keys = [

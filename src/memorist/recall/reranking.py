@@ -43,7 +43,7 @@ class Reranking:
         return self._inner.name if self._inner is not None else f"model {self._model.name if self._model else ''}"
 
     async def judge(self, query: str, texts: Sequence[str]) -> Verdict:
-        """Scores for the texts, or why there are none."""
+        """Return scores for the texts, or why there are none."""
         if self._busy:
             # A call that timed out is still running; a second one beside it would only be slower.
             return Verdict(self.name, None, "still busy with an earlier question: the first ranking stands")

@@ -23,7 +23,7 @@ Place = tuple[tuple[str, str, str], int]
 
 
 def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row], list[Row]]:
-    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others."""
+    """Return (kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others."""
     kept: list[Row] = []
     repeats: list[Row] = []
     seen: dict[str, dict[int, list[frozenset[str]]]] = {}
@@ -42,7 +42,10 @@ def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row]
 
 
 def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
-    """Up to `most` hits, best first; near-duplicates are included only if there are fewer than `count` without."""
+    """Return up to `most` hits, best first.
+
+    Near-duplicates are included only if there are fewer than `count` without.
+    """
     kept, repeats = distinct(ranked, most)
     if len(kept) >= count:
         return kept
@@ -51,7 +54,7 @@ def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
 
 
 def without_repeats(rows: Iterable[Row]) -> list[Row]:
-    """The rows without messages that say, word for word, what one before them says.
+    """Return the rows without messages that say, word for word, what one before them says.
 
     Compared by text and not by terms: "I don't live in Porto" has the terms of "I live in Porto".
     """
@@ -97,7 +100,7 @@ def _place(row: Row) -> Place:
 
 
 def _run(key: Place, chunks: dict[Place, Row], used: set[Place]) -> list[Row]:
-    """The consecutive chunks around one, at most `MOST_MERGED`, later ones taken first."""
+    """Return the consecutive chunks around one, at most `MOST_MERGED`, later ones taken first."""
     whole, first = key
     last = first
     while last - first + 1 < MOST_MERGED:
@@ -111,7 +114,7 @@ def _run(key: Place, chunks: dict[Place, Row], used: set[Place]) -> list[Row]:
 
 
 def _joined(texts: Sequence[str], separator: str) -> str:
-    """Texts joined, without the text that chunking repeats where they meet."""
+    """Return texts joined, without the text that chunking repeats where they meet."""
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
@@ -121,7 +124,7 @@ def _joined(texts: Sequence[str], separator: str) -> str:
 
 
 def fill(ranked: Sequence[Row], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()) -> list[Row]:
-    """The best hits that fit a token budget; one that is too long is cut to its best passage."""
+    """Return the best hits that fit a token budget; one that is too long is cut to its best passage."""
     out: list[Row] = []
     left = max_tokens
     for row in ranked:

@@ -50,7 +50,7 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def content_words(text: str) -> list[str]:
-    """The words of an English text in lower case, without stop words."""
+    """Return the words of an English text in lower case, without stop words."""
     stop = STOP_WORDS["english"]
     return [word for word in words(text) if word not in stop]
 
@@ -94,7 +94,10 @@ def _ints(values: list[int]) -> Ints:
 
 
 def features(question: str, found: Split, passages: Sequence[Row], vectors: WordVectors) -> dict[str, Floats]:
-    """The features of each sentence by name, those of meaning standardised; none if there are no words to compare."""
+    """Return the features of each sentence by name, those of meaning standardised.
+
+    None if there are no words to compare.
+    """
     asked = list(dict.fromkeys(content_words(question) or words(question)))
     if not asked or not found.texts:
         return {}
@@ -118,7 +121,9 @@ def features(question: str, found: Split, passages: Sequence[Row], vectors: Word
 
 
 def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
-    """BM25's inverse document frequency of each word of the vocabulary and of the question, among the passages."""
+    """Return BM25's inverse document frequency of each word of the vocabulary and of the question, among the
+    passages.
+    """
     size = len(found.vocabulary)
     lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
     pairs = np.unique(np.repeat(found.owner, lengths) * size + found.headed)
@@ -131,7 +136,7 @@ def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
 
 
 def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
-    """The cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
+    """Return the cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
 
     The mean of all words is taken out first: it is what any two words have in common.
     """
@@ -148,7 +153,7 @@ def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) ->
 
 
 def _of_stem(word: str, begins: Mapping[str, Sequence[int]], vocabulary: Sequence[str]) -> list[int]:
-    """The places of the words of the vocabulary with the stem of a word."""
+    """Return the places of the words of the vocabulary with the stem of a word."""
     stem = tokens(word, "english")
     return [at for at in begins.get(word[:2], ()) if tokens(vocabulary[at], "english") == stem]
 
@@ -168,7 +173,7 @@ def _of_passages(found: Split, likeness: Floats) -> Floats:
 
 
 def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
-    """The cosine of the question to each sentence with its heading, rare words weighing more."""
+    """Return the cosine of the question to each sentence with its heading, rare words weighing more."""
     weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
     lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
     counts = np.zeros((len(found.texts), size), np.float32)
@@ -181,7 +186,7 @@ def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int)
 
 
 def _form(found: Split) -> dict[str, Floats]:
-    """What each sentence is: a heading, short or long."""
+    """Return what each sentence is: a heading, short or long."""
     lengths = np.diff(np.append(found.starts, len(found.flat)))
     return {
         "heading": _has(_HEADING, found.texts),

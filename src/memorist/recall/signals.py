@@ -22,7 +22,7 @@ _FULL_FIRST = 3
 
 
 def signals(text: str) -> bytes:
-    """One byte per name in `NAMES`."""
+    """Return one byte per name in `NAMES`."""
     head = text[:_HEAD_CHARACTERS].replace("’", "'")
     split = words(head)
     length = len(split) if len(text) <= _HEAD_CHARACTERS else len(split) * len(text) // _HEAD_CHARACTERS

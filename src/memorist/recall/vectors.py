@@ -32,18 +32,18 @@ _SPREAD = 32_768
 
 
 def encode(vector: ArrayLike) -> bytes:
-    """A vector as bytes: a float32 scale, then one signed byte per dimension."""
+    """Return a vector as bytes: a float32 scale, then one signed byte per dimension."""
     return encode_many(np.asarray(vector, np.float32)[None])[0]
 
 
 def encode_many(vectors: ArrayLike) -> list[bytes]:
-    """The same for each row of a matrix."""
+    """Return the same for each row of a matrix."""
     codes, scales = _quantise(np.asarray(vectors, np.float32))
     return [scales[i].tobytes() + codes[i].tobytes() for i in range(len(codes))]
 
 
 def decode(data: bytes) -> Floats:
-    """The vector that `encode` wrote, to within half a step of its scale."""
+    """Return the vector that `encode` wrote, to within half a step of its scale."""
     if len(data) < 5:
         raise CorruptRecord(f"a stored vector of {len(data)} bytes; re-embed with `memorist process vectors`")
     scale = np.frombuffer(data[:4], "<f4")[0]
@@ -145,7 +145,7 @@ class VectorIndex(Generic[Key]):
         return gone
 
     def search(self, vector: ArrayLike, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest[Key]:
-        """The nearest by cosine, best first; `mask` (from `between`) is applied before the limit."""
+        """Return the nearest by cosine, best first; `mask` (from `between`) is applied before the limit."""
         query = _unit(np.asarray(vector, np.float32))
         count = len(self._keys)
         if count == 0 or limit < 1 or (mask is not None and not mask.any()):
@@ -171,7 +171,7 @@ class VectorIndex(Generic[Key]):
         return self._nearest(best[order], full[order], mean, std)
 
     def cosines(self, vector: ArrayLike, keys: Sequence[Key], *, missing: float = 0.0) -> NDArray[np.float32]:
-        """Cosine to each of some keys; `missing` where there is no vector."""
+        """Return cosine to each of some keys; `missing` where there is no vector."""
         out = np.full(len(keys), missing, np.float32)
         have = [(i, self._place[key]) for i, key in enumerate(keys) if key in self._place]
         if have:
@@ -182,7 +182,7 @@ class VectorIndex(Generic[Key]):
     def between(
         self, start: int | None, end: int | None, groups: Sequence[int] | None = None
     ) -> NDArray[np.bool_] | None:
-        """A mask for `search` that allows times from `start` up to (not with) `end`, and only some groups."""
+        """Return a mask for `search` that allows times from `start` up to (not with) `end`, and only some groups."""
         count = len(self._keys)
         times, mask = self._times[:count], None
         if start is not None:
@@ -280,7 +280,7 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
-    """The indices of the highest scores, best first."""
+    """Return the indices of the highest scores, best first."""
     if limit >= len(scores):
         return np.argsort(-scores, kind="stable")
     likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD else None
@@ -290,7 +290,7 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
 
 
 def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
-    """Indices of a few times `limit` scores, among them all of the best, by a threshold estimated from a sample.
+    """Return indices of a few times `limit` scores, among them all of the best, by a threshold estimated from a sample.
 
     Comparing a million scores with one number costs a tenth of partitioning them.
     """

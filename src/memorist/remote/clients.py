@@ -204,7 +204,9 @@ class Client:
                     sock.shutdown(socket.SHUT_RDWR)
 
     def _lost(self, writes: bool, kind: type[MemoristError], what: str) -> MemoristError:
-        """The error for a lost answer: `kind` for a read, UnknownOutcome for a write, which may have been done."""
+        """Return the error for a lost answer: `kind` for a read, UnknownOutcome for a write, which may have been
+        done.
+        """
         if not writes:
             return kind(f"the server at {self.place} {what}")
         return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")
@@ -232,7 +234,7 @@ async def _asynchronous(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def error_from(status: int, answer: Answer) -> MemoristError:
-    """The library's error for an HTTP error response."""
+    """Return the library's error for an HTTP error response."""
     try:
         problem = _problem(answer.body)
     except msgspec.DecodeError:

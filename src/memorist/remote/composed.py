@@ -13,7 +13,7 @@ from .tasks import RemoteTaskRun, run_task
 
 
 async def _state_get(self: Any, key: str, default: Any = None) -> object:
-    """The value under a key, read from its entry."""
+    """Return the value under a key, read from its entry."""
     entry = await self.entry(key)
     return default if entry is None else entry.value
 
@@ -21,14 +21,17 @@ async def _state_get(self: Any, key: str, default: Any = None) -> object:
 def _run(
     self: Any, task_id: str, *, ns: Any = None, lease: Any = 60, keep: Any = None, state: Any = None, wait: float = 0
 ) -> RemoteTaskRun:
-    """A context manager that holds the task's lease and resumes its state; `state` is the first state of a new task."""
+    """Return a context manager that holds the task's lease and resumes its state.
+
+    `state` is the first state of a new task.
+    """
     check_name(task_id, "task id")
     space = None if ns is None else self._core.scope.writable(ns)
     return run_task(self._core, task_id, space, lease, keep, state, wait, kept_steps(keep))
 
 
 def _template(self: Any, template: type) -> object:
-    """The same memory, typed and checked by a subclass of Working."""
+    """Return the same memory, typed and checked by a subclass of Working."""
     return type(self)(self._core, checked_template(template))
 
 

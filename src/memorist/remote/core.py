@@ -72,7 +72,7 @@ class RemoteShared:
         self.twin: RemoteShared | None = None
 
     def beside(self, *, blocking: bool) -> RemoteShared:
-        """The blocking or async twin of this object, created on first use."""
+        """Return the blocking or async twin of this object, created on first use."""
         if self.runtime.blocking == blocking:
             return self
         if self.twin is None:
@@ -121,7 +121,7 @@ class RemoteScope(Scope, frozen=True):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> RemoteScope:
-        """The same or a smaller scope; what the key cannot grant is refused by the server."""
+        """Return the same or a smaller scope; what the key cannot grant is refused by the server."""
         narrowed = super().narrow(org, user, actor, read, write)
         for name, asked, wanted in (("read", read, narrowed.read), ("write", write, narrowed.write)):
             if asked is not None and wanted and self.user is None and name in self.named:
@@ -146,7 +146,7 @@ class RemoteCore:
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:
-        """Request headers: the narrowed scope, and the trace context."""
+        """Return request headers: the narrowed scope, and the trace context."""
         scope = self.scope
         narrowed = Narrowed(
             org=None if scope.org == "default" else scope.org, user=scope.user,
@@ -161,7 +161,7 @@ class RemoteCore:
         return await request(self, BY_NAME[name], given, template)
 
     def part(self, kind: Callable[[Core], T]) -> T:
-        """The remote implementation of a part of the engine."""
+        """Return the remote implementation of a part of the engine."""
         if kind in _OWN:
             own: T = _OWN[kind](self)
             return own
@@ -174,16 +174,16 @@ class RemoteCore:
         return remote_noun
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """The remote subclass of a class of the engine, or the class itself."""
+        """Return the remote subclass of a class of the engine, or the class itself."""
         remote_class: type[T] = _KINDS.get(wanted, wanted)
         return remote_class
 
     def narrowed(self, scope: RemoteScope) -> RemoteCore:
-        """A handle with a narrower scope."""
+        """Return a handle with a narrower scope."""
         return RemoteCore(self.shared, scope, self.batch)
 
     def batched(self) -> RemoteCore:
-        """A handle that collects its writes for one commit."""
+        """Return a handle that collects its writes for one commit."""
         if self.batch is not None:
             raise UsageError("batches cannot be nested; put all changes into one")
         return RemoteCore(self.shared, self.scope, [])
@@ -197,7 +197,7 @@ class RemoteCore:
         return list(done.results)
 
     def beside(self, *, blocking: bool) -> RemoteCore:
-        """The blocking or async twin of this handle."""
+        """Return the blocking or async twin of this handle."""
         if self.batch is not None:
             raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         return RemoteCore(self.shared.beside(blocking=blocking), self.scope)
@@ -206,5 +206,5 @@ class RemoteCore:
 
 
 def open_remote(url: str, runtime: Runtime, api_key: str | None, scope: Scope) -> RemoteCore:
-    """A handle on the server at a URL."""
+    """Return a handle on the server at a URL."""
     return RemoteCore(RemoteShared(url, api_key, runtime, scope.org), RemoteScope(**msgspec.structs.asdict(scope)))

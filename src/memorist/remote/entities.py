@@ -18,7 +18,7 @@ class RemoteEntities(Entities):
         self._state: EntityCache = core.shared.entity_cache
 
     async def get(self, type: str, id: str, load: Any = None, *, ttl: Any = None, stale: Any = None) -> Any:
-        """The entity, from the cache or loaded."""
+        """Return the entity, from the cache or loaded."""
         self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
         source = self._source(type, load, ttl, stale)

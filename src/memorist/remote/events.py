@@ -43,7 +43,7 @@ class RemoteEvents(Events):
         self._traced = Telemetry()
 
     def headers(self) -> dict[str, str]:
-        """The trace context headers of the current span."""
+        """Return the trace context headers of the current span."""
         return self._traced.headers() if self._traced is not None else {}
 
     async def _follow(self) -> None:
@@ -98,7 +98,10 @@ class RemoteWatch(AsyncWatch):
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """The changes since the last call, each kind and namespace once; empty after `timeout` seconds without any."""
+        """Return the changes since the last call, each kind and namespace once.
+
+        Empty after `timeout` seconds without any.
+        """
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
         found, self._waiting = self._waiting, []

@@ -18,7 +18,7 @@ class RemoteInjection(Injection):
     """Runs agents and functions on the client, and stores their output on the server."""
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
-        """What a task is given for a query; the server says what its output will be made from."""
+        """Return what a task is given for a query; the server says what its output will be made from."""
         core: Any = self._core
         top_k = TASK_HITS if spec.top_k is None else spec.top_k
         hits = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})

@@ -54,7 +54,7 @@ _OWN_FIELDS = ("metadata", "importance", "pinned", "trust", "raw")
 
 @cache
 def noun_class(noun: str) -> type:
-    """A class with the methods of a noun, each of which sends one request."""
+    """Return a class with the methods of a noun, each of which sends one request."""
     engine = owner_of(noun)
     members: JsonObject = {"__doc__": engine.__doc__, "__init__": _init}
     offered = {operation.call: operation for operation in OPERATIONS if operation.noun == noun}
@@ -132,7 +132,7 @@ async def request(core: Any, operation: Operation, given: JsonMapping, template:
 async def _all_pages(
     core: object, operation: Operation, given: Mapping[str, object], limit: int | None, template: type | None
 ) -> Any:
-    """A list of any length, although a server gives at most `MAX_LIMIT` items at once."""
+    """Return a list of any length, although a server gives at most `MAX_LIMIT` items at once."""
     assert operation.cursor is not None
     # Of messages with `before` alone those nearest to it are wanted, so the pages go backwards.
     backwards = operation.name == "threads.messages" and given.get("before") and given.get("after") is None
@@ -196,7 +196,7 @@ async def _collect(core: Any, operation: Operation, given: JsonMapping) -> Any:
 
 
 async def _tried(core: Any, step: JsonMapping) -> Any:
-    """The result of an operation as if the writes of the batch so far were committed."""
+    """Return the result of an operation as if the writes of the batch so far were committed."""
     direct = type(core)(core.shared, core.scope)
     return await direct.call("batches.read", operations=list(core.batch), last=step)
 
@@ -240,7 +240,7 @@ def _checked(parameter: Parameter, sent: object) -> Any:
 
 
 def _has_odd_number(value: object) -> bool:
-    """Whether a value contains NaN or infinity, which some encoders write as null."""
+    """Return whether a value contains NaN or infinity, which some encoders write as null."""
     if isinstance(value, float):
         return not isfinite(value)
     if isinstance(value, dict):
@@ -249,7 +249,7 @@ def _has_odd_number(value: object) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON data: times as ISO text, durations as seconds, messages in their original shape."""
+    """Return a value as JSON data: times as ISO text, durations as seconds, messages in their original shape."""
     if isinstance(value, Message):
         return _message(value)
     if isinstance(value, Namespace):
@@ -314,7 +314,7 @@ def _wired(parameter: Parameter, value: Any) -> Any:
 
 
 def _named(processor: Any) -> Any:
-    """The name of a built-in processor with default settings; others cannot be sent."""
+    """Return the name of a built-in processor with default settings; others cannot be sent."""
     if isinstance(processor, str):
         return processor
     instance = processor() if isinstance(processor, type) else processor
@@ -325,14 +325,14 @@ def _named(processor: Any) -> Any:
 
 
 def _traced(item: object) -> Any:
-    """The id of the record that `why` is asked about."""
+    """Return the id of the record that `why` is asked about."""
     if isinstance(item, Record):
         return reference(item).id
     return getattr(item, "id", item)
 
 
 def result_of(operation: Operation, answer: Answer, template: type | None = None) -> Any:
-    """The result in a response, as the engine's method would return it."""
+    """Return the result in a response, as the engine's method would return it."""
     body = msgspec.json.decode(answer.body)
     if is_list(operation):
         return converted(operation, body["items"], template)

@@ -14,7 +14,7 @@ from ..values import JsonMapping, JsonObject
 
 
 def provisional(operation: Operation, given: JsonMapping, core: Any) -> Any:
-    """The result of a write as far as its arguments determine it, or None."""
+    """Return the result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
         messages = [as_message(message) for message in given.get("messages", ())]
         return [MessageReceipt(message, False, False, "pending") for message in messages]
@@ -44,7 +44,7 @@ def _make_record(kind: type[msgspec.Struct], given: JsonMapping, core: Any) -> A
 
 
 def _flat(given: JsonMapping) -> JsonObject:
-    """The arguments by name, with the fields of a checkpoint or document among them."""
+    """Return the arguments by name, with the fields of a checkpoint or document among them."""
     out: JsonObject = {}
     for name, value in given.items():
         if name in ("checkpoint", "doc"):

@@ -56,7 +56,7 @@ class RemoteTaskRun(AsyncTaskRun):
         self._saved = self._as_saved(held, self._held.completed)
 
     def batch(self) -> AsyncMemory:
-        """A memory that collects writes, which the next save of this task commits together with the step."""
+        """Return a memory that collects writes, which the next save of this task commits together with the step."""
         core = self._remote.batched()
         self._effects = core.batch
         async_memory: AsyncMemory = core.facade()
@@ -109,7 +109,7 @@ class RemoteTaskRun(AsyncTaskRun):
 def run_task(
     core: Any, task_id: str, ns: Any, lease: Any, keep: Any, state: Any, wait: float, kept: Any
 ) -> RemoteTaskRun:
-    """A run of a task on a server, not started yet."""
+    """Return a run of a task on a server, not started yet."""
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
     run = RemoteTaskRun(core, task_id, ns, lease, kept, state, wait)

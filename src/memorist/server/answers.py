@@ -34,12 +34,12 @@ _OURS: dict[type[MemoristError], int] = {
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A response with a value as JSON."""
+    """Return a response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type=JSON, headers=dict(headers or {}))
 
 
 def problem_response(error: MemoristError, request_id: str, scope: Mapping[str, Any]) -> Response:
-    """An error as problem+json, with its status and headers such as `Retry-After`."""
+    """Return an error as problem+json, with its status and headers such as `Retry-After`."""
     problem = problem_of(error, request_id=request_id)
     status = next((_OURS[kind] for kind in type(error).__mro__ if kind in _OURS), problem.status)
     if status == 409 and any(name in (b"if-match", b"if-none-match") for name, _ in scope["headers"]):
@@ -55,18 +55,18 @@ def problem_response(error: MemoristError, request_id: str, scope: Mapping[str, 
 
 
 def send_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """A response with a problem, under the problem's own status."""
+    """Return a response with a problem, under the problem's own status."""
     body = msgspec.json.encode(problem)
     return Response(body, problem.status, media_type="application/problem+json", headers=dict(headers or {}))
 
 
 def forbidden(detail: str) -> Response:
-    """A 403 for a request that no key may send, such as one from another site."""
+    """Return a 403 for a request that no key may send, such as one from another site."""
     return send_problem(Problem(type="urn:memorist:forbidden", title="Forbidden", status=403, detail=detail))
 
 
 def not_found(request_id: str = "") -> Response:
-    """A 404 for a path without a route."""
+    """Return a 404 for a path without a route."""
     detail = "there is nothing at this path"
     return send_problem(
         Problem(type="urn:memorist:not-found", title="NotFound", status=404, detail=detail, request_id=request_id)

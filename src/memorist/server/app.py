@@ -93,7 +93,10 @@ class Server:
         self._handles: dict[tuple[ApiKey, str | None], AsyncMemory] = {}
 
     def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
-        """The memory narrowed to the grants of a key, cached. A request can narrow it further, never widen it."""
+        """Return the memory narrowed to the grants of a key, cached.
+
+        A request can narrow it further, never widen it.
+        """
         found = self._handles.get((key, narrowed))
         if found is None:
             if len(self._handles) >= MAX_HANDLES:
@@ -113,7 +116,7 @@ class Server:
             return await self.lane.run(work)
 
     def handle_of(self, org: str) -> AsyncMemory:
-        """A handle on a whole org, for rows that the server itself keeps there."""
+        """Return a handle on a whole org, for rows that the server itself keeps there."""
         handle = self._orgs.get(org)
         if handle is None:
             if len(self._orgs) >= MAX_HANDLES:
@@ -122,13 +125,13 @@ class Server:
         return handle
 
     def traced(self, scope: Any) -> AbstractContextManager[RequestSpan]:
-        """A tracing span around a request; does nothing unless tracing is on."""
+        """Return a tracing span around a request; does nothing unless tracing is on."""
         if self._telemetry is None:
             return _NOT_TRACED
         return self._telemetry.request(Headers(scope=scope))
 
     async def who(self, request: Request) -> ApiKey:
-        """Authenticates a request by its Authorization header, else by its cookie."""
+        """Authenticate a request by its Authorization header, else by its cookie."""
         header = headers_of(request.scope).get("authorization")
         cookie = cookie_of(request) if header is None else None
         if cookie is None:
@@ -141,7 +144,7 @@ class Server:
             raise
 
     async def key_of(self, request: Request, header: str | None) -> ApiKey:
-        """Authenticates by an Authorization header; failures are counted per address."""
+        """Authenticate by an Authorization header; failures are counted per address."""
         try:
             return await self.keys.check(header)
         except Unauthorized as wrong:
@@ -149,18 +152,18 @@ class Server:
             raise
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
-        """Rate-limits failed authentication per address, against guessing."""
+        """Rate-limit failed authentication per address, against guessing."""
         address = request.client.host if request.client else "?"
         if isinstance(self.buckets.take(f"bad:{address}", self.options.bad_keys), Refused):
             raise Limited("too many requests with a wrong key; wait a minute") from wrong
 
     async def admit(self, request: Request, *, heavy: bool = False) -> ApiKey:
-        """Authenticates a request and applies the rate limit of its key."""
+        """Authenticate a request and apply the rate limit of its key."""
         key = await self.who(request)
         return self.limited(request, key, heavy=heavy)
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """Applies the rate limit of a key; the response headers will say how much of it is left."""
+        """Apply the rate limit of a key; the response headers will say how much of it is left."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
         left = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["memorist.key"] = key.id
@@ -171,14 +174,16 @@ class Server:
 
 
 def _over_files(handle: AsyncMemory) -> AsyncMemory:
-    """The handle of an admin's key, who manages the keys of every org: it may also look after the store's files."""
+    """Return the handle of an admin's key, who manages the keys of every org: it may also look after the store's
+    files.
+    """
     core = core_of(handle)
     wide: AsyncMemory = core.narrowed(msgspec.structs.replace(core.scope, tenant=False)).facade()
     return wide
 
 
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
-    """Builds the application over a memory opened with `all_orgs=True`; `parts` are mounted beside the API."""
+    """Build the application over a memory opened with `all_orgs=True`; `parts` are mounted beside the API."""
     server = Server(memory, options)
     mounted = [make(server) for make in parts]
 
@@ -202,7 +207,7 @@ class Application(Starlette):
     """Starlette with our gate in the place of its own outer layers: the gate answers every error itself."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """The gate, then the operations, then the routes of all the rest."""
+        """Return the gate, then the operations, then the routes of all the rest."""
         server: Server = self.state.server
         return Gate(Dispatch(ExceptionMiddleware(self.router), server), server)
 

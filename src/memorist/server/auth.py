@@ -43,14 +43,16 @@ class Keys:
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """A random secret shared by all servers on this store, to sign what one of them issues and another verifies."""
+        """Return a random secret shared by all servers on this store, to sign what one of them issues and another
+        verifies.
+        """
         if self._secret is None:
             row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
         return self._secret
 
     def used_at(self, id: str) -> datetime | None:
-        """When this process last saw a key used, to the minute."""
+        """Return when this process last saw a key used, to the minute."""
         used = self._used.get(id)
         return None if used is None else datetime.fromtimestamp(used // 60 * 60, UTC)
 
@@ -66,7 +68,7 @@ class Keys:
         note: str = "",
         ttl: float | timedelta | None = None,
     ) -> NewKey:
-        """Creates a key; its secret is in the returned record and nowhere else."""
+        """Create a key; its secret is in the returned record and nowhere else."""
         checked = _roles(roles)
         if org == KEYS_ORG:
             raise UsageError("no key is made for the org that holds the keys")
@@ -85,11 +87,11 @@ class Keys:
         return _shown(key, secret)
 
     async def list(self) -> list[ApiKey]:
-        """Lists all keys, without their secrets."""
+        """Return lists all keys, without their secrets."""
         return [_read(row.data) for row in await self._records.scan("global", ("key",))]
 
     async def rotate(self, id: str) -> NewKey:
-        """Replaces the secret of a key; the old one is invalid at once."""
+        """Replace the secret of a key; the old one is invalid at once."""
         row = await self._records.get("global", ("key", id))
         if row is None:
             raise NotFound(f"no key {id!r}")
@@ -100,16 +102,16 @@ class Keys:
         return _shown(key, secret)
 
     async def revoke(self, id: str) -> bool:
-        """Deletes a key; returns whether it existed."""
+        """Delete a key; returns whether it existed."""
         self._cache.pop(id, None)
         return await self._records.delete("global", ("key", id))
 
     async def any(self) -> bool:
-        """Whether there is at least one key."""
+        """Return whether there is at least one key."""
         return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
-        """Verifies an Authorization header; raises Unauthorized with the same message whatever is wrong with it."""
+        """Verify an Authorization header; raises Unauthorized with the same message whatever is wrong with it."""
         scheme, _, text = (header or "").partition(" ")
         prefix, _, rest = text.strip().partition("_")
         id, _, secret = rest.partition("_")
@@ -123,7 +125,10 @@ class Keys:
         return key
 
     async def known(self, id: str) -> ApiKey | None:
-        """The unexpired key with this id, or None; cached, so that a change elsewhere is seen within 30 seconds."""
+        """Return the unexpired key with this id, or None.
+
+        Cached, so that a change elsewhere is seen within 30 seconds.
+        """
         found = await self._found(id)
         return None if found is None or found.expired(datetime.now(UTC)) else found
 

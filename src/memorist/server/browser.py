@@ -38,7 +38,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def local_operator(org: str, roles: tuple[Role, ...] = ROLES) -> ApiKey:
-    """The identity of a one-time link: all rights, since whoever makes it can start a server on the store anyway."""
+    """Return the identity of a one-time link: all rights, since whoever makes it can start a server on the store
+    anyway.
+    """
     return ApiKey(id="local", digest=b"", org=org, roles=roles, created_at=datetime.now(UTC))
 
 
@@ -58,7 +60,7 @@ class Sessions:
         self._cache: dict[str, tuple[float, Session]] = {}
 
     async def link(self, operator: ApiKey) -> str:
-        """A code that can be exchanged once, within ten minutes, for a session of this operator."""
+        """Return a code that can be exchanged once, within ten minutes, for a session of this operator."""
         code = secrets.token_urlsafe(32)
         await self._put("code", code, Session(operator=operator), LINK_SECONDS)
         return code
@@ -76,11 +78,11 @@ class Sessions:
         return await self._begin(msgspec.convert(row.data, Session))
 
     async def begin(self, key: ApiKey) -> str:
-        """The secret of a new session for a key."""
+        """Return the secret of a new session for a key."""
         return await self._begin(Session(key=key.id))
 
     async def check(self, secret: str) -> ApiKey:
-        """The key of a cookie's session; it must exist and not have expired."""
+        """Return the key of a cookie's session; it must exist and not have expired."""
         session = await self._known(_name(secret))
         key = session.operator if session is not None else None
         if session is not None and session.key is not None:
@@ -125,13 +127,13 @@ def _name(secret: str) -> str:
 
 
 def cookie_name(scope: Any) -> str:
-    """The cookie's name, with the port in it: browsers do not separate cookies by port."""
+    """Return the cookie's name, with the port in it: browsers do not separate cookies by port."""
     server = scope.get("server") or ("", None)
     return f"memorist_{server[1] or 0}"
 
 
 def cookie_of(request: Request) -> str | None:
-    """The session's secret in the request's cookie, or None."""
+    """Return the session's secret in the request's cookie, or None."""
     return request.cookies.get(cookie_name(request.scope))
 
 
@@ -144,7 +146,7 @@ def check_same_site(request: Request) -> None:
 
 
 def host_name(headers: Mapping[str, str]) -> str:
-    """The host a request was sent to, without its port."""
+    """Return the host a request was sent to, without its port."""
     host = headers.get("host", "")
     name, found, port = host.rpartition(":")
     return name if found and port.isdecimal() else host

@@ -36,7 +36,7 @@ class Call(msgspec.Struct):
 
 
 def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
-    """Decodes the arguments of a request from query, headers and body; raises for an unknown field."""
+    """Decode the arguments of a request from query, headers and body; raises for an unknown field."""
     arguments = _query(query, operation)
     fields = _body(body) if operation.has_body else {}
     call = Call([], {})
@@ -59,7 +59,7 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
 
 
 def call_from(operation: Operation, arguments: Mapping[str, object]) -> Call:
-    """Decodes the arguments of an operation from one JSON object, as in a batch."""
+    """Decode the arguments of an operation from one JSON object, as in a batch."""
     call, left = Call([], {}), dict(arguments)
     for parameter in parameters_of(operation):
         if parameter.kind == "fields":
@@ -76,7 +76,7 @@ def call_from(operation: Operation, arguments: Mapping[str, object]) -> Call:
 
 
 def _with_rendering(operation: Operation, call: Call) -> Call:
-    """Takes `format` and `manifest` out of the arguments of a context: they say how it is answered."""
+    """Take `format` and `manifest` out of the arguments of a context: they say how it is answered."""
     if operation.name == "context":
         call.format = call.options.pop("format", "context")
         call.with_manifest = call.options.pop("manifest", False)
@@ -84,7 +84,7 @@ def _with_rendering(operation: Operation, call: Call) -> Call:
 
 
 def _taken(operation: Operation, parameter: Parameter, value: object) -> Any:
-    """Converts an argument to the type that the method takes."""
+    """Convert an argument to the type that the method takes."""
     converted = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
         return data_in(converted)
@@ -109,7 +109,7 @@ def _struct(parameter: Parameter, data: object, kind: type) -> Any:
 
 
 def _positional(operation: Operation, call: Call) -> Call:
-    """Passes the parameters before `*messages` by position, as Python demands."""
+    """Pass the parameters before `*messages` by position, as Python demands."""
     for name in _before_many(operation):
         if name in call.options:
             call.args.insert(0, call.options.pop(name))
@@ -118,7 +118,7 @@ def _positional(operation: Operation, call: Call) -> Call:
 
 @cache
 def _before_many(operation: Operation) -> tuple[str, ...]:
-    """The names of the parameters before a variadic one (`*messages`), last first; empty if there is none."""
+    """Return the names of the parameters before a variadic one (`*messages`), last first; empty if there is none."""
     parameters = parameters_of(operation)
     many = next((n for n, one in enumerate(parameters) if one.kind == "many"), 0)
     return tuple(parameter.name for parameter in reversed(parameters[:many]))
@@ -158,7 +158,7 @@ def _body(body: bytes) -> JsonObject:
 
 
 def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
-    """Reads the expected version: `If-Match: "3"` is `expect=3`, `If-None-Match: *` is `expect=0`."""
+    """Read the expected version: `If-Match: "3"` is `expect=3`, `If-None-Match: *` is `expect=0`."""
     match, none = headers.get("if-match"), headers.get("if-none-match")
     if match is not None:
         text = match.strip().removeprefix("W/").strip('"')
@@ -185,7 +185,7 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
 
 
 def _from_text(parameter: Parameter, value: str) -> Any:
-    """Decodes a query parameter: text is taken as it is; lists, objects and numbers are JSON."""
+    """Decode a query parameter: text is taken as it is; lists, objects and numbers are JSON."""
     if parameter.type is str or parameter.type == str | None:
         return value
     if value[:1] in '[{"' or value in ("true", "false", "null") or _is_number(value):
@@ -201,7 +201,7 @@ def _is_number(value: str) -> bool:
 
 
 def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
-    """Encodes a result; returns the body and the version of the record (0 if it has none). A list has a cursor."""
+    """Encode a result; returns the body and the version of the record (0 if it has none). A list has a cursor."""
     if result is None and operation.found:
         raise NotFound("there is nothing here under that name")
     if call.format != "context" and isinstance(result, Context):
@@ -216,13 +216,13 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
 
 
 def answer_data(operation: Operation, result: object) -> Any:
-    """Converts a result to plain data without an envelope, to be part of another answer."""
+    """Convert a result to plain data without an envelope, to be part of another answer."""
     data = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
     return msgspec.to_builtins(data, enc_hook=str)
 
 
 def _sent(item: object) -> Any:
-    """Converts a record whose data is bytes, which JSON cannot hold; anything else is returned as it is."""
+    """Convert a record whose data is bytes, which JSON cannot hold; anything else is returned as it is."""
     return record_out(item) if isinstance(item, OpaqueRecord) else item
 
 

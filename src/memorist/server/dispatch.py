@@ -56,7 +56,9 @@ class Dispatch:
 
 
 def served_operations() -> list[Operation]:
-    """The operations that this installation answers: those of the analyser only where its package is installed."""
+    """Return the operations that this installation answers: those of the analyser only where its package is
+    installed.
+    """
     has_analyzer = installed_analyzer() is not None
     return [operation for operation in OPERATIONS if operation.noun != "analyses" or has_analyzer]
 
@@ -141,7 +143,7 @@ def _check_type(request: Request, wanted: str) -> None:
 
 
 async def read_body(request: Request) -> bytes:
-    """Reads the body of a request as bytes; raises if its media type is not JSON or it is too long."""
+    """Read the body of a request as bytes; raises if its media type is not JSON or it is too long."""
     _check_type(request, JSON)
     parts: list[bytes] = []
     size, more = 0, True
@@ -158,7 +160,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> Any:
-    """Runs a write at most once per idempotency key: a row with the key is committed together with the change."""
+    """Run a write at most once per idempotency key: a row with the key is committed together with the change."""
     name = f"{asked.key.id}:{idempotency}"
     replay.prepare(operation, call, name)
     # The row of the key is kept under the org, where keys of users cannot write.
@@ -181,7 +183,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
 
 
 async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> Any:
-    """Answers a repeated request. Operations that are idempotent by themselves are called again."""
+    """Answer a repeated request. Operations that are idempotent by themselves are called again."""
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)
     if operation.of_server:

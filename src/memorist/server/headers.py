@@ -6,7 +6,7 @@ from typing import Any
 
 
 def headers_of(scope: Any) -> dict[str, str]:
-    """Values by lower-case name; of a repeated name the first value, as in Starlette."""
+    """Return values by lower-case name; of a repeated name the first value, as in Starlette."""
     found: dict[str, str] | None = scope.get("memorist.headers")
     if found is None:
         pairs = reversed(scope["headers"])

@@ -38,7 +38,7 @@ class Health:
         self._probing = anyio.Lock()
 
     async def ready(self, *, draining: bool) -> Readiness:
-        """Whether a row can be written and read back, and the worker keeps up."""
+        """Return whether a row can be written and read back, and the worker keeps up."""
         if draining:
             return Readiness(ready=False, problems=("the server is stopping",))
         # One probe at a time: strangers may ask, and each probe writes a row.

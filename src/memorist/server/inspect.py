@@ -70,7 +70,7 @@ VIEWS: tuple[View, ...] = (
 
 
 def inspect_routes(server: Server, read_body: ReadBody) -> list[Route]:
-    """One POST route per view, with its arguments as JSON; and the event stream for open pages."""
+    """Return one POST route per view, with its arguments as JSON; and the event stream for open pages."""
     views = [
         Route(f"/v1/inspect/{view.name}", _endpoint(server, view, read_body), methods=["POST"], name=view.name)
         for view in VIEWS

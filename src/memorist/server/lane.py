@@ -28,7 +28,7 @@ class Lane:
         self._thread: threading.Thread | None = None
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of a coroutine function; cancelling the caller cancels it there."""
+        """Return the result of a coroutine function; cancelling the caller cancels it there."""
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
 

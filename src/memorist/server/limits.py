@@ -39,7 +39,7 @@ class Buckets:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str, rate: Rate) -> Refused | float:
-        """Takes one token; returns how many are left, or Refused. A key always has the same rate."""
+        """Take one token; returns how many are left, or Refused. A key always has the same rate."""
         now = self._clock()
         level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)
@@ -53,8 +53,9 @@ class Buckets:
 
 
 def rate_headers(name: str, rate: Rate, left: Refused | float) -> list[tuple[bytes, bytes]]:
-    """The `RateLimit` header (tokens left, seconds until the bucket is full) and `RateLimit-Policy` (its capacity, the
-    seconds to fill it)."""
+    """Return the `RateLimit` header (tokens left, seconds until the bucket is full) and `RateLimit-Policy` (its
+    capacity, the seconds to fill it).
+    """
     level = 0 if isinstance(left, Refused) else int(left)
     again, window = math.ceil((rate.burst - level) / rate.per_second), math.ceil(rate.burst / rate.per_second)
     return [

@@ -37,11 +37,11 @@ class Metrics:
         self._store_errors[kind] += 1
 
     def gauge(self, name: str, value: float) -> None:
-        """Sets a gauge."""
+        """Set a gauge."""
         self._gauges[name] = value
 
     def text(self) -> str:
-        """All metrics in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         return "\n".join([*self._counts(), *self._histograms(), *self._rest()]) + "\n"
 
     def _counts(self) -> Iterable[str]:

@@ -22,7 +22,7 @@ MAX_CHARACTERS = 4000
 
 
 def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
-    """The memory narrowed as the header asks."""
+    """Return the memory narrowed as the header asks."""
     if len(header) > MAX_CHARACTERS:
         raise InvalidValue(f"the header {NARROWED} may have at most {MAX_CHARACTERS} characters")
     try:

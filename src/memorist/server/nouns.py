@@ -13,7 +13,10 @@ from ..values import Json
 
 
 def noun_of(memory: AsyncMemory, noun: str) -> Any:
-    """The attribute of a memory that an operation's method belongs to; the memory itself if the name is empty."""
+    """Return the attribute of a memory that an operation's method belongs to.
+
+    The memory itself if the name is empty.
+    """
     if noun == "working":
         return WorkingMemory(core_of(memory), OpenTemplate(Working))
     return getattr(memory, noun) if noun else memory
@@ -33,6 +36,6 @@ class OpenTemplate(Template[Working]):
 
 
 def _split(fields: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
-    """The fields of a client's template, and those of `Working`."""
+    """Return the fields of a client's template, and those of `Working`."""
     own = {name: value for name, value in fields.items() if name not in Working.__struct_fields__}
     return own, {name: value for name, value in fields.items() if name not in own}

@@ -56,7 +56,7 @@ _IDEMPOTENCY_KEY = {
 
 @cache
 def document() -> JsonObject:
-    """The whole document, the same for every process of one version."""
+    """Return the whole document, the same for every process of one version."""
     schemas = _schemas()
     paths: JsonObject = {}
     for operation in OPERATIONS:
@@ -96,7 +96,7 @@ def _problem(text: str) -> JsonObject:
 
 @cache
 def _schemas() -> JsonObject:
-    """The schemas of every parameter and answer; those of shared types under `components`."""
+    """Return the schemas of every parameter and answer; those of shared types under `components`."""
     types: list[Json] = [Problem, RenderedRequest]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
@@ -113,7 +113,7 @@ def _schemas() -> JsonObject:
 
 
 def _plain(schema: object) -> Json:
-    """The schema without an `anyOf` that has an empty alternative, which accepts anything."""
+    """Return the schema without an `anyOf` that has an empty alternative, which accepts anything."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
     if not isinstance(schema, dict):
@@ -125,7 +125,9 @@ def _plain(schema: object) -> Json:
 
 
 def _renamed(schemas: JsonObject) -> JsonObject:
-    """The schemas with short names: msgspec writes the module into the name where two types have the same one."""
+    """Return the schemas with short names: msgspec writes the module into the name where two types have the same
+    one.
+    """
     dotted = [name for name in schemas["components"] if "." in name]
     names = {name: _short(name, schemas["components"]) for name in dotted}
     text = msgspec.json.encode(schemas).decode()
@@ -226,12 +228,12 @@ def _parameter(parameter: Parameter, shape: JsonObject) -> JsonObject:
 
 
 def _holds_more(shape: JsonObject) -> bool:
-    """Whether a parameter may be a list or an object, which is sent as JSON in the query."""
+    """Return whether a parameter may be a list or an object, which is sent as JSON in the query."""
     return any(choice.get("type") in ("array", "object") for choice in shape.get("anyOf", [shape]))
 
 
 def _named(parameter: Parameter, shape: JsonObject) -> JsonObject:
-    """The schema of a required name: a namespace's pattern, or text that is not empty."""
+    """Return the schema of a required name: a namespace's pattern, or text that is not empty."""
     if shape != {"type": "string"} or not parameter.required:
         return shape
     return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}

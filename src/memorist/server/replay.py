@@ -78,19 +78,19 @@ def _keys(items: Iterable[Json]) -> list[Json]:
 
 
 def checked(key: str) -> str:
-    """Validates an idempotency key: short, printable ASCII."""
+    """Validate an idempotency key: short, printable ASCII."""
     if not 0 < len(key) <= MAX_KEY or not key.isascii() or not key.isprintable():
         raise InvalidValue(f"Idempotency-Key takes 1 to {MAX_KEY} visible characters")
     return key
 
 
 def digest(operation: Operation, query: bytes, body: bytes) -> str:
-    """A hash of operation, query and body: a repeated request must have the same."""
+    """Return a hash of operation, query and body: a repeated request must have the same."""
     return hashlib.sha256(b"\0".join([operation.name.encode(), query, body])).hexdigest()
 
 
 def prepare(operation: Operation, call: Call, key: str) -> None:
-    """Passes the key, or an id derived from it, to an operation that takes one."""
+    """Pass the key, or an id derived from it, to an operation that takes one."""
     if operation.name in ("remember", "threads.stash"):
         call.options.setdefault("key", f"idem:{key}")
     elif operation.name in NATIVE:
@@ -103,7 +103,7 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
 
 
 def _key_messages(call: Call, key: str) -> None:
-    """Gives an append the key, or each message without a key of its own one derived from it."""
+    """Give an append the key, or each message without a key of its own one derived from it."""
     messages, given = call.args[1:], call.options.get("key")
     own = [message.get("key") if isinstance(message, dict) else None for message in messages]
     if given is None and not any(own):
@@ -120,12 +120,12 @@ def _without_key(message: object) -> Json:
 
 
 def counts(operation: Operation) -> bool:
-    """Whether the answer is a number or a boolean that cannot be read from the store afterwards."""
+    """Return whether the answer is a number or a boolean that cannot be read from the store afterwards."""
     return answer_of(operation) in (int, bool) and operation.name not in _AGAIN
 
 
 async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Json:
-    """Answers a repeated request; `outcome` is the number that was stored with the key."""
+    """Answer a repeated request; `outcome` is the number that was stored with the key."""
     if counts(operation):
         # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
         if answer_of(operation) is bool:
@@ -145,7 +145,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
 
 
 async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Json:
-    """Finds a row that was created without an id by its content."""
+    """Find a row that was created without an id by its content."""
     options = call.options
     if operation.name == "threads.report":
         reports = await handle.threads.requests(options["id"])

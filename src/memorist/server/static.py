@@ -25,7 +25,7 @@ _NOT_PAGES = ("v1", "mcp")
 
 
 def inspector_route(folder: Path = FOLDER) -> Route:
-    """The catch-all route, to be added last."""
+    """Return the catch-all route, to be added last."""
     home = folder.resolve()
 
     async def file(request: Request) -> Response:

@@ -20,7 +20,7 @@ class Malformed(UsageError):
 
 
 def strict_json(text: bytes) -> Any:
-    """The value of a JSON text; raises `Malformed` if an object in it has a name twice."""
+    """Return the value of a JSON text; raises `Malformed` if an object in it has a name twice."""
     found = _loads(text)
     if len(_NAMES.findall(text)) > _names(found):
         # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.
@@ -29,7 +29,7 @@ def strict_json(text: bytes) -> Any:
 
 
 def _names(value: object) -> int:
-    """How many names the objects in a value have."""
+    """Return how many names the objects in a value have."""
     count, left = 0, [value]
     while left:
         one = left.pop()

@@ -96,7 +96,9 @@ RowId = tuple[str, Key]
 
 
 def refused_row(conflict: Conflict) -> tuple[object, object]:
-    """The table and key of the row whose Expect failed: a `RowId`, unless the conflict was about something else."""
+    """Return the table and key of the row whose Expect failed: a `RowId`, unless the conflict was about something
+    else.
+    """
     return conflict.facts.get("table"), conflict.facts.get("key")
 
 
@@ -133,7 +135,7 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
 
 
 def _successor(text: str) -> str | None:
-    """The smallest text above every text that starts with this one; None if there is none."""
+    """Return the smallest text above every text that starts with this one; None if there is none."""
     while text:
         last = ord(text[-1])
         if last < 0x10FFFF:
@@ -182,15 +184,15 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         ...
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         ...
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """The live rows that a scan asks for, in its order."""
+        """Return the live rows that a scan asks for, in its order."""
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
@@ -209,11 +211,13 @@ class Claims(Protocol):
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
     ) -> list[Job]:
-        """Up to `limit` ready (or lease-expired) jobs, now leased to `owner` for `lease` microseconds, attempts + 1."""
+        """Return up to `limit` ready (or lease-expired) jobs, now leased to `owner` for `lease` microseconds, attempts
+        + 1.
+        """
         ...
 
     async def orgs(self) -> list[str]:
-        """Every org that has rows."""
+        """Return every org that has rows."""
         ...
 
 
@@ -233,7 +237,7 @@ class EntryFilter(msgspec.Struct, frozen=True):
         return self.after is not None or self.before is not None or self.where is not None
 
     def allows(self, entry: Entry) -> bool:
-        """Whether an entry passes. This defines what a filter means; stores that translate it must agree."""
+        """Return whether an entry passes. This defines what a filter means; stores that translate it must agree."""
         if self.kinds is not None and entry.kind not in self.kinds:
             return False
         if self.after is not None or self.before is not None:
@@ -267,14 +271,17 @@ class SearchesText(Protocol):
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Live entries of a namespace that hold any of the terms (own or context), best first as the engine ranks.
+        """Return live entries of a namespace that hold any of the terms (own or context), best first as the engine
+        ranks.
 
         `only` filters before `limit` counts: the result is that of a search of its kinds without a limit, filtered and
         cut."""
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """The document frequency of each term: how many entries hold it in their own text (not in their context)."""
+        """Return the document frequency of each term: how many entries hold it in their own text (not in their
+        context).
+        """
         ...
 
 
@@ -293,8 +300,10 @@ class SearchesVectors(Protocol):
         now: int,
         only: EntryFilter = ALL_ENTRIES,
     ) -> list[tuple[Entry, float]]:
-        """Live entries of a namespace made by this embedder, nearest first, with their cosine; `only` filters before
-        `limit` counts."""
+        """Return live entries of a namespace made by this embedder, nearest first, with their cosine.
+
+        `only` filters before `limit` counts.
+        """
         ...
 
 
@@ -310,7 +319,7 @@ class Scrubbed(msgspec.Struct, frozen=True):
         return Scrubbed(self.done + other.done, self.left + other.left)
 
     def under(self, name: str) -> Scrubbed:
-        """The report with the store's name in front of each place."""
+        """Return the report with the store's name in front of each place."""
         return Scrubbed(
             [f"{name}: {location}" for location in self.done], [f"{name}: {location}" for location in self.left]
         )
@@ -372,12 +381,12 @@ class Diagnoses(Protocol):
     """Reports on its database for `memorist doctor`."""
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
+        """Return versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
         ...
 
 
 def repeatable(changes: Sequence[Change]) -> bool:
-    """Whether an `apply` whose answer was lost may be sent again, because its changes are idempotent."""
+    """Return whether an `apply` whose answer was lost may be sent again, because its changes are idempotent."""
     keyed = any(isinstance(change, Append) for change in changes)
     return keyed and all(
         change.key is not None if isinstance(change, Append) else isinstance(change, Put) and change.absent
@@ -386,7 +395,7 @@ def repeatable(changes: Sequence[Change]) -> bool:
 
 
 def org_of(change: Change) -> str:
-    """The org whose rows a change is about."""
+    """Return the org whose rows a change is about."""
     if isinstance(change, Put | Load | Increment):
         return change.record.org
     if isinstance(change, Append):
@@ -398,7 +407,7 @@ def org_of(change: Change) -> str:
 
 
 def leased(job: Job, owner: str, now: int, lease: int) -> Job:
-    """A job as it is once leased to a worker for `lease` microseconds."""
+    """Return a job as it is once leased to a worker for `lease` microseconds."""
     return msgspec.structs.replace(
         job,
         status="running",
@@ -426,10 +435,10 @@ def replica_reads() -> Iterator[None]:
 
 
 def may_read_replicas() -> bool:
-    """Whether the caller is inside `replica_reads`."""
+    """Return whether the caller is inside `replica_reads`."""
     return _FROM_REPLICAS.get()
 
 
 def live(expires_at: int | None, now: int) -> bool:
-    """Whether a row with this expiry (microseconds) is still there."""
+    """Return whether a row with this expiry (microseconds) is still there."""
     return expires_at is None or expires_at > now

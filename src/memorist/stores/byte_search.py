@@ -12,7 +12,7 @@ PAGE = 500
 
 
 async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list[str]:
-    """The tables in which a row of the org, expired or not, holds any of the needles."""
+    """Return the tables in which a row of the org, expired or not, holds any of the needles."""
     if not needles:
         return []
     return [kind.table.name for kind in kinds() if await _holds(store, kind, org, needles)]

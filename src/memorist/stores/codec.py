@@ -62,13 +62,13 @@ class Codec(NamedTuple):
     """Whether the store gives each row its version."""
 
     def sum(self, row: Sequence[object]) -> int:
-        """The checksum of a whole row."""
+        """Return the checksum of a whole row."""
         return self.sum_base | crc32(pack(row))
 
 
 @cache
 def codec(kind: type[Record]) -> Codec:
-    """The codec of a record, compiled on first use."""
+    """Return the codec of a record, compiled on first use."""
     columns = _columns(kind)
     scope = {
         "kind": kind, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC,
@@ -112,7 +112,7 @@ CRC32 = 1
 
 @cache
 def shape_of(names: tuple[str, ...]) -> int:
-    """A 24-bit hash that identifies a set of columns; `names` is sorted."""
+    """Return a 24-bit hash that identifies a set of columns; `names` is sorted."""
     return int.from_bytes(blake2b(" ".join(names).encode(), digest_size=3).digest(), "big")
 
 
@@ -132,7 +132,7 @@ class Sum(NamedTuple):
 
 
 def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | None:
-    """The columns that a checksum covers; None if no version of the table had that set.
+    """Return the columns that a checksum covers; None if no version of the table had that set.
 
     `physical` lists the table's columns in the order in which they were added, without the checksum. New columns are
     only ever added at the end, so each version of the program knew some leading part of that list: each is tried.
@@ -145,7 +145,7 @@ def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | Non
 
 
 def _missing(column: Column, field: msgspec.structs.FieldInfo) -> object:
-    """A field's default as a cell; None for a nullable column."""
+    """Return a field's default as a cell; None for a nullable column."""
     if column.nullable or field.default is msgspec.NODEFAULT:
         return None
     if column.kind == "time":
@@ -154,7 +154,7 @@ def _missing(column: Column, field: msgspec.structs.FieldInfo) -> object:
 
 
 def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.structs.FieldInfo]) -> str:
-    """The source of a decoder: a short constructor call for rows without optional cells, else the full one.
+    """Return the source of a decoder: a short constructor call for rows without optional cells, else the full one.
 
     Most rows are of the first sort, and the short call costs a third of the full one."""
     whole, brief, empty = [], [], []
@@ -178,14 +178,14 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
 
 
 def kinds() -> list[type[Record]]:
-    """Every kind of record there is, by the name of its table."""
+    """Return every kind of record there is, by the name of its table."""
     from ..kinds import RECORDS
 
     return sorted(RECORDS, key=lambda kind: kind.table.name)
 
 
 def damaged(kind: type[Record], key: Key) -> CorruptRecord:
-    """The error for a row that does not match its checksum."""
+    """Return the error for a row that does not match its checksum."""
     return CorruptRecord(
         f"a row of {kind.table.name} does not match its checksum; restore it from a backup or delete it",
         table=kind.table.name,
@@ -194,17 +194,17 @@ def damaged(kind: type[Record], key: Key) -> CorruptRecord:
 
 
 def cells_of(kind: type[Record], row: Row) -> dict[str, Any]:
-    """A row by the names of its columns, empty cells left out."""
+    """Return a row by the names of its columns, empty cells left out."""
     return {name: cell for name, cell in zip(codec(kind).names, row, strict=True) if cell is not None}
 
 
 def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
-    """The row of cells by name; missing ones take their default, unknown ones are passed over."""
+    """Return the row of cells by name; missing ones take their default, unknown ones are passed over."""
     return tuple(map(cells.get, codec(kind).names, codec(kind).missing))
 
 
 def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, Any]:
-    """The cells of columns that this version of a record does not have."""
+    """Return the cells of columns that this version of a record does not have."""
     positions = codec(kind).place
     return {name: cell for name, cell in cells.items() if name not in positions}
 
@@ -214,7 +214,7 @@ UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, 
 
 
 def decoded(kind: type[Record], row: Row) -> object:
-    """The record of a row; raises CorruptRecord if its JSON is damaged."""
+    """Return the record of a row; raises CorruptRecord if its JSON is damaged."""
     try:
         return codec(kind).decode(row)
     except UNDECODABLE as cause:
@@ -244,7 +244,7 @@ def _columns(kind: type[Record]) -> tuple[Column, ...]:
 
 
 def _tuples(kind: type[Record]) -> list[tuple[str, Any]]:
-    """The fields that are tuples, with their types."""
+    """Return the fields that are tuples, with their types."""
     return [(name, hint) for name, hint in _hints(kind).items() if typing.get_origin(hint) is tuple]
 
 
@@ -286,7 +286,10 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
 
 
 def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
-    """The source that reads one cell; an empty one in a column that was added later takes the field's default."""
+    """Return the source that reads one cell.
+
+    An empty one in a column that was added later takes the field's default.
+    """
     cell = f"row[{place}]"
     source = _filled_decoder(cell, column, field)
     late = field.default is not msgspec.NODEFAULT and (column.kind == "json" or not column.nullable)

@@ -55,7 +55,7 @@ class Homes(Generic[C]):
         self._closed = False
 
     async def clients(self) -> C:
-        """The clients of this process and event loop, made on first use."""
+        """Return the clients of this process and event loop, made on first use."""
         return (self._homes.get(self._runtime.home()) or await self._settle()).clients
 
     async def use(self, work: Callable[[C], Awaitable[T]]) -> T:
@@ -73,7 +73,7 @@ class Homes(Generic[C]):
                 await self._close(home)
 
     def peek(self) -> C | None:
-        """The clients of this process and event loop, if there are any."""
+        """Return the clients of this process and event loop, if there are any."""
         home = self._homes.get(self._runtime.home())
         return None if home is None else home.clients
 

@@ -61,17 +61,17 @@ class MemoryStore:
         """Nothing to close."""
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         with self._lock:
             row = self._rows(kind).live_row(key, now)
         return None if row is None else _record(kind, row)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         return [await self.get(kind, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Live rows in key (or index) order within the bounds."""
+        """Return live rows in key (or index) order within the bounds."""
         out: list[R] = []
         with self._lock:
             rows = self._rows(scan.kind)
@@ -123,7 +123,7 @@ class MemoryStore:
             return [self._lease(rows, job, owner, now, lease) for job in due[:limit]]
 
     async def orgs(self) -> list[str]:
-        """Every org that has rows."""
+        """Return every org that has rows."""
         with self._lock:
             found = {
                 key[0] for name, rows in self._tables.items() if name != StoreIdentity.table.name for key in rows.by_key
@@ -135,13 +135,13 @@ class MemoryStore:
         return Scrubbed()
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
-        """The tables that still hold any of these bytes."""
+        """Return the tables that still hold any of these bytes."""
         from .byte_search import rows_holding
 
         return Absence([f"rows of {name}" for name in await rows_holding(self, org, needles)], ["rows in RAM"])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """The number of rows per table; RAM has nothing that can be damaged."""
+        """Return the number of rows per table; RAM has nothing that can be damaged."""
         rows = {name: len(table.by_key) for name, table in sorted(self._tables.items())}
         return {"store": "memory", "durability": "none: gone when the process ends", "rows": rows, "problems": []}
 
@@ -192,8 +192,10 @@ class MemoryStore:
         return Stored(row.get("version", 0), None if created is None else to_datetime(created))
 
     def _last_version(self, kind: type[Record], key: Key) -> int:
-        """The last version in the history of a deleted row. A new row counts on from it, so that no version is
-        reused."""
+        """Return the last version in the history of a deleted row.
+
+        A new row counts on from it, so that no version is reused.
+        """
         if not kind.table.history:
             return 0
         history = self._named(kind.table.history, kind)
@@ -303,7 +305,10 @@ def _record(kind: type[R], row: Cells) -> R:
 
 
 def _cells(record: Record, old: Cells | None) -> Cells:
-    """A record as a row. Cells of `old` in columns that this version of the record does not know are carried over."""
+    """Return a record as a row.
+
+    Cells of `old` in columns that this version of the record does not know are carried over.
+    """
     kind = type(record)
     cells = cells_of(kind, codec(kind).encode(record))
     return {**unknown_cells(kind, old), **cells} if old else cells

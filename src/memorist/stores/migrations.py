@@ -24,7 +24,7 @@ class Migration(NamedTuple):
 
 
 def migrations_in(folder: Path) -> list[Migration]:
-    """Every migration of a folder, in order."""
+    """Return every migration of a folder, in order."""
     migrations_ = []
     for item in folder.iterdir():
         if item.name.endswith(".sql") and item.name[0].isdigit():

@@ -27,7 +27,7 @@ class NothingLasts(UserWarning):
 
 
 def open_store(url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
-    """The store that a URL names, behind a hot one where `hot` names one."""
+    """Return the store that a URL names, behind a hot one where `hot` names one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
     if url is None:
@@ -49,7 +49,10 @@ def open_store(url: object, hot: object, runtime: Runtime, durability: str, read
 def open_beside(
     store: Store, url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None
 ) -> Store:
-    """A second store over the same data for another runtime (blocking or async); a store in RAM is shared itself."""
+    """Return a second store over the same data for another runtime (blocking or async).
+
+    A store in RAM is shared itself.
+    """
     from .memory import MemoryStore
     from .tiered import TieredStore
 
@@ -95,7 +98,7 @@ def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = Non
 
 
 def _scheme(text: str) -> str:
-    """The scheme of a URL, "" for a path. Errors do not repeat the text, which may hold a password."""
+    """Return the scheme of a URL, "" for a path. Errors do not repeat the text, which may hold a password."""
     if "://" not in text:
         return ""
     from urllib.parse import urlsplit

@@ -80,13 +80,13 @@ def _is_async(client: Any, module: Any) -> bool:
 
 
 def _http_of(base: type) -> Any:
-    """The HTTP library that an SDK uses (`httpx` or its successor)."""
+    """Return the HTTP library that an SDK uses (`httpx` or its successor)."""
     names = (parent.__module__.partition(".")[0] for parent in base.__mro__)
     return sys.modules[next(name for name in names if name not in SDKS)]
 
 
 def _with_content(library: Any, request: Any, content: bytes) -> Any:
-    """A copy of a request with another body."""
+    """Return a copy of a request with another body."""
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return library.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
 
@@ -193,7 +193,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
 
 
 def _content(request: Any) -> bytes:
-    """The JSON body of a request; empty for others, such as an upload that is streamed."""
+    """Return the JSON body of a request; empty for others, such as an upload that is streamed."""
     kind = request.headers.get("content-type", "")
     return bytes(request.read()) if kind.startswith("application/json") else b""
 

@@ -32,13 +32,13 @@ class Dialect(msgspec.Struct, frozen=True, eq=False):
 
 
 def dialect_of(path: str) -> Dialect | None:
-    """The dialect of a request by its path; None for other requests, which are left alone."""
+    """Return the dialect of a request by its path; None for other requests, which are left alone."""
     plain = path.partition("?")[0].rstrip("/")
     return next((dialect for dialect in DIALECTS if plain.endswith(dialect.path)), None)
 
 
 def messages_of(dialect: Dialect, body: Body) -> list[Body]:
-    """The messages of a request; a plain text is one message of the user."""
+    """Return the messages of a request; a plain text is one message of the user."""
     content = body.get(dialect.field)
     if isinstance(content, str):
         return [{"role": "user", "content": content}]
@@ -46,7 +46,10 @@ def messages_of(dialect: Dialect, body: Body) -> list[Body]:
 
 
 def last_words(messages: Sequence[Body]) -> tuple[int, str] | None:
-    """The index and the text of the last message in which the user says something; results of tools are not words."""
+    """Return the index and the text of the last message in which the user says something.
+
+    Results of tools are not words.
+    """
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].get("role") == "user" and (text := _user_text(messages[index].get("content"))):
             return index, text
@@ -66,7 +69,7 @@ def _user_text(content: Any) -> str:
 
 
 def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Body:
-    """A copy of a request in which a text stands before the words of one of the user's messages."""
+    """Return a copy of a request in which a text stands before the words of one of the user's messages."""
     content = body[dialect.field]
     if isinstance(content, str):
         return {**body, dialect.field: f"{text}\n\n{content}"}
@@ -86,20 +89,23 @@ def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Bod
 
 
 def new_messages(messages: Sequence[Body]) -> list[Body]:
-    """The messages after the model's last one: what this request adds to the conversation."""
+    """Return the messages after the model's last one: what this request adds to the conversation."""
     ours = [index for index, message in enumerate(messages) if _is_models(message)]
     return list(messages[ours[-1] + 1 :] if ours else messages)
 
 
 def _is_models(message: Body) -> bool:
-    """Whether the model wrote a message; in the Responses API its calls and thoughts are items without a role."""
+    """Return whether the model wrote a message.
+
+    In the Responses API its calls and thoughts are items without a role.
+    """
     if message.get("role") is not None:
         return bool(message["role"] == "assistant")
     return message.get("type") in ("function_call", "reasoning", "custom_tool_call")
 
 
 def parse_events(raw: bytes) -> list[Body]:
-    """The JSON events of a stream of server-sent events; the end mark and comments are skipped."""
+    """Return the JSON events of a stream of server-sent events; the end mark and comments are skipped."""
     events = []
     for block in raw.replace(b"\r\n", b"\n").split(b"\n\n"):
         lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]

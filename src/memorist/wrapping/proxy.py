@@ -42,7 +42,7 @@ def make_proxy(
     user: str | None = None,
     budget_tokens: int = DEFAULT_BUDGET_TOKENS,
 ) -> Starlette:
-    """The proxy as an application; it closes the memory when it stops.
+    """Yield the proxy as an application; it closes the memory when it stops.
 
     Raises:
         UsageError: `upstream` is not an http or https URL.
@@ -82,7 +82,7 @@ def make_proxy(
 
 
 async def _passed_on(turns: Turns, turn: Turn | None, answer: httpx.Response) -> AsyncIterator[bytes]:
-    """The answer's bytes as they come; at their end, or when the program hangs up, the turn is stored."""
+    """Yield the answer's bytes as they come; at their end, or when the program hangs up, the turn is stored."""
     content = bytearray()
     try:
         async for chunk in answer.aiter_raw():
@@ -96,13 +96,13 @@ async def _passed_on(turns: Turns, turn: Turn | None, answer: httpx.Response) ->
 
 
 def _upstream_path(base: str, path: str) -> str:
-    """The path after the upstream's own: programs are pointed at `…/v1`, and so may the upstream be."""
+    """Return the path after the upstream's own: programs are pointed at `…/v1`, and so may the upstream be."""
     own = urlsplit(base).path.rstrip("/")
     return path.removeprefix(own) if own and path.startswith(f"{own}/") else path
 
 
 def _named(request: Request, content: bytes) -> dict[str, Any]:
-    """The user and the thread that a request names, in its headers or in its `user` field."""
+    """Return the user and the thread that a request names, in its headers or in its `user` field."""
     user = request.headers.get(USER_HEADER)
     if user is None and b'"user"' in content:
         try:

@@ -51,7 +51,7 @@ class Turns:
         self._blocks: OrderedDict[str, str] = OrderedDict()
 
     def begin(self, path: str, content: bytes, *, user: str | None = None, thread: str | None = None) -> Turn | None:
-        """The turn of a request; None if the request is not one for an answer."""
+        """Return the turn of a request; None if the request is not one for an answer."""
         dialect = dialect_of(path)
         if dialect is None or not content:
             return None
@@ -66,7 +66,7 @@ class Turns:
         return Turn(dialect, body, messages, thread or self._thread or _thread_id(owner, messages), owner)
 
     async def prepare(self, turn: Turn) -> bytes | None:
-        """The request with memory in it; None if nothing that is remembered matters."""
+        """Return the request with memory in it; None if nothing that is remembered matters."""
         words = last_words(turn.messages)
         if words is None:
             return None
@@ -83,7 +83,7 @@ class Turns:
         return json.dumps(with_text_before(turn.dialect, turn.body, index, block), ensure_ascii=False).encode()
 
     async def _block(self, turn: Turn, text: str) -> str:
-        """Profile and recalled memory for the user's words, within the budget; empty if there is none."""
+        """Return profile and recalled memory for the user's words, within the budget; empty if there is none."""
         query = text[-MAX_QUERY_CHARACTERS:]
         memory, tokens = self._of(turn.user), self._budget_tokens
         budget = TokenBudget(tokens + QUERY_ROOM_TOKENS, profile=tokens // 2, memory=tokens - tokens // 2)
@@ -129,13 +129,15 @@ def _answer(dialect: Dialect, content_type: str, content: bytes) -> list[Body]:
 
 
 def _thread_id(user: str, messages: list[Body]) -> str:
-    """The thread of a conversation that has no id of its own: its beginning tells it from others."""
+    """Return the thread of a conversation that has no id of its own: its beginning tells it from others."""
     first = next((index for index, message in enumerate(messages) if message.get("role") == "user"), 0)
     return f"wrapped/{user}/{_digest(messages[: first + 1])[:16]}"
 
 
 def _keys(messages: list[Body]) -> list[str]:
-    """An idempotency key per message: a digest of the conversation up to it, so that retries store nothing twice."""
+    """Return an idempotency key per message: a digest of the conversation up to it, so that retries store nothing
+    twice.
+    """
     running, keys = hashlib.sha256(), []
     for message in messages:
         running.update(json.dumps(_plain(message), sort_keys=True, default=str).encode())
@@ -148,7 +150,7 @@ def _digest(messages: list[Body]) -> str:
 
 
 def _plain(message: Body) -> Any:
-    """What of a message counts: callers send an answer back with fewer or more fields than it came with."""
+    """Return what of a message counts: callers send an answer back with fewer or more fields than it came with."""
     content = message.get("content")
     if isinstance(content, list):
         content = [part.get("text") or part.get("id") or part.get("tool_use_id") or part for part in content]

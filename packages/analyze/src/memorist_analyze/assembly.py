@@ -66,7 +66,9 @@ def assembly(world: World) -> Assembly:
 
 
 def _around_model(world: World) -> list[Function]:
-    """Functions at most two calls away from a model call, and the message builders they call, three calls deep."""
+    """Return functions at most two calls away from a model call, and the message builders they call, three calls
+    deep.
+    """
     found: dict[str, Function] = {}
     edge: list[Function] = []
     for function in world.functions:
@@ -88,7 +90,9 @@ def _around_model(world: World) -> list[Function]:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Is a file one whose model calls are not the agent's: user interface, data generation, evaluation?"""
+    """Return whether a file is one whose model calls are not the agent's: user interface, data generation,
+    evaluation.
+    """
     return words.draws_ui(path) or bool(
         set(words.words(path))
         & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
@@ -120,7 +124,7 @@ def _weight(function: Function) -> int:
 
 
 def _ordered(found: Slice | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
-    """The order of the slice, with the slots it lacks inserted at their conventional positions."""
+    """Return the order of the slice, with the slots it lacks inserted at their conventional positions."""
     present = [slot for slot in ORDER if slot in slots]
     if found is None:
         return present
@@ -148,7 +152,9 @@ def _methods(world: World, around: list[Function]) -> list[str]:
 
 
 def _locations(found: Slice | None, around: list[Function]) -> list[Place]:
-    """The main model call, the line that fills each slot of its slice, then other model calls, up to twelve lines."""
+    """Return the main model call, the line that fills each slot of its slice, then other model calls, up to twelve
+    lines.
+    """
     places: list[Place] = []
     if found is not None:
         main = found.function

@@ -14,7 +14,7 @@ from typing import Any
 
 
 def cache_folder() -> Path:
-    """The folder of the cache; it may not exist yet."""
+    """Return the folder of the cache; it may not exist yet."""
     override = os.environ.get("MEMORIST_CACHE") or os.environ.get("XDG_CACHE_HOME")
     base = Path(override) if override else Path.home() / ".cache"
     return base / "memorist" / "analyze"
@@ -27,7 +27,7 @@ class JsonCache:
         self.folder = folder
 
     def get(self, kind: str, key: str) -> Any:
-        """The cached document, or None on a miss."""
+        """Return the cached document, or None on a miss."""
         try:
             return json.loads(self._path(kind, key).read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -34,7 +34,7 @@ _FUNCTION_MARKS = ("gives_messages", "takes_messages", "summary_name", "minds_to
 
 
 def features(rule: Rule, case: Case, support: Support) -> list[str]:
-    """The names of what is known about a candidate, as the model of probability knows them."""
+    """Return the names of what is known about a candidate, as the model of probability knows them."""
     function, effect = case.function, case.effect
     family = _FAMILIES[rule.strategy]
     named = [f"rule:{rule.id}", f"strategy:{rule.strategy}", f"effect:{effect.kind}", f"reader:{support.reader}"]
@@ -61,7 +61,7 @@ _FAMILIES = {
 
 
 def probability(rule: Rule, case: Case, support: Support) -> float:
-    """How likely a reader would call the candidate a mechanism of this strategy, between 0 and 1."""
+    """Return how likely a reader would call the candidate a mechanism of this strategy, between 0 and 1."""
     weights = _weights()
     score = weights["bias"] + sum(weights["features"].get(name, 0.0) for name in features(rule, case, support))
     likely = 1 / (1 + math.exp(-score))

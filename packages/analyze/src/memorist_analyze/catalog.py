@@ -99,12 +99,12 @@ SYNONYMS: dict[str, str] = {
 
 
 def canonical(name: str) -> str:
-    """The canonical name of a technology."""
+    """Return the canonical name of a technology."""
     return SYNONYMS.get(name, name)
 
 
 def storages_of(packages: set[str]) -> dict[str, str]:
-    """The storages that these distributions provide, each with the distribution's name."""
+    """Return the storages that these distributions provide, each with the distribution's name."""
     found: dict[str, str] = {}
     for package in sorted(packages):
         plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
@@ -141,5 +141,5 @@ NOTE_WORDS = bag(
 
 
 def is_module(module: str, prefixes: tuple[str, ...]) -> bool:
-    """Is an imported module one of these, or inside one?"""
+    """Return whether an imported module is one of these, or inside one."""
     return any(module == p or module.startswith((p + ".", p + "/")) for p in prefixes)

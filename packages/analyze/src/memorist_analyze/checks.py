@@ -61,7 +61,7 @@ def _unbounded(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _perhaps_bounded(analysis: Analysis) -> str:
-    """The doubt when a mechanism bounds the history but the code does not show whether it is on by default."""
+    """Return the doubt when a mechanism bounds the history but the code does not show whether it is on by default."""
     unsure = [f for f in _bounding(analysis) if not f.default_on and not f.default_sure]
     return f"{unsure[0].symbol} may be on by default ({_where(unsure[0])})" if unsure else ""
 
@@ -104,7 +104,7 @@ def _forgetful(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _nothing_seen(analysis: Analysis) -> str:
-    """The doubt when no model call was found: the code may be in another checkout."""
+    """Return the doubt when no model call was found: the code may be in another checkout."""
     return "" if analysis.world.model_depth else "no call of a language model was found"
 
 
@@ -124,7 +124,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
-    """The results of all checks, or of those in `only`, in the order of `CHECKS`."""
+    """Return the results of all checks, or of those in `only`, in the order of `CHECKS`."""
     found: list[Verdict] = []
     for check in CHECKS:
         if only and check.id not in only:
@@ -142,7 +142,7 @@ def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
 
 
 def failures(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Failure]:
-    """The checks that fail, with one entry per location."""
+    """Return the checks that fail, with one entry per location."""
     return [
         Failure(v.rule, v.message, where)
         for v in verdicts(analysis, only)

@@ -158,7 +158,7 @@ def _save(path: Path, text: str) -> None:
 
 
 def _explain(analyses: list[Analysis], wanted: str) -> str:
-    """The slice of the finding whose id is given, or of the only one whose id or symbol contains the text."""
+    """Return the slice of the finding whose id is given, or of the only one whose id or symbol contains the text."""
     from memorist.errors import NotFound
     from memorist_analyze.markdown import slice_lines
 

@@ -159,7 +159,7 @@ def _consider(
 
 
 def _aside_root(path: str) -> str:
-    """The folder whose name sets a file aside, or an empty string."""
+    """Return the folder whose name sets a file aside, or an empty string."""
     folders = path.split("/")[:-1]
     for at, folder in enumerate(folders):
         if folder.lower() in _ASIDE_SEGMENTS:
@@ -168,7 +168,9 @@ def _aside_root(path: str) -> str:
 
 
 def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
-    """Those of some folders that a file outside of them imports: its word says little when the product needs it."""
+    """Return those of some folders that a file outside of them imports: its word says little when the product needs
+    it.
+    """
     tails: dict[str, str] = {}
     for folder in sorted(roots):
         parts = folder.split("/")
@@ -186,7 +188,7 @@ def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
 
 
 def _prefixes(data: bytes, path: str) -> Iterator[str]:
-    """The folders, from the root of the checkout or of a package, that the imports of a file go through."""
+    """Yield the folders, from the root of the checkout or of a package, that the imports of a file go through."""
     here = posixpath.dirname(path)
     for match in _IMPORT.finditer(data):
         name = next(group for group in match.groups() if group is not None).decode(errors="replace")
@@ -206,7 +208,9 @@ def _put_aside(checkout: Checkout, path: str, reason: str) -> None:
 
 
 def set_aside(path: str) -> str:
-    """The reason to leave a file out of the analysis (tests, docs, examples, vendored, ...), or an empty string."""
+    """Return the reason to leave a file out of the analysis (tests, docs, examples, vendored, ...), or an empty
+    string.
+    """
     *folders, name = path.split("/")
     for folder in folders:
         reason = _ASIDE_SEGMENTS.get(folder.lower())
@@ -224,7 +228,7 @@ def _owner(path: str, packages: list[str]) -> str:
 
 
 def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
-    """Folders of adapter packages to leave out: small, many side by side, needed by no other, without a storage.
+    """Return folders of adapter packages to leave out: small, many side by side, needed by no other, without a storage.
 
     In a catalogue of integrations every package that few others need is left out.
     Returns none if fewer than ten files would be left to analyse.

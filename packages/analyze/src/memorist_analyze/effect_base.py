@@ -57,7 +57,7 @@ class EffectBase:
         )
 
     def branches(self, node: Node) -> list[tuple[int, int]]:
-        """The `if` statements around a node, each with the number of the branch that holds it."""
+        """Return the `if` statements around a node, each with the number of the branch that holds it."""
         found: list[tuple[int, int]] = []
         current, around = node, self.scope.parent(node)
         while around is not None:
@@ -67,7 +67,9 @@ class EffectBase:
         return found
 
     def _summary_names(self) -> set[str]:
-        """Local names that hold a summary or a value made from one, propagated through two rounds of assignments."""
+        """Return local names that hold a summary or a value made from one, propagated through two rounds of
+        assignments.
+        """
         names: set[str] = set()
         for _ in range(2):
             for node in self.scope.nodes:
@@ -78,7 +80,7 @@ class EffectBase:
         return names
 
     def _tells_summary(self, value: Node, names: set[str]) -> bool:
-        """Is a value a summary, judged by the call or names that make it?"""
+        """Return whether a value is a summary, judged by the call or names that make it."""
         if value.kind in ("item", "spread", "list", "bin", "cond", "bool", "dict", "pair", "kw", "attr") and value.kids:
             if value.kind == "attr" and words.SUMMARY.search(value.text):
                 return True
@@ -116,7 +118,9 @@ class EffectBase:
         return "replaced" if owner.kind != "name" else self.scope.fate(owner.text)
 
     def marker(self, value: Node) -> str:
-        """How a value shortens: `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or ""."""
+        """Return how a value shortens: `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or
+        "".
+        """
         for item in walk(value):
             state = item.text.isidentifier() and item.text.islower()  # one bare word is the name of a state
             said = item.kind in ("str", "fstr") and len(item.text) < 400 and not state

@@ -63,7 +63,7 @@ class ContentEffects(EffectBase):
         return any(k.kind == "name" and k.text in self.cut_names for k in walk(value))
 
     def _is_one(self, value: Node) -> bool:
-        """Is a value one message: an element of a message list, or a copy of one?"""
+        """Return whether a value is one message: an element of a message list, or a copy of one."""
         if value.kind == "name":
             return value.text in self.ones
         if value.kind == "index":
@@ -77,7 +77,7 @@ class ContentEffects(EffectBase):
         return False
 
     def text_cuts(self, value: Node) -> list[Node]:
-        """The slices inside a value that cut a text to a length."""
+        """Return the slices inside a value that cut a text to a length."""
         return [k for k in walk(value) if self._is_text_cut(k)]
 
     def _is_text_cut(self, node: Node) -> bool:
@@ -94,13 +94,17 @@ class ContentEffects(EffectBase):
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
     def _is_found(self, bound: Node) -> bool:
-        """Does a bound come from a search for a pattern, so that the slice takes a text apart and fits no size?"""
+        """Return whether a bound comes from a search for a pattern, so that the slice takes a text apart and fits no
+        size.
+        """
         made = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
         made |= self.origins.of(bound)
         return any(o.startswith("call:") and _takes_apart(o.rpartition(".")[2]) for o in made)
 
     def _drops_prefix(self, low: Node, high: Node) -> bool:
-        """Is a slice `text[n:]`, which takes away a prefix, and not `text[-n:]` or `text[len(text) - n:]`?"""
+        """Return whether a slice is `text[n:]`, which takes away a prefix, and not `text[-n:]` or `text[len(text) -
+        n:]`.
+        """
         if high.kind != "none":
             return False
         return not any(
@@ -119,7 +123,7 @@ class ContentEffects(EffectBase):
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
 
     def shrunk(self, value: Node) -> list[str]:
-        """The ways in which a value may be shorter than what it replaces.
+        """Return the ways in which a value may be shorter than what it replaces.
 
         Ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper (`by:NAME`)
         computed the value; whether that helper shortens is known only from its summary (`summaries.py`).
@@ -145,7 +149,7 @@ class ContentEffects(EffectBase):
         return list(dict.fromkeys(marks))
 
     def _pieces(self, value: Node) -> list[Node]:
-        """The nodes of a value, with those of what its names were assigned or got added to."""
+        """Return the nodes of a value, with those of what its names were assigned or got added to."""
         names = {k.text for k in walk(value) if k.kind == "name"}
         made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
         made += [
@@ -157,7 +161,9 @@ class ContentEffects(EffectBase):
         return [k for v in (value, *made) for k in walk(v)]
 
     def _leaves_parts_out(self, value: Node) -> bool:
-        """Is a value one message's parts without those of a kind: `[p for p in m.content if p.type != "image"]`?"""
+        """Return whether a value is one message's parts without those of a kind: `[p for p in m.content if p.type !=
+        "image"]`.
+        """
         owner = unwrapped(value.kids[2])
         of_one = owner.kind in ("attr", "index") and dotted(owner).partition(".")[0] in self.ones
         return of_one and any(
@@ -167,7 +173,7 @@ class ContentEffects(EffectBase):
         )
 
     def _is_constant(self, value: Node) -> bool:
-        """Is a value a fixed text: a literal, an upper-case constant, or a list or dict of such?"""
+        """Return whether a value is a fixed text: a literal, an upper-case constant, or a list or dict of such."""
         if value.kind == "str":
             return len(value.text) >= 8
         if value.kind == "name":
@@ -198,7 +204,9 @@ class ContentEffects(EffectBase):
                 self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
 
     def _holds_whole(self, value: Node, target: Node, field: str) -> bool:
-        """Does a value hold the old content whole, wrapped or added to: `m.content = [Text(m.content)]`, `… + more`?"""
+        """Return whether a value holds the old content whole, wrapped or added to: `m.content = [Text(m.content)]`, `…
+        + more`.
+        """
         if value.kind in ("list", "kw", "dict", "pair", "item", "fstr", "bool") or (
             value.kind == "bin" and value.text == "+"
         ):
@@ -211,7 +219,9 @@ class ContentEffects(EffectBase):
         return value.kind in ("attr", "index") and spelled(value) == spelled(target)
 
     def _only_read_copy(self, name: str) -> bool:
-        """Is a name a copy of a message that is only looked at afterwards, such as one made for the log?"""
+        """Return whether a name is a copy of a message that is only looked at afterwards, such as one made for the
+        log.
+        """
         made = [
             n.kids[1] for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
@@ -307,7 +317,7 @@ class ContentEffects(EffectBase):
             self._add("mapped", node, owner, 2, self.scope.flow(node), "copied", fed=called)
 
     def _results(self, made: Node) -> list[Node]:
-        """What an expression, or the function that a list is mapped through, may come to."""
+        """Return what an expression, or the function that a list is mapped through, may come to."""
         if made.kind == "lambda" and made.text == "block":
             return [r for k in walk(made) if k.kind == "return" for v in k.kids for r in self._results(v)]
         if made.kind in ("lambda", "cond", "bool"):
@@ -359,7 +369,7 @@ class ContentEffects(EffectBase):
                 return
 
     def _passes_on(self, value: Node, names: set[str]) -> bool:
-        """Is a value a message as it was, or a copy of it? A converter makes every message anew."""
+        """Return whether a value is a message as it was, or a copy of it. A converter makes every message anew."""
         if value.kind == "dict":
             return any(k.kind == "spread" and _root(k.kids[0]).text in names for k in value.kids)
         return (value.kind == "name" and value.text in names) or self._is_one(value)
@@ -386,7 +396,7 @@ class ContentEffects(EffectBase):
             self._add("shortened", node, subject, 0, flow, *told, *self._held_as(around), fed=self.origins.of(node))
 
     def _held_as(self, around: Node) -> list[str]:
-        """The names under which a new text goes on, as marks: `as:shown`, if it is shown and nothing else."""
+        """Return the names under which a new text goes on, as marks: `as:shown`, if it is shown and nothing else."""
         names: list[str] = []
         made = around
         while made.kind == "assign" and made.kids[0].kind == "name" and made.kids[0].text not in names:
@@ -403,18 +413,18 @@ class ContentEffects(EffectBase):
         return [f"as:{name}" for name in names]
 
     def _says_what_failed(self, node: Node) -> bool:
-        """Is a text made in the handler of an exception that is no overflow?"""
+        """Return whether a text is made in the handler of an exception that is no overflow."""
         around = self.scope.parent(node)
         while around is not None and around.kind != "handler":
             around = self.scope.parent(around)
         return around is not None and "overflow_error" not in self.guards.of.get(id(node), ())
 
     def _is_notice(self, name: str) -> bool:
-        """Does a local name hold a text that the function itself wrote?"""
+        """Return whether a local name holds a text that the function itself wrote."""
         return bool(self._written_as([Node("name", 0, name)]))
 
     def _written_as(self, pieces: list[Node]) -> list[Node]:
-        """The texts that the function itself assigns to the names among some pieces."""
+        """Return the texts that the function itself assigns to the names among some pieces."""
         names = {p.text for p in pieces if p.kind == "name"}
         return [
             n.kids[1] for n in self.scope.nodes
@@ -423,7 +433,7 @@ class ContentEffects(EffectBase):
         ]  # fmt: skip
 
     def shortens_text(self) -> bool:
-        """Does the function return one of its text parameters cut to a length?"""
+        """Return whether the function returns one of its text parameters cut to a length."""
         given = {
             p for p, a in self.scope.params.items() if a in ("", "str", "string", "unknown", "any", "Any") or "str" in a
         }
@@ -446,7 +456,7 @@ class ContentEffects(EffectBase):
         return any(o[6:] in given for o in self.origins.of(text) if o.startswith("param:"))
 
     def writes_text(self) -> Node | None:
-        """The first call that writes a parameter, or the result of a call, to a file or store."""
+        """Return the first call that writes a parameter, or the result of a call, to a file or store."""
         for node in self.scope.nodes:
             if node.kind != "call" or len(node.kids) < 2:
                 continue
@@ -495,7 +505,7 @@ class ContentEffects(EffectBase):
             self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
 
     def _only_raised(self, node: Node) -> bool:
-        """Does a text end in an exception, directly or through the one name that holds it?"""
+        """Return whether a text ends in an exception, directly or through the one name that holds it."""
         current, around = node, self.scope.parent(node)
         while around is not None and around.kind in ("list", "bin", "fstr", "attr", "call", "kw"):
             current, around = around, self.scope.parent(around)
@@ -505,7 +515,9 @@ class ContentEffects(EffectBase):
         return bool(uses) and all(self._only_raised(n) for n in uses)
 
     def _says_where(self, written: Node) -> bool:
-        """Does a text that stays name the place that was written to: the first argument, or the owner of the call?"""
+        """Return whether a text that stays names the place that was written to: the first argument, or the owner of the
+        call.
+        """
         callee = written.kids[0]
         place = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
         names = {k.text for k in walk(place) if k.kind == "name"} - {"self", "fs", "path", "os"}
@@ -519,7 +531,7 @@ class ContentEffects(EffectBase):
         )
 
     def _is_optional(self, saved: Node) -> bool:
-        """Does the text go on cut also where it is not saved: is the saving in a branch of its own below the cut?"""
+        """Return whether the text is cut even where it is not saved, because it is saved in a branch below the cut."""
         cuts = [n for n in self.scope.nodes if self._is_text_cut(n)]
         inside = {key for key, _ in self.branches(saved)}
         outside = [c for c in cuts if c.line < saved.line and inside - {key for key, _ in self.branches(c)}]
@@ -527,13 +539,16 @@ class ContentEffects(EffectBase):
 
 
 def _takes_apart(name: str) -> bool:
-    """Does a function look for a place in a text? The last line end before a limit is still a cut to a size."""
+    """Return whether a function looks for a place in a text.
+
+    The last line end before a limit is still a cut to a size.
+    """
     found = set(words.words(name))
     return bool(found & _FINDING and "last" not in found) or "split" in found
 
 
 def _logged(around: Node | None) -> bool:
-    """Does a text go to a log, the console or an exception?"""
+    """Return whether a text goes to a log, the console or an exception."""
     if around is None:
         return False
     if around.kind == "raise":

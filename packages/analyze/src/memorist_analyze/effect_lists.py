@@ -24,7 +24,7 @@ class ListEffects(EffectBase):
     """Finds lists that are shorter at the end of the function, however the filter is written."""
 
     def built(self, name: str) -> list[Node]:
-        """The pieces of a local list in order: its initial value, then every value appended or extended."""
+        """Return the pieces of a local list in order: its initial value, then every value appended or extended."""
         parts: list[Node] = []
         begun = False
         for node in self.scope.nodes:
@@ -70,7 +70,9 @@ class ListEffects(EffectBase):
             self._add("kept_in_loop", items[0], unwrapped(loop.kids[1]), likeness, flow, *marks)
 
     def _begun_from_a_list(self, name: str, line: int) -> bool:
-        """Did the gathered list begin as a copy of another, so that the loop joins two lists and filters none?"""
+        """Return whether the gathered list began as a copy of another, so that the loop joins two lists and filters
+        none.
+        """
         return any(
             node.kind == "assign"
             and node.line < line
@@ -81,7 +83,9 @@ class ListEffects(EffectBase):
         )
 
     def _why_kept(self, loop: Node, name: str) -> list[str]:
-        """The marks for what decides whether an element is kept: a seen-set, a count, an id, its score or its age."""
+        """Return the marks for what decides whether an element is kept: a seen-set, a count, an id, its score or its
+        age.
+        """
         marks: list[str] = []
         tests = [n.kids[0] for n in walk(loop.kids[2]) if n.kind == "if"]
         added = {dotted(n.kids[0].kids[0]) for n in walk(loop.kids[2])
@@ -110,7 +114,7 @@ class ListEffects(EffectBase):
         return list(dict.fromkeys(marks))
 
     def _is_age(self, test: Node) -> bool:
-        """Is a time compared with one that was computed by a subtraction (`now - max_age`)?
+        """Return whether a time is compared with one that was computed by a subtraction (`now - max_age`).
 
         A time that is only looked up is the mark of the last read: what is newer is new, and nothing is left out.
         """
@@ -119,7 +123,7 @@ class ListEffects(EffectBase):
         return any(k.kind == "bin" and k.text == "-" for value in (test, *made) for k in walk(value))
 
     def _listlike(self, node: Node) -> int:
-        """How likely the list holds messages or memory records."""
+        """Return how likely the list holds messages or memory records."""
         likeness = self.scope.likeness(node)
         if likeness:
             return likeness
@@ -129,7 +133,7 @@ class ListEffects(EffectBase):
         return 1 + self.scope.place if named & _KEPT_WORDS and self.scope.place else 0
 
     def _sorted_by(self, node: Node) -> str:
-        """How a list was ordered: `time`, `score`, or an empty string if it was not or one cannot tell."""
+        """Return how a list was ordered: `time`, `score`, or an empty string if it was not or one cannot tell."""
         if node.kind == "call":
             name = last_name(node.kids[0])
             if name in ("sorted", "toSorted", "sort", "nlargest", "orderBy", "sortBy"):
@@ -228,7 +232,7 @@ def _options(call: Node) -> list[tuple[str, Node]]:
 
 
 def _copies(value: Node) -> bool:
-    """Is a value the copy of a whole list: `list(xs)`, `[*xs]`, `xs[:]`, `xs.copy()`?"""
+    """Return whether a value is the copy of a whole list: `list(xs)`, `[*xs]`, `xs[:]`, `xs.copy()`."""
     if value.kind == "call":
         return last_name(value.kids[0]) in _COPIES and (len(value.kids) == 2 or value.kids[0].kind == "attr")
     if value.kind == "list":
@@ -237,7 +241,7 @@ def _copies(value: Node) -> bool:
 
 
 def _always_adds(block: Node, name: str) -> bool:
-    """Does every path through a block add to the list, so that it is no filter?"""
+    """Return whether every path through a block adds to the list, so that it is no filter."""
     for node in block.kids:
         if node.kind == "if":
             branches = node.kids[1:3]
@@ -257,7 +261,7 @@ def _leaves(block: Node) -> bool:
 
 
 def _counts_against_limit(test: Node, name: str) -> bool:
-    """Does a comparison such as `len(kept) < limit` bound the gathered list by a variable?"""
+    """Return whether a comparison such as `len(kept) < limit` bounds the gathered list by a variable."""
     measured = any(
         k.kind == "call" and last_name(k.kids[0]) == "len" and len(k.kids) > 1 and dotted(k.kids[1]) == name
         for k in walk(test)

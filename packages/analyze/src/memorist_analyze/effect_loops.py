@@ -30,7 +30,9 @@ class LoopEffects(EffectBase):
                 return
 
     def _is_answer(self, loop: Node, taken: Node) -> bool:
-        """Is the trimmed list a local one that a model's answer was put into, with no call of a model after it?"""
+        """Return whether the trimmed list is a local one that a model's answer was put into, with no call of a model
+        after it.
+        """
         if dotted(taken).startswith(("self.", "this.")) or MODEL not in self.origins.of(taken):
             return False
         asked = self.origins.asked()
@@ -145,6 +147,6 @@ class LoopEffects(EffectBase):
 
 
 def _is_id(value: Node) -> bool:
-    """Is a value an id or an index of a message (`message.id`, `call.tool_call_id`), not a message?"""
+    """Return whether a value is an id or an index of a message (`message.id`, `call.tool_call_id`), not a message."""
     last = words.words(last_name(value))[-1:]
     return value.kind in ("attr", "index", "name") and last in (("id",), ("ids",), ("index",), ("idx",), ("i",))

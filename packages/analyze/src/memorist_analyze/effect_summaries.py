@@ -18,7 +18,7 @@ _REFILLING = bag(
 
 
 def _clears(name: str) -> bool:
-    """Does a name say that something is emptied: `clear_session`, `deleteAllMessages`?"""
+    """Return whether a name says that something is emptied: `clear_session`, `deleteAllMessages`."""
     found = words.words(name)
     return found[:1] in (("clear",), ("delete",), ("reset",), ("wipe",), ("purge",)) and bool(
         set(found[1:]) & (words.STRONG | {"all", "session", "memory", "memories", "items", "records", "chat"})
@@ -33,7 +33,7 @@ def _same_things(clearing: str, filling: str) -> bool:
 
 
 def _refills(name: str) -> bool:
-    """Does a name say that something is added or stored?"""
+    """Return whether a name says that something is added or stored."""
     return name in _REFILLING or words.words(name)[:1] in (("add",), ("append",), ("insert",), ("upsert",), ("save",))
 
 
@@ -67,7 +67,9 @@ class SummaryEffects(EffectBase):
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
 
     def _is_draft(self, target: Node) -> bool:
-        """Is a field one of a local object that is only written out, and not of what the function works on?"""
+        """Return whether a field is one of a local object that is only written out, and not of what the function works
+        on.
+        """
         root = dotted(target).partition(".")[0]
         if root in ("self", "this", "cls") or root in self.scope.params or root in self.scope.elements:
             return False
@@ -98,7 +100,7 @@ class SummaryEffects(EffectBase):
                 return
 
     def _empties(self, node: Node) -> bool:
-        """Does an assignment empty a stored message list, or replace it by a name or slice?"""
+        """Return whether an assignment empties a stored message list, or replaces it by a name or slice."""
         target, value = node.kids
         empty = value.kind == "list" and not value.kids and value.text == "list"
         kept = value.kind in ("name", "slice") and node.text == "="
@@ -140,24 +142,27 @@ class SummaryEffects(EffectBase):
                         return
 
     def _follows(self, node: Node, before: Node) -> bool:
-        """Does a node run after another: it stands below, and not in the other branch of the same `if`?"""
+        """Return whether a node runs after another: it is below it, and not in the other branch of the same `if`."""
         if node.line <= before.line:
             return False
         branches = dict(self.branches(before))
         return all(branches.get(key, branch) == branch for key, branch in self.branches(node))
 
     def _one_for_each(self, node: Node) -> bool:
-        """A loop that makes an element for each of something: a list built anew, not one that was emptied."""
+        """Return a loop that makes an element for each of something: a list built anew, not one that was emptied."""
         return self.guards.loops.get(id(node)) is not None and any(k.kind in ("dict", "call") for k in node.kids[1:])
 
 
 def _pieces(value: Node) -> list[Node]:
-    """The operands of a sum of texts, also those of `old or ""` inside it."""
+    """Return the operands of a sum of texts, also those of `old or ""` inside it."""
     return [p for k in value.kids for p in _pieces(k)] if value.kind in ("bin", "bool", "cond") else [value]
 
 
 def parts_of(value: Node) -> list[Node]:
-    """The pieces of a list expression, the same for `[a] + b` and `[a, *b]`; single items become `item` nodes."""
+    """Return the pieces of a list expression, the same for `[a] + b` and `[a, *b]`.
+
+    Single items become `item` nodes.
+    """
     if value.kind == "bin" and value.text == "+":
         return [p for k in value.kids for p in parts_of(k)]
     if value.kind == "list" and value.text == "list":

@@ -51,7 +51,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
     """Finds the effects of one function in a single pass over its nodes."""
 
     def read(self) -> list[Effect]:
-        """All effects, in source order."""
+        """Return all effects, in source order."""
         self.prepare_content()
         for node in self.scope.nodes:
             match node.kind:
@@ -178,7 +178,9 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return "middle"
 
     def _counts_from_end(self, low: Node) -> bool:
-        """Was the bound computed as `len(messages) - keep`, so that `messages[cut:]` is the newest part?"""
+        """Return whether the bound was computed as `len(messages) - keep`, so that `messages[cut:]` is the newest
+        part.
+        """
         if low.kind != "name":
             return False
         return any(
@@ -192,7 +194,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return any(k.kind == "call" and last_name(k.kids[0]) == "len" for k in walk(node))
 
     def _is_length_of(self, inner: Node, owner: Node, node: Node) -> bool:
-        """Is a bound the length of the list, so that `x[-len(x):]` is the whole list?"""
+        """Return whether a bound is the length of the list, so that `x[-len(x):]` is the whole list."""
         if inner.kind == "call" and last_name(inner.kids[0]) == "len":
             return True
         if inner.kind != "name" or inner.text not in self.scope.length_names:
@@ -248,7 +250,9 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("removal", node, node, 2, "returned")
 
     def _kept_in(self, owner: Node) -> str:
-        """The sink of a list that is changed in place: a parameter or a field under another name is someone's list."""
+        """Return the sink of a list that is changed in place: a parameter or a field under another name is someone's
+        list.
+        """
         shared = owner.text in self.scope.params or any(
             n.kids[1].kind == "attr" for n in self.scope.nodes
             if n.kind == "assign" and n.text == "=" and n.kids[0].kind == "name" and n.kids[0].text == owner.text
@@ -270,7 +274,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("vector_put", node, node.kids[0], likeness, "stored")
 
     def _carries_summary(self, value: Node) -> bool:
-        """Does a value mention a name that holds a summary? Text that asks for a summary does not count."""
+        """Return whether a value mentions a name that holds a summary. Text that asks for a summary does not count."""
         return any(
             k.kind in ("name", "attr") and (k.text in self.summary_names or "summary" in words.words(k.text))
             for k in walk(value)
@@ -365,7 +369,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("rebuild", node, kept[0], 2, "returned", "summary_value")
 
     def _is_cut(self, value: Node) -> bool:
-        """Is a value a slice or filter of a message list, directly or through a local name?"""
+        """Return whether a value is a slice or filter of a message list, directly or through a local name."""
         if value.kind == "slice":
             small = [k for k in value.kids[1:] if k.kind == "num" and k.text in ("0", "1")]
             fixed = len(small) == 1 and all(k.kind in ("num", "none") for k in value.kids[1:])
@@ -418,7 +422,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("rebuild", node, target, likeness, flow, "precedes", fed=fed)
 
     def _precedes(self, parts: list[Node]) -> bool:
-        """Does a new item precede the kept part of a cut list? (A reply is always appended after it.)"""
+        """Return whether a new item precedes the kept part of a cut list. (A reply is always appended after it.)"""
         fresh = [at for at, part in enumerate(parts) if self._is_fresh(part)]
         kept = [at for at, part in enumerate(parts) if self._is_cut(_inner(part))]
         return bool(fresh and kept) and fresh[0] < kept[-1]
@@ -480,7 +484,7 @@ def _is_nothing(value: Node) -> bool:
 
 
 def _leading_minus(node: Node) -> Node | None:
-    """The unary minus at the start of an index (`-n`, `-(n + 1)`, `-n * 2`), or None."""
+    """Return the unary minus at the start of an index (`-n`, `-(n + 1)`, `-n * 2`), or None."""
     current = node
     while current.kind == "bin" and current.text in ("*", "-", "+"):
         current = current.kids[0]
@@ -488,7 +492,7 @@ def _leading_minus(node: Node) -> Node | None:
 
 
 def _keeps(part: Node) -> bool:
-    """Is a piece only a copy or conversion of an existing list?"""
+    """Return whether a piece is only a copy or conversion of an existing list."""
     inner = part.kids[0] if part.kind in ("spread", "item") and part.kids else part
     return inner.kind == "call" and last_name(inner.kids[0]).lower() in (
         "copy", "list", "deepcopy", "split", "tolist", "reversed", "sorted", "get", "pop", "setdefault", "model_copy",

@@ -129,7 +129,9 @@ def _required(node: Node, file: File, where: _Where) -> None:
 
 
 def _is_provider(owner: str, file: File) -> bool:
-    """Is the receiver a provider's client, not an interface of the package with a method of the same name?"""
+    """Return whether the receiver is a provider's client, not an interface of the package with a method of the same
+    name.
+    """
     parts = owner.split(".")
     if parts[-1] in ("messages", "models", "beta"):
         return True
@@ -203,7 +205,7 @@ def _measures(node: Node) -> bool:
 
 
 def _assigned_tokens(node: Node, file: File) -> bool:
-    """Does an assignment to a name about tokens start on the same line?"""
+    """Return whether an assignment to a name about tokens starts on the same line."""
     return any(line == node.line for line in _token_lines(file))
 
 

@@ -54,14 +54,14 @@ def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: 
 
 
 def control_loops(world: World) -> list[Place]:
-    """Loops that ask a model and carry out calls: where a reading of the agent starts."""
+    """Return loops that ask a model and carry out calls: where a reading of the agent starts."""
     found = [(f, line) for f in world.functions if (line := _asks_in_loop(world, f))]
     found.sort(key=lambda pair: (-_weight(world, pair[0]), pair[0].path, pair[1]))
     return [Place(f.path, line, f.symbol, "control loop", "asks the model in a loop") for f, line in found[:_MAX_LOOPS]]
 
 
 def _asks_in_loop(world: World, function: Function) -> int:
-    """The line of a call inside a loop that reaches a model, or 0."""
+    """Return the line of a call inside a loop that reaches a model, or 0."""
     direct = next((c.line for c in function.model_calls if c.in_loop), 0)
     if direct:
         return direct
@@ -70,7 +70,9 @@ def _asks_in_loop(world: World, function: Function) -> int:
 
 
 def _weight(world: World, function: Function) -> int:
-    """How much a function looks like an agent's loop: it handles tools, is named for running, and is not a retry."""
+    """Return how much a function looks like an agent's loop: it handles tools, is named for running, and is not a
+    retry.
+    """
     named = set(words.words(function.symbol))
     handles = any({"tool", "tools"} & set(words.words(c.name)) for c in function.calls)
     runs = bool(named & {"run", "loop", "agent", "step", "turn", "execute", "chat", "stream", "main"})

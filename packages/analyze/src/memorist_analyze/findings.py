@@ -63,7 +63,7 @@ class Finding:
 
 
 def evictions(world: World) -> list[Finding]:
-    """All candidates of a checkout with their probability, in path and line order."""
+    """Return all candidates of a checkout with their probability, in path and line order."""
     hits: list[Hit] = []
     for function in world.functions:
         if function.effects and function.name != "<module>":
@@ -81,7 +81,7 @@ def evictions(world: World) -> list[Finding]:
 
 
 def _propose(world: World, function: Function) -> list[Hit]:
-    """The best rule for each strategy that the function may use; a loose rule only where no other rule fires."""
+    """Return the best rule for each strategy that the function may use; a loose rule only where no other rule fires."""
     best: dict[str, Hit] = {}
     for rule in RULES:
         if rule.strategy in best:
@@ -94,13 +94,15 @@ def _propose(world: World, function: Function) -> list[Hit]:
 
 
 def _distance(effect: Effect) -> tuple[int, int]:
-    """The sort key for the effect to report: the one that changes the stored messages most directly comes first."""
+    """Return the sort key for the effect to report: the one that changes the stored messages most directly comes
+    first.
+    """
     order = ("replaced", "returned", "stored", "model")
     return (order.index(effect.flow) if effect.flow in order else len(order), effect.line)
 
 
 def holds(rule: Rule, case: Case) -> bool:
-    """Does a rule fire on this case: all conditions of `needs` hold and none of `unless`?"""
+    """Return whether a rule fires on this case: all conditions of `needs` hold and none of `unless`."""
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
@@ -152,7 +154,9 @@ def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
 
 
 def _below(world: World, function: Function, effect: Effect) -> set[str]:
-    """The keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below the function."""
+    """Return the keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below the
+    function.
+    """
     found: set[str] = set()
     edge = {f.key for f in _makers(world, function, effect)} - {function.key}
     for _ in range(_HELPER_REACH):
@@ -162,7 +166,9 @@ def _below(world: World, function: Function, effect: Effect) -> set[str]:
 
 
 def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
-    """The functions that an effect's new value may come from: those called for it, and those nested in the function."""
+    """Return the functions that an effect's new value may come from: those called for it, and those nested in the
+    function.
+    """
     called = [t for o in sorted(effect.fed) for t in world.summaries.targets(function, o.removeprefix("call:"))]
     nested = [f for f in world.functions_of.get(function.path, []) if f.symbol.startswith(f"{function.symbol}.")]
     return [*called, *nested]
@@ -194,7 +200,7 @@ def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Fi
 
 
 def _bounds(effect: Effect) -> list[str]:
-    """The parameters that say how much is kept."""
+    """Return the parameters that say how much is kept."""
     return [mark.partition(":")[2] for mark in effect.marks if mark.startswith("bound:")]
 
 
@@ -246,7 +252,7 @@ def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
 
 
 def _makes_instance(function: Function) -> bool:
-    """Is a function a second constructor, which fills a new object by what its methods do later?"""
+    """Return whether a function is a second constructor, which fills a new object by what its methods do later."""
     return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
 
 
@@ -267,7 +273,7 @@ def _without_backends(world: World, found: list[Finding]) -> list[Finding]:
 
 
 def _root(world: World, owner: str) -> str:
-    """The first ancestor of a class that the checkout defines, or an empty string."""
+    """Return the first ancestor of a class that the checkout defines, or an empty string."""
     current, seen = owner, {owner}
     while True:
         bases = [b for c in world.classes.get(current, []) for b in c.bases if b in world.classes and b not in seen]
@@ -278,7 +284,7 @@ def _root(world: World, owner: str) -> str:
 
 
 def triggers(world: World, function: Function, effect: Effect) -> list[str]:
-    """What starts the mechanism: the guards before the effect, or else those of its callers, two calls up."""
+    """Return what starts the mechanism: the guards before the effect, or else those of its callers, two calls up."""
     found = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
     if any("overflow" in p.name.lower() or p.name in ("e", "error", "exception") for p in function.params):
         found.append("overflow_error")
@@ -314,7 +320,7 @@ def _callers_guards(world: World, function: Function) -> list[str]:
 
 
 def _sibling_guards(world: World, function: Function) -> list[str]:
-    """The guards in a deciding method of the same class, such as `should_condense` or `is_over_limit`."""
+    """Return the guards in a deciding method of the same class, such as `should_condense` or `is_over_limit`."""
     for other in world.functions:
         if other.path == function.path and other.owner == function.owner and other is not function:
             low = other.name.lower()
@@ -333,7 +339,7 @@ def _is_tool(world: World, function: Function) -> bool:
 
 
 def subject(function: Function, effect: Effect) -> str:
-    """What is evicted: history, tool_result, memory_store, retrieved or attachment."""
+    """Return what is evicted: history, tool_result, memory_store, retrieved or attachment."""
     found = set(words.words(effect.subject)) | set(words.words(function.name))
     if found & {"tool", "tools", "observation", "observations", "output", "outputs", "result", "results"}:
         return "tool_result"
@@ -351,7 +357,7 @@ def subject(function: Function, effect: Effect) -> str:
 
 
 def default_on(world: World, function: Function) -> tuple[bool, bool]:
-    """Is the mechanism on with default settings, and does the code show it (or is it a guess)?"""
+    """Return whether the mechanism is on with default settings, and whether the code shows it or this is a guess."""
     owner = function.owner
     if not owner:
         return world.is_wired(function), bool(world.callers.get(function.key))

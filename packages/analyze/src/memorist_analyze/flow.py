@@ -70,7 +70,9 @@ class Scope:
         self._infer()
 
     def _listed(self) -> set[str]:
-        """Names ending in the singular `message` that are lists: the function loops over them or appends to them."""
+        """Return names ending in the singular `message` that are lists: the function loops over them or appends to
+        them.
+        """
         found: set[str] = set()
         for node in self.nodes:
             target: Node | None = None
@@ -87,7 +89,9 @@ class Scope:
         return found
 
     def _measurements(self) -> set[str]:
-        """Lists that only ever get records without anything said: `self.history.append({"at": …, "used": …})`."""
+        """Return lists that only ever get records without anything said: `self.history.append({"at": …, "used":
+        …})`.
+        """
         shapes: dict[str, list[set[str]]] = {}
         for node in self.nodes:
             if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
@@ -170,7 +174,7 @@ class Scope:
                     self.typed[source.text] = 2
 
     def _taken_from(self) -> dict[str, list[Node]]:
-        """The iterables of each loop variable."""
+        """Return the iterables of each loop variable."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             if node.kind == "for" or node.kind == "comp":
@@ -192,7 +196,7 @@ class Scope:
         return 0
 
     def likeness(self, node: Node) -> int:
-        """How likely an expression is a list of messages: 0 no, 1 perhaps, 2 or more yes."""
+        """Return how likely an expression is a list of messages: 0 no, 1 perhaps, 2 or more yes."""
         match node.kind:
             case "name":
                 if node.text in self.texts:
@@ -255,7 +259,7 @@ class Scope:
         return 0
 
     def speaks_of_tokens(self, node: Node) -> bool:
-        """Does an expression contain a token count, by its name or by data flow?"""
+        """Return whether an expression contains a token count, by its name or by data flow."""
         for item in walk(node):
             if item.kind in ("name", "attr"):
                 found = words.words(item.text)
@@ -266,11 +270,13 @@ class Scope:
         return False
 
     def parent(self, node: Node) -> Node | None:
-        """The parent of a node, or None at the root."""
+        """Return the parent of a node, or None at the root."""
         return self.parents.get(id(node))
 
     def flow(self, node: Node, depth: int = 0, seen: set[str] | None = None) -> str:
-        """The sink of a value (see the module docstring), found by walking up its parents and through local names."""
+        """Return the sink of a value (see the module docstring), found by walking up its parents and through local
+        names.
+        """
         seen = set() if seen is None else seen
         current = node
         for _ in range(12):
@@ -326,7 +332,7 @@ class Scope:
         return self._named(target.text, depth, seen)
 
     def fate(self, name: str) -> str:
-        """The strongest sink among all uses of a local name."""
+        """Return the strongest sink among all uses of a local name."""
         return self._named(name, 0, set())
 
     def _named(self, name: str, depth: int, seen: set[str]) -> str:
@@ -370,7 +376,7 @@ class Scope:
         return f"passed:{name}"
 
     def _carried(self, loop: Node) -> set[str]:
-        """The loop variables and the names derived from them that still hold the message or its content."""
+        """Return the loop variables and the names derived from them that still hold the message or its content."""
         names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
         for item in walk(loop.kids[2]):
             made = item.kind == "assign" and item.kids[0].kind == "name"
@@ -379,7 +385,10 @@ class Scope:
         return names
 
     def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
-        """The strongest sink of the containers to which a loop body adds the elements; `read` if it adds none."""
+        """Return the strongest sink of the containers to which a loop body adds the elements.
+
+        `read` if it adds none.
+        """
         best = "read"
         carried = self._carried(loop)
         for item in walk(loop.kids[2]):
@@ -410,13 +419,13 @@ class Scope:
 
 
 def _adds_message(name: str) -> bool:
-    """Does a method name mean adding a message: `add_user_message`, `addAssistantMessage`?"""
+    """Return whether a method name means adding a message: `add_user_message`, `addAssistantMessage`."""
     found = words.words(name)
     return found[:1] in (("add",), ("append",), ("push",)) and found[-1] in ("message", "messages")
 
 
 def _projects(element: Node) -> bool:
-    """Does an expression take a field of a message other than its content (an id, a role)?"""
+    """Return whether an expression takes a field of a message other than its content (an id, a role)."""
     if element.kind == "cond":
         return all(_projects(k) for k in element.kids[1:] if k.kind != "const")
     if element.kind == "call" and len(element.kids) == 1 and element.kids[0].kind == "attr":
@@ -425,13 +434,15 @@ def _projects(element: Node) -> bool:
 
 
 def _measure(value: Node) -> Node:
-    """What a value is a measure of: a call that looks for a place is no number of tokens, whatever it is given."""
+    """Return what a value is a measure of: a call that looks for a place is no number of tokens, whatever it is
+    given.
+    """
     placed = value.kind == "call" and _PLACING & set(words.words(last_name(value.kids[0])))
     return value.kids[0] if placed else value
 
 
 def unwrapped(node: Node) -> Node:
-    """The iterable inside `enumerate(…)` and `reversed(…)`."""
+    """Return the iterable inside `enumerate(…)` and `reversed(…)`."""
     while node.kind == "call" and last_name(node.kids[0]) in ("enumerate", "reversed") and len(node.kids) > 1:
         node = node.kids[1]
     return node
@@ -445,5 +456,5 @@ _RANK = {"read": 0, "passed": 1, "prompt": 2, "stored": 3, "model": 4, "returned
 
 
 def better(left: str, right: str) -> str:
-    """The stronger of two sinks, in the order of `_RANK`."""
+    """Return the stronger of two sinks, in the order of `_RANK`."""
     return right if _RANK[right.partition(":")[0]] > _RANK[left.partition(":")[0]] else left

@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 def gather(checkout: Checkout, *, processes: int | None = None, time_limit: float = 300.0,
            progress: Progress | None = None) -> list[File]:  # fmt: skip
-    """The facts of every source file.
+    """Return the facts of every source file.
 
     Raises `UsageError` once `time_limit` seconds have passed, because findings from part of the files would differ
     from those of the whole. Unreadable files are listed in `checkout.skipped`.

@@ -13,7 +13,7 @@ _LEAVING = ("return", "jump")  # what is too large for an exception is refused, 
 
 
 def classify(test: Node, scope: Scope) -> list[str]:
-    """The guard kinds of a condition, in the order of its comparisons and calls."""
+    """Return the guard kinds of a condition, in the order of its comparisons and calls."""
     found: list[str] = []
     for node in walk(test):
         if node.kind == "cmp" and any(op in node.text for op in ("<", ">")):
@@ -47,7 +47,9 @@ def _comparison(node: Node, scope: Scope) -> str:
 
 
 def _predicate(node: Node, scope: Scope) -> str:
-    """The guard kind of a predicate call, by its name: `should_compress_tokens(x)`, `is_context_overflow(error)`."""
+    """Return the guard kind of a predicate call, by its name: `should_compress_tokens(x)`,
+    `is_context_overflow(error)`.
+    """
     name = last_name(node.kids[0])
     found = set(words.words(name))
     if words.OVERFLOW.search(name) and found & {"is", "error", "exceeded", "exception"}:

@@ -42,7 +42,7 @@ class _Page:
         self.ids: dict[tuple[str, int], str] = {}
 
     def render(self, text: str) -> str:
-        """Headings, tables, lists and paragraphs; nothing else occurs in a report."""
+        """Return headings, tables, lists and paragraphs; nothing else occurs in a report."""
         parts = [self._block(block.split("\n")) for block in text.strip().split("\n\n")]
         return "\n".join([*parts, "<h3>Evidence</h3>", *(self._excerpt(*key) for key in list(self.ids))])
 
@@ -87,7 +87,7 @@ class _Page:
 
 
 def as_html(analyses: list[Analysis], *, compare: bool = False) -> str:
-    """One page for all frameworks, with the matrix first if asked for."""
+    """Return one page for all frameworks, with the matrix first if asked for."""
     title = "Memory Orchestration Analysis" + (f": {analyses[0].name}" if len(analyses) == 1 else "")
     links = "".join(f'<a href="#f{i}">{escape(a.name)}</a>' for i, a in enumerate(analyses))
     body = [f"<h1>{escape(title)}</h1>", f"<nav>{links}</nav>" if len(analyses) > 1 else ""]
@@ -106,7 +106,7 @@ def as_html(analyses: list[Analysis], *, compare: bool = False) -> str:
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
-    """A table that scrolls sideways on a narrow screen; the cells are HTML already."""
+    """Return a table that scrolls sideways on a narrow screen; the cells are HTML already."""
     head = "".join(f"<th>{h}</th>" for h in headings)
     body = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

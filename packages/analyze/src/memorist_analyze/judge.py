@@ -115,7 +115,7 @@ class Cost:
 
 
 def requests(analysis: Analysis, limit: int = MAX_REQUESTS) -> list[Request]:
-    """The questions for a judge, most likely candidates first: one per function that may evict."""
+    """Return the questions for a judge, most likely candidates first: one per function that may evict."""
     by_function: dict[str, list[Finding]] = {}
     for finding in sorted([*analysis.eviction, *analysis.possible], key=lambda f: (-f.probability, f.id)):
         by_function.setdefault(finding.function.key, []).append(finding)
@@ -124,7 +124,7 @@ def requests(analysis: Analysis, limit: int = MAX_REQUESTS) -> list[Request]:
 
 
 def cost_of(questions: list[Request], kept: JsonCache | None = None, name: str = "") -> Cost:
-    """The estimated cost of those questions that have no cached answer."""
+    """Return the estimated cost of those questions that have no cached answer."""
     new = [q for q in questions if kept is None or kept.get("verdicts", f"{name}|{q.digest}") is None]
     size = sum(len(q.prompt) + len(SYSTEM) for q in new)
     return Cost(len(new), int(size / _CHARACTERS_PER_TOKEN), len(new) * ANSWER_TOKENS)
@@ -133,7 +133,7 @@ def cost_of(questions: list[Request], kept: JsonCache | None = None, name: str =
 def judge(
     analysis: Analysis, ask: Ask, kept: JsonCache, *, name: str, progress: Callable[[int, int], None] | None = None
 ) -> Analysis:
-    """A copy of the analysis as the model decides: what it confirms is shown, what it denies is listed apart.
+    """Return a copy of the analysis as the model decides: what it confirms is shown, what it denies is listed apart.
 
     A candidate without a checked answer keeps its probability and stays where it was.
     """
@@ -165,7 +165,9 @@ def judge(
 
 
 def opinion_of(question: Request, data: Any) -> Opinion | None:
-    """The opinion in an answer, or None if it is malformed, quotes what is not there or names a line not shown."""
+    """Return the opinion in an answer, or None if it is malformed, quotes what is not there or names a line not
+    shown.
+    """
     if not isinstance(data, dict) or data.get("kind") not in KINDS or data.get("trigger") not in TRIGGERS:
         return None
     quotes, line, certainty = data.get("quotes"), data.get("line"), data.get("certainty")
@@ -263,7 +265,7 @@ def _lines(root: Path, path: str) -> list[str]:
 
 
 def _shown_lines(prompt: str) -> list[tuple[int, str]]:
-    """The lines of code in a prompt with their numbers; those of the function itself come last and win."""
+    """Return the lines of code in a prompt with their numbers; those of the function itself come last and win."""
     found = [(int(m[1]), m[2]) for row in prompt.split("\n") if (m := _NUMBERED.match(row))]
     return list(reversed(found))
 

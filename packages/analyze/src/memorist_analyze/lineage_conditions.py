@@ -359,7 +359,7 @@ def leaves_doubles_out(case: Case) -> bool:
 
 
 def _answers_aside(function: Function) -> bool:
-    """Does a function ask a model for a decision, so that its answer is not a message?"""
+    """Return whether a function asks a model for a decision, so that its answer is not a message."""
     return (
         function.returns not in ("", "str", "string")
         and bool(function.model_calls)
@@ -379,14 +379,14 @@ def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
 
 
 def _only_logs(function: Function, call: Call) -> bool:
-    """Does a function give what a call returns to loggers alone?"""
+    """Return whether a function gives what a call returns to loggers alone."""
     made = f"call:{call.callee}"
     taking = [c for c in function.calls if made in c.fed and c.callee != call.callee]
     return made not in function.returned and bool(taking) and all(words.LOGGING.search(c.callee) for c in taking)
 
 
 def _sure_calls(case: Case) -> list[Call]:
-    """The calls of a function, without those of another object's method that only has the same name."""
+    """Return the calls of a function, without those of another object's method that only has the same name."""
     own = case.function
     return [
         c
@@ -398,7 +398,7 @@ def _sure_calls(case: Case) -> list[Call]:
 
 
 def _memory_words(owner: str) -> set[str]:
-    """The words of a class name, without the `in memory` that only says where something is kept."""
+    """Return the words of a class name, without the `in memory` that only says where something is kept."""
     found = words.words(owner)
     for at in range(len(found) - 1):
         if found[at : at + 2] == ("in", "memory"):
@@ -407,6 +407,6 @@ def _memory_words(owner: str) -> set[str]:
 
 
 def _beside(case: Case) -> list[Function]:
-    """Functions of the same class, or of the same file for free functions."""
+    """Return functions of the same class, or of the same file for free functions."""
     own = case.function
     return [f for f in case.world.functions_of.get(own.path, []) if f.owner == own.owner]

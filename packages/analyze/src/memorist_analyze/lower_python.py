@@ -13,7 +13,7 @@ _SKIP = {"comment", "pass_statement", "global_statement", "nonlocal_statement", 
 
 
 def text_of(raw: Raw) -> str:
-    """The source text of a raw node."""
+    """Return the source text of a raw node."""
     data = raw.text
     return data.decode("utf-8", "replace") if data else ""
 

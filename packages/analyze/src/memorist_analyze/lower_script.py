@@ -91,7 +91,7 @@ def _member(raw: Raw) -> Node:
 
 
 def _target(raw: Raw | None, line: int) -> Node:
-    """The left side of an assignment: here `x.length` stays an attribute and does not become `len(x)`."""
+    """Return the left side of an assignment: here `x.length` stays an attribute and does not become `len(x)`."""
     if raw is not None and raw.type == "member_expression":
         name = _field(raw, "property")
         return Node("attr", line, text_of(name) if name is not None else "", [_maybe(_field(raw, "object"), line)])
@@ -236,7 +236,7 @@ def _declarator(raw: Raw) -> Node:
 
 
 def _wrapped_generator(value: Raw | None) -> Raw | None:
-    """The generator inside `const run = wrap("run")(function* (x) { … })`, lowered as the function `run`."""
+    """Return the generator inside `const run = wrap("run")(function* (x) { … })`, lowered as the function `run`."""
     if value is None or value.type != "call_expression":
         return None
     args = _field(value, "arguments")
@@ -272,7 +272,7 @@ def _if(raw: Raw) -> Node:
 
 
 def _as_block(branch: Node) -> Node:
-    """A branch without braces, `if (short) return text;`, as a block of one statement."""
+    """Return a branch without braces, `if (short) return text;`, as a block of one statement."""
     return branch if branch.kind in ("block", "if") else Node("block", branch.line, "", [branch])
 
 

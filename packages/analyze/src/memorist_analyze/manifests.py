@@ -28,7 +28,7 @@ class Manifest:
 
 
 def read_manifests(root: Path, folders: list[str]) -> list[Manifest]:
-    """The manifests in these folders; one that cannot be parsed yields no name and no dependencies."""
+    """Return the manifests in these folders; one that cannot be parsed yields no name and no dependencies."""
     return [_read(root, folder) for folder in folders]
 
 

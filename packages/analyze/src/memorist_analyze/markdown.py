@@ -25,7 +25,7 @@ NAMES = {
 
 
 def as_markdown(analysis: Analysis) -> str:
-    """The report of one framework."""
+    """Return the report of one framework."""
     parts = [
         f"## Memory Orchestration Analysis: {analysis.name}",
         _scope(analysis),
@@ -94,7 +94,7 @@ def _eviction(analysis: Analysis) -> list[str]:
 
 
 def slice_lines(finding: Finding) -> list[str]:
-    """The evidence slice of a finding as a list: source, cut, measure and the way to the model."""
+    """Return the evidence slice of a finding as a list: source, cut, measure and the way to the model."""
     support = finding.support
     measure = f"{support.measure.note} at {_step(support.measure)}" if support.measure else "none seen"
     way = "; ".join(f"{s.note} {_step(s)}" for s in support.way[:4]) or "not seen"
@@ -126,7 +126,7 @@ def _row(finding: Finding) -> str:
 
 
 def _prerequisites(analysis: Analysis) -> list[str]:
-    """The files that matter, and the control loop to start reading from."""
+    """Return the files that matter, and the control loop to start reading from."""
     found = analysis.map
     if not found.files:
         return ["No file of this checkout asks a model or keeps messages."]

@@ -11,7 +11,7 @@ COLUMNS = ("order", "method", "eviction", "triggers", "tiers", "storage", "count
 
 
 def matrix(analyses: list[Analysis]) -> dict[str, Any]:
-    """The matrix as plain data: `columns`, and `rows` by framework name."""
+    """Return the matrix as plain data: `columns`, and `rows` by framework name."""
     return {"columns": list(COLUMNS), "rows": {a.name: _row(a) for a in analyses}}
 
 
@@ -54,7 +54,7 @@ checks: + holds, - fails, ? cannot tell, in the order """
 
 
 def as_markdown(analyses: list[Analysis]) -> str:
-    """The matrix as a Markdown code block of at most eighty columns, one line per framework, with a legend."""
+    """Return the matrix as a Markdown code block of at most eighty columns, one line per framework, with a legend."""
     width = max([9, *(len(a.name) for a in analyses)])
     width = min(width, 24)
     head = f"{'framework':{width}} {' '.join(_STRATEGIES.values())} tiers counting checks"

@@ -19,7 +19,7 @@ _MOST = 16
 
 
 def keywords_of(call: Node) -> tuple[str, ...]:
-    """The keyword argument names of a call, including the keys of a trailing options object."""
+    """Return the keyword argument names of a call, including the keys of a trailing options object."""
     found = tuple(a.text for a in call.kids[1:] if a.kind == "kw")
     if call.kids[1:] and call.kids[-1].kind == "dict":
         found += tuple(p.text for p in call.kids[-1].kids if p.kind == "pair")
@@ -27,7 +27,7 @@ def keywords_of(call: Node) -> tuple[str, ...]:
 
 
 def asks_model(call: Node) -> bool:
-    """Is a call one of a language model, by the callee's name or by its keyword arguments?"""
+    """Return whether a call is one of a language model, by the callee's name or by its keyword arguments."""
     callee = dotted(call.kids[0])
     if not callee or callee.endswith(".create.bind"):
         return False
@@ -53,7 +53,7 @@ class Origins:
                 break
 
     def asked(self) -> set[int]:
-        """The ids of the nodes that are calls of a model."""
+        """Return the ids of the nodes that are calls of a model."""
         return {key for key, asked in self._asked.items() if asked}
 
     def _move(self, node: Node) -> None:
@@ -81,7 +81,7 @@ class Origins:
             held[name] = known | origins
 
     def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
-        """The origins of a value; with `grown`, including what was added to the lists in it."""
+        """Return the origins of a value; with `grown`, including what was added to the lists in it."""
         found: set[str] = set()
         stack = [value]
         while stack:
@@ -111,7 +111,10 @@ class Origins:
 
 
 def _measures(callee: Node) -> bool:
-    """Does a call make a number or a truth of its arguments? `Promise.all(…)` gives back what it was given."""
+    """Return whether a call makes a number or a truth of its arguments.
+
+    `Promise.all(…)` gives back what it was given.
+    """
     name = last_name(callee).lower()
     return name in _MEASURING and (callee.kind == "name" or name in _SIZES or dotted(callee).startswith("Math."))
 

@@ -23,7 +23,7 @@ _LONG_LINE = 5_000
 
 
 def _is_minified(data: bytes, lines: int) -> bool:
-    """Is a file generated: a bundle or minified?"""
+    """Return whether a file is generated: a bundle or minified."""
     return len(data) / lines > 300 or max(len(line) for line in data.split(b"\n")) > _LONG_LINE
 
 
@@ -54,7 +54,7 @@ def parse(path: str, language: str, data: bytes) -> Unit:
 
 
 def _broken_lines(root: Raw) -> int:
-    """The number of lines inside error nodes of the parse tree."""
+    """Return the number of lines inside error nodes of the parse tree."""
     broken = 0
     stack = [root]
     while stack:

@@ -141,7 +141,7 @@ class Sequences:
             self.handed[node.line] = found
 
     def _request(self, node: Node) -> Parts:
-        """The parts of a request to a model, in the order in which the model reads them."""
+        """Return the parts of a request to a model, in the order in which the model reads them."""
         parts: list[Parts] = []
         for key, value in arguments(node):
             if key:
@@ -242,7 +242,7 @@ class Sequences:
 
 
 def _message(slot: str, line: int, says: str, inner: Parts) -> Parts:
-    """The part of a message, followed by other slots in its text; a system prompt is taken to hold no turns."""
+    """Return the part of a message, followed by other slots in its text; a system prompt is taken to hold no turns."""
     turns = ("history", "current_input", "scratchpad") if slot == "system_prompt" else ()
     woven = (p for p in inner if p.name != slot and not (p.kind == "slot" and p.name in turns))
     return (Part("slot", slot, line, says), *woven)[:_MOST]
@@ -257,13 +257,13 @@ def _as_read(arguments: list[Parts]) -> Parts:
 
 
 def _role(value: Node) -> str:
-    """The slot of a message with this role, given as text or as a member of an enumeration."""
+    """Return the slot of a message with this role, given as text or as a member of an enumeration."""
     text = value.text if value.kind in ("str", "attr", "name") else next((k.text for k in walk(value)), "")
     return role_slot(text.lower())
 
 
 def _message_slot(name: str) -> str:
-    """The slot of a message class: `SystemMessage`, `UserMessageParam`, `ToolMessage`."""
+    """Return the slot of a message class: `SystemMessage`, `UserMessageParam`, `ToolMessage`."""
     if not name[:1].isupper() or "message" not in name.lower():
         return ""
     found = set(words.words(name))

@@ -19,7 +19,7 @@ _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
 
 
 def read(unit: Unit, package: str) -> File:
-    """The facts of one file; a file with parse errors has only the reason, in `broken`."""
+    """Return the facts of one file; a file with parse errors has only the reason, in `broken`."""
     file = File(unit.path, unit.language, unit.lines, package)
     if unit.errors:
         file.broken = f"{unit.errors} of {unit.lines} lines unreadable"
@@ -75,7 +75,7 @@ def _definitions(
 
 
 def _members(block: Node) -> list[Node]:
-    """Definitions inside a block, wherever they are nested, but not inside other definitions."""
+    """Return definitions inside a block, wherever they are nested, but not inside other definitions."""
     found: list[Node] = []
     stack = list(reversed(block.kids))
     while stack:
@@ -232,7 +232,7 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
 
 
 def _shape(scope: Scope) -> str:
-    """A fingerprint of the body that ignores async prefixes, so that async and blocking copies share it."""
+    """Return a fingerprint of the body that ignores async prefixes, so that async and blocking copies share it."""
     parts: list[str] = []
     for node in scope.nodes:
         if node.kind in ("name", "attr", "call", "slice", "assign", "if", "while", "for", "return"):

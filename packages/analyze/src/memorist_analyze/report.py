@@ -26,7 +26,7 @@ def report_on(path: Path, *, name: str, time_limit: float) -> dict[str, Any]:
 
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
-    """The report of one framework; keys and words are those of `docs/analyze.md`."""
+    """Return the report of one framework; keys and words are those of `docs/analyze.md`."""
     checkout = analysis.checkout
     return {
         "format": FORMAT,
@@ -78,7 +78,7 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:
-    """One eviction finding as plain data."""
+    """Return one eviction finding as plain data."""
     return {
         "id": finding.id,
         "strategy": finding.strategy,
@@ -101,7 +101,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
 
 
 def support_dict(support: Support) -> dict[str, Any]:
-    """The evidence slice of a finding as plain data."""
+    """Return the evidence slice of a finding as plain data."""
     return {
         "messages": asdict(support.source),
         "cut": asdict(support.cut),
@@ -116,7 +116,7 @@ def _place(place: Place) -> dict[str, Any]:
 
 
 def as_json(analyses: list[Analysis], *, compare: bool = False) -> str:
-    """One framework's object, or `{"frameworks": …, "matrix": …}` for several."""
+    """Return one framework's object, or `{"frameworks": …, "matrix": …}` for several."""
     from memorist_analyze.matrix import matrix
 
     if len(analyses) == 1 and not compare:

@@ -51,7 +51,7 @@ class Slice:
 
 
 def main_slice(world: World, functions: list[Function]) -> Slice | None:
-    """The slice of the main model call among these functions; None where no slice shows enough slots."""
+    """Return the slice of the main model call among these functions; None where no slice shows enough slots."""
     best: Slice | None = None
     for function in functions:
         for line, parts in sorted(function.sent.items()):
@@ -62,7 +62,9 @@ def main_slice(world: World, functions: list[Function]) -> Slice | None:
 
 
 def _rank(found: Slice) -> tuple[bool, bool, int, int]:
-    """The rank of a slice: the main call has a system prompt first, then tools, then most slots in fewest functions."""
+    """Return the rank of a slice: the main call has a system prompt first, then tools, then most slots in fewest
+    functions.
+    """
     order = found.order
     places = len({(step.path, step.symbol) for step in found.steps})
     return (order[0] == "system_prompt", "tools" in order, len(order), -places)
@@ -76,7 +78,7 @@ class _Walk:
         self._seen: set[tuple[str, str, str]] = set()
 
     def steps(self, function: Function, parts: tuple[Part, ...], depth: int = 0) -> list[Step]:
-        """The slots of parts of a function in order, without repetitions."""
+        """Return the slots of parts of a function in order, without repetitions."""
         found: list[Step] = []
         for part in parts:
             for step in self._part(function, part, depth):
@@ -96,7 +98,7 @@ class _Walk:
         return found
 
     def _said(self, function: Function, part: Part) -> list[Step]:
-        """The slot that the part's own name suggests; the fallback when it cannot be resolved."""
+        """Return the slot that the part's own name suggests; the fallback when it cannot be resolved."""
         return [Step(part.says, function.path, function.symbol, part.line, part.name)] if part.says else []
 
     def _param(self, function: Function, part: Part, depth: int) -> list[Step]:
@@ -136,7 +138,7 @@ class _Walk:
 
 
 def _argument(caller: Function, call: Call, names: list[str], wanted: str) -> tuple[Part, ...]:
-    """The parts of a call's argument for a parameter, matched by name or by position."""
+    """Return the parts of a call's argument for a parameter, matched by name or by position."""
     handed = caller.handed.get(call.line, {})
     if wanted in handed:
         return handed[wanted]

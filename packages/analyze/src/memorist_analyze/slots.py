@@ -84,17 +84,17 @@ _VAGUE = bag(
 
 
 def role_slot(role: str) -> str:
-    """The slot of a message with a role, or an empty string."""
+    """Return the slot of a message with a role, or an empty string."""
     return _SPOKEN.get(role, "")
 
 
 def keyed_slot(key: str) -> str:
-    """The slot that an argument of this name fills, or an empty string."""
+    """Return the slot that an argument of this name fills, or an empty string."""
     return _KEYS.get(key.lower(), "")
 
 
 def slot_of(name: str) -> str:
-    """The slot that a variable or function of this name holds, or an empty string."""
+    """Return the slot that a variable or function of this name holds, or an empty string."""
     for pattern, slot in _NAMES:
         if pattern.search(name):
             return slot
@@ -105,7 +105,7 @@ def slot_of(name: str) -> str:
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
-    """The slots a function fills, each with the first line that shows it."""
+    """Return the slots a function fills, each with the first line that shows it."""
     found: list[Evidence] = []
 
     def note(slot: str, node: Node, why: str) -> None:

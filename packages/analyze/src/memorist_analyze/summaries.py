@@ -55,7 +55,9 @@ class Summaries:
         return bool(asked & function.returned)
 
     def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
-        """Functions with a property, and callers that return such a function's result, up to `reach` calls away."""
+        """Return functions with a property, and callers that return such a function's result, up to `reach` calls
+        away.
+        """
         found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
         edge = set(found)
         for _ in range(reach):
@@ -70,7 +72,7 @@ class Summaries:
         return found
 
     def _context_sources(self) -> set[str]:
-        """Functions whose return value reaches a model call: in a caller, or returned by it and so on."""
+        """Return functions whose return value reaches a model call: in a caller, or returned by it and so on."""
         edge: set[str] = set()
         for function in self.world.functions:
             for asked in function.model_calls:
@@ -125,11 +127,13 @@ class Summaries:
                 function.effects.append(effect)
 
     def targets(self, function: Function, callee: str) -> list[Function]:
-        """The definitions that a callee may refer to in a function (the edges of the call graph)."""
+        """Return the definitions that a callee may refer to in a function (the edges of the call graph)."""
         return self._targets[function.key].get(callee, [])
 
     def made_by_model(self, function: Function, origins: frozenset[str], depth: int = 0) -> bool:
-        """Does a value with these origins contain text that a model made, here, in a callee or in every caller?"""
+        """Return whether a value with these origins contains text that a model made, here, in a callee or in every
+        caller.
+        """
         if MODEL in origins:
             return True
         asked = {c.callee for c in function.model_calls}
@@ -148,14 +152,17 @@ class Summaries:
         )
 
     def from_any(self, function: Function, origins: frozenset[str], having: set[str]) -> bool:
-        """Does one of a value's origins lead to a function with a property (a set of keys)?"""
+        """Return whether one of a value's origins leads to a function with a property (a set of keys)."""
         return any(self._any(function, o[5:], having) for o in origins if o.startswith("call:"))
 
     def _any(self, function: Function, callee: str, having: set[str]) -> bool:
         return any(f.key in having for f in self.targets(function, callee))
 
     def fate(self, function: Function, flow: str, depth: int = 0) -> str:
-        """The sink of a value; `passed:NAME` is resolved through the parameters of the callee, three calls deep."""
+        """Return the sink of a value.
+
+        `passed:NAME` is resolved through the parameters of the callee, three calls deep.
+        """
         kind, _, name = flow.partition(":")
         if kind != "passed" or depth > 2:
             return flow
@@ -172,17 +179,19 @@ class Summaries:
 
 
 def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
-    """The origins of all arguments of a call, if the function has this parameter (arguments are not told apart)."""
+    """Return the origins of all arguments of a call, if the function has this parameter (arguments are not told
+    apart).
+    """
     return call.fed if any(p.name == name for p in function.params) else frozenset()
 
 
 def _measures(function: Function) -> bool:
-    """Does the function compare a size with a limit?"""
+    """Return whether the function compares a size with a limit."""
     return any(kind in _TOO_LARGE for kind, _ in function.guards)
 
 
 def is_cut(kind: str, flow: str, marks: frozenset[str]) -> bool:
-    """Does an effect shorten a list that then leaves the function?"""
+    """Return whether an effect shortens a list that then leaves the function."""
     if kind not in CUTTING or flow == "read" or flow.startswith("passed"):
         return False
     return kind != "slice" or not marks & {"skip_known", "last"}

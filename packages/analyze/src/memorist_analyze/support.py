@@ -45,7 +45,7 @@ class Support:
 
 
 def support_of(world: World, function: Function, effect: Effect) -> Support:
-    """The slice that supports a candidate."""
+    """Return the slice that supports a candidate."""
     reader, way = _way_to_model(world, function, effect)
     cut = Step(function.path, effect.line, function.symbol, effect.evidence)
     return Support(_source(world, function, effect), cut, _measure(world, function, effect), reader, way)
@@ -67,7 +67,7 @@ def _source(world: World, function: Function, effect: Effect) -> Step:
 
 
 def _measure(world: World, function: Function, effect: Effect) -> Step | None:
-    """The comparison that decides: before the cut, elsewhere in the function, or before a call of it."""
+    """Return the comparison that decides: before the cut, elsewhere in the function, or before a call of it."""
     own = [(kind, line) for kind, line in function.guards if line <= effect.line] or list(function.guards)
     for kind, line in reversed(own):
         if not effect.guards or kind in effect.guards:
@@ -94,7 +94,7 @@ def _way_to_model(world: World, function: Function, effect: Effect) -> tuple[str
 
 
 def _from_callers(world: World, function: Function, effect: Effect) -> list[Step]:
-    """The calls from a function that asks a model down to this one, if each hands the shortened thing on."""
+    """Return the calls from a function that asks a model down to this one, if each hands the shortened thing on."""
     edge: list[tuple[Function, list[Step]]] = [(function, [])]
     seen = {function.key}
     in_place = effect.flow in _IN_PLACE
@@ -117,7 +117,7 @@ def _from_callers(world: World, function: Function, effect: Effect) -> list[Step
 
 
 def _goes_on(caller: Function, call: Call) -> bool:
-    """Does the caller return what it got, or give it to another call that does not only log it?"""
+    """Return whether the caller returns what it got, or passes it to another call that does more than log it."""
     made = f"call:{call.callee}"
     return made in caller.returned or any(
         made in other.fed and other.callee != call.callee and not words.LOGGING.search(other.callee)
@@ -126,7 +126,7 @@ def _goes_on(caller: Function, call: Call) -> bool:
 
 
 def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
-    """A method of the same class that sends the changed field to a model, or hands it to who does."""
+    """Return a method of the same class that sends the changed field to a model, or hands it to who does."""
     parts = effect.subject.split(".")
     if len(parts) < 2 or parts[0] not in ("self", "this") or not function.owner:
         return []
@@ -142,7 +142,9 @@ def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
 
 
 def _is_tool(world: World, function: Function) -> bool:
-    """Is a function a tool of the agent: decorated as one, in a table of tools, or a method of a class of tools?"""
+    """Return whether a function is a tool of the agent: decorated as one, in a table of tools, or a method of a class
+    of tools.
+    """
     if "dispatched" in function.marks:
         return True
     owners = {function.owner, *(b for c in world.classes.get(function.owner, []) for b in c.bases)}

@@ -72,7 +72,7 @@ class Unit:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node below and including this one, without entering nested functions or classes."""
+    """Yield every node below and including this one, without entering nested functions or classes."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -83,7 +83,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def walk_all(node: Node) -> Iterator[Node]:
-    """Every node below and including this one, nested definitions too."""
+    """Yield every node below and including this one, nested definitions too."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -92,7 +92,7 @@ def walk_all(node: Node) -> Iterator[Node]:
 
 
 def dotted(node: Node) -> str:
-    """The dotted spelling of a name, attribute, call or subscript chain: `self.llm.chat`."""
+    """Return the dotted spelling of a name, attribute, call or subscript chain: `self.llm.chat`."""
     parts: list[str] = []
     current = node
     while True:
@@ -111,7 +111,7 @@ def dotted(node: Node) -> str:
 
 
 def last_name(node: Node) -> str:
-    """The rightmost identifier of a callee or value: `chat` for `self.llm.chat`."""
+    """Return the rightmost identifier of a callee or value: `chat` for `self.llm.chat`."""
     if node.kind in ("attr", "name"):
         return node.text
     if node.kind in ("call", "index", "slice") and node.kids:
@@ -120,12 +120,12 @@ def last_name(node: Node) -> str:
 
 
 def arguments(call: Node) -> list[tuple[str, Node]]:
-    """The arguments of a call as (keyword or empty, value)."""
+    """Return the arguments of a call as (keyword or empty, value)."""
     return [(a.text, a.kids[0]) if a.kind == "kw" else ("", a) for a in call.kids[1:]]
 
 
 def spelled(node: Node, limit: int = 80) -> str:
-    """An expression as readable text of at most `limit` characters, for evidence in reports."""
+    """Return an expression as readable text of at most `limit` characters, for evidence in reports."""
     text = _spell(node, 0)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

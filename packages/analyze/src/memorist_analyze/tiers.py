@@ -43,7 +43,9 @@ class Tier:
 
 
 def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
-    """Storages that users can plug in: those of adapter families (classes with one base), and optional dependencies."""
+    """Return storages that users can plug in: those of adapter families (classes with one base), and optional
+    dependencies.
+    """
     families: dict[tuple[str, str], list[tuple[Class, Place, str]]] = {}
     members: dict[tuple[str, str], int] = {}
     for file in world.files:
@@ -79,7 +81,9 @@ def _drop_mapper(storages: dict[str, list[Place]]) -> None:
 
 
 def tiers(world: World, findings: list[Finding]) -> list[Tier]:
-    """The tiers of a checkout: working, session, and persistent (by key, by vector search, and Markdown notes)."""
+    """Return the tiers of a checkout: working, session, and persistent (by key, by vector search, and Markdown
+    notes).
+    """
     found: list[Tier] = []
     working = _lists(world)
     language = _language(world)
@@ -118,7 +122,7 @@ def _language(world: World) -> str:
 
 
 def _lists(world: World) -> list[Place]:
-    """Message lists in fields of classes; without any, the functions that build one for each model call."""
+    """Return message lists in fields of classes; without any, the functions that build one for each model call."""
     found: list[Place] = []
     for file in world.files:
         for record in file.classes:
@@ -178,7 +182,9 @@ def _is_memory(world: World, file: File, item: Evidence) -> bool:
 
 
 def _is_linked(world: World, file: File) -> bool:
-    """Does a memory module in another folder refer to a class of this file, to its ancestors or to its functions?"""
+    """Return whether a memory module in another folder refers to a class of this file, to its ancestors or to its
+    functions.
+    """
     folder = file.path.rpartition("/")[0]
     free = [f.name for f in file.functions if not f.owner and len(f.name) > 8 and "." not in f.symbol]
     for names in [*((r.name, *_ancestors(world, r)) for r in file.classes), free]:
@@ -202,7 +208,7 @@ def _is_memory_path(path: str) -> bool:
 
 
 def _pluggable_vectors(world: World) -> list[Place]:
-    """Fields and parameters of memory modules that accept any vector store."""
+    """Return fields and parameters of memory modules that accept any vector store."""
     found: list[Place] = []
     for file in world.files:
         if not set(words.words(file.path)) & {"memory", "memories"}:
@@ -220,7 +226,7 @@ def _pluggable_vectors(world: World) -> list[Place]:
 
 
 def _capacity(world: World, findings: list[Finding]) -> str:
-    """The limit of the working tier: the setting of the first mechanism that bounds the history."""
+    """Return the limit of the working tier: the setting of the first mechanism that bounds the history."""
     for finding in findings:
         if finding.strategy in ("fifo_message_count", "token_window", "summarization") and finding.subject == "history":
             unit = "messages" if finding.strategy == "fifo_message_count" else "tokens"

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 
 def bag(text: str) -> frozenset[str]:
-    """A set of words from a string with spaces between them."""
+    """Return a set of words from a string with spaces between them."""
     return frozenset(text.split())
 
 
 def joined(text: str) -> frozenset[str]:
-    """A set of names without underscores, so that `chat_completion` and `chatCompletion` are the same."""
+    """Return a set of names without underscores, so that `chat_completion` and `chatCompletion` are the same."""
     return bag(text.replace("_", ""))
 
 
@@ -22,7 +22,7 @@ _SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 @lru_cache(maxsize=65536)
 def words(identifier: str) -> tuple[str, ...]:
-    """The lower-case words of an identifier or path: `chatHistory2` is chat, history, 2."""
+    """Return the lower-case words of an identifier or path: `chatHistory2` is chat, history, 2."""
     return tuple(w.lower() for w in _SPLIT.findall(identifier))
 
 
@@ -76,14 +76,14 @@ LIST_TYPES = re.compile(r"\b([Ll]ist|Sequence|Iterable|Array|ReadonlyArray|Mutab
 
 
 def last_word(name: str) -> str:
-    """The last word of an identifier."""
+    """Return the last word of an identifier."""
     found = words(name)
     return found[-1] if found else ""
 
 
 @lru_cache(maxsize=65536)
 def name_likeness(name: str) -> int:
-    """How likely a name means a list of messages: 0 no, 1 perhaps, 2 yes."""
+    """Return how likely a name means a list of messages: 0 no, 1 perhaps, 2 yes."""
     found = words(name)
     for at, word in enumerate(found):
         if word in _LINKS and at:
@@ -107,7 +107,7 @@ def name_likeness(name: str) -> int:
 
 @lru_cache(maxsize=16384)
 def type_likeness(annotation: str) -> int:
-    """How likely an annotation means a list of messages: 0 no, 1 perhaps, 2 yes."""
+    """Return how likely an annotation means a list of messages: 0 no, 1 perhaps, 2 yes."""
     if not annotation or annotation in ("str", "string", "int", "number", "bool", "boolean"):
         return 0
     if EXTRACTED_TYPES.search(annotation) and LIST_TYPES.search(annotation):
@@ -133,7 +133,7 @@ _SCREENS = bag(
 
 
 def draws_ui(path: str, modules: Iterable[str] = ()) -> bool:
-    """Is a file part of a user interface, so that what it shortens is for display?"""
+    """Return whether a file is part of a user interface, so that what it shortens is for display."""
     return path.endswith((".tsx", ".jsx")) or any(m in _SCREENS or m.split(".")[0] in _SCREENS for m in modules)
 
 
@@ -177,7 +177,7 @@ _MAKING = bag("get set create make build resolve load init is has use with")
 
 
 def _is_model_name(name: str) -> bool:
-    """Is a called name that of a model or agent object: `llm(prompt)`, `summary_agent(text)`?"""
+    """Return whether a called name is that of a model or agent object: `llm(prompt)`, `summary_agent(text)`."""
     own = words(name)
     if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]) or _LINKS & set(own):
         return False
@@ -208,7 +208,7 @@ def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=65536)
 def is_model_call(callee: str) -> bool:
-    """Does a dotted callee look like a call of a language model, or of an agent that wraps one?"""
+    """Return whether a dotted callee looks like a call of a language model, or of an agent that wraps one."""
     parts = callee.split(".")
     shape = parts[-1].lower().lstrip("_")
     name = shape.replace("_", "")

@@ -102,7 +102,7 @@ class World:
                 self.callers[target.key].append((call, function))
 
     def resolve(self, call: Call, caller: Function) -> list[Function]:
-        """The definitions a call may refer to, most likely first; empty when the name is too common to tell."""
+        """Return the definitions a call may refer to, most likely first; empty when the name is too common to tell."""
         name, owner = call.name, call.owner
         if not owner:
             name = self.aliases.get(caller.path, {}).get(name, name)
@@ -128,7 +128,7 @@ class World:
         return (matching or (candidates if len(candidates) <= _MANY else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
-        """Methods of that name in a class, its ancestors and its descendants, without its siblings."""
+        """Return methods of that name in a class, its ancestors and its descendants, without its siblings."""
         found: list[Function] = []
         for upward in (True, False):
             seen = {owner}
@@ -161,7 +161,9 @@ class World:
         return depth
 
     def model_path(self, function: Function) -> list[tuple[Function, int]]:
-        """The call path from a function to the nearest model call: each function with the line of its next call."""
+        """Return the call path from a function to the nearest model call: each function with the line of its next
+        call.
+        """
         steps: list[tuple[Function, int]] = []
         current = function
         while current.key in self.model_depth:
@@ -178,11 +180,15 @@ class World:
         return steps
 
     def is_wired(self, function: Function) -> bool:
-        """Does code outside tests use the function, other than to answer the users of a method that it never calls?"""
+        """Return whether code outside tests uses the function, other than to answer the users of a method that it never
+        calls.
+        """
         return self._is_referred_to(function) and not self._only_answers_users(function, {function.key})
 
     def _only_answers_users(self, function: Function, seen: set[str]) -> bool:
-        """Is a private function called only by functions that return its result and that nothing refers to?"""
+        """Return whether a private function is called only by functions that return its result and that nothing refers
+        to.
+        """
         callers = {f.key: f for _, f in self.callers.get(function.key, [])}
         if not function.name.startswith("_") or function.name.startswith("__") or not callers or callers.keys() & seen:
             return False
@@ -214,12 +220,13 @@ class World:
         return bool(self.references.get(function.name)) or bool(function.decorators)
 
     def is_used_by_screens(self, function: Function) -> bool:
-        """Does a class serve user interfaces alone: does at least one use it, and nothing else that has functions?"""
+        """Return whether only user interfaces use a class, and at least one of them does."""
         users = {p for p in self.references.get(function.owner, {}) if p != function.path and self.functions_of[p]}
         return bool(function.owner) and bool(users) and users <= self.screens
 
     def can_be_given(self, function: Function, name: str) -> bool:
-        """Can code of the checkout fill this parameter, or is it an optional object of a class that nobody makes?
+        """Return whether code in the checkout can fill this parameter, which is not an optional object that nobody
+        creates.
 
         A class counts as made if it is called, asked for an instance (`Options.parse(…)`), inherited from, or taken
         by a function registered with a decorator, such as a route that a request fills.
@@ -248,7 +255,9 @@ class World:
 
 
 def _screens(files: list[File]) -> set[str]:
-    """The files of user interfaces: those that draw, and those of a folder or package most of whose files draw."""
+    """Return the files of user interfaces: those that draw, and those of a folder or package most of whose files
+    draw.
+    """
     drawn = {f.path for f in files if words.draws_ui(f.path, (module for module, _, _ in f.imports))}
     folders: dict[str, list[str]] = defaultdict(list)
     for file in files:

@@ -63,7 +63,7 @@ class Dice:
         self._org = org
 
     def program(self, length: int) -> list[Operation]:
-        """A list of so many random operations, half of them writes."""
+        """Return a list of so many random operations, half of them writes."""
         return [self._operation() for _ in range(length)]
 
     def _one(self, options: Any) -> Any:
@@ -253,7 +253,7 @@ class Dice:
 
 
 def _each_key_once(changes: list[Change]) -> list[Change]:
-    """The changes without repeated idempotency keys, which the engine refuses before a store sees them."""
+    """Return the changes without repeated idempotency keys, which the engine refuses before a store sees them."""
     used: set[Any] = set()
     kept = []
     for change in changes:

@@ -43,7 +43,7 @@ class _Entered:
 
 
 def awaited(value: Any, twin: Callable[[], Any] | None = None) -> Any:
-    """A result of the blocking facade, wrapped to look like one of the async facade, which `twin` would give."""
+    """Return a result of the blocking facade, wrapped to look like one of the async facade, which `twin` would give."""
     if isinstance(value, Memory):
         return Awaited(value, value._engine)
     if twin is not None and _is_noun(value):

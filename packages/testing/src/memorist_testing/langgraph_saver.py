@@ -33,19 +33,19 @@ Saver: TypeAlias = "BaseCheckpointSaver[Any]"
 
 
 def config_for(thread: str, ns: str = "", id: str | None = None) -> RunnableConfig:
-    """A config as LangGraph passes it."""
+    """Return a config as LangGraph passes it."""
     named = {"thread_id": thread, "checkpoint_ns": ns}
     return {"configurable": named if id is None else {**named, "checkpoint_id": id}}
 
 
 def checkpoint_with(values: dict[str, Any], versions: dict[str, Any]) -> Checkpoint:
-    """A new checkpoint that holds some values."""
+    """Return a new checkpoint that holds some values."""
     made: Checkpoint = empty_checkpoint()
     return {**made, "id": str(uuid6()), "channel_values": values, "channel_versions": versions}
 
 
 def put_steps(saver: Saver, thread: str, count: int, *, ns: str = "", run: str | None = None) -> list[RunnableConfig]:
-    """Checkpoints of a list that grows by one item with each; the configs that name them, oldest first."""
+    """Return checkpoints of a list that grows by one item with each; the configs that name them, oldest first."""
     made: list[RunnableConfig] = []
     last, version = config_for(thread, ns), None
     items: list[str] = []
@@ -73,7 +73,7 @@ class Deltas(TypedDict):
 
 
 def delta_graph(saver: Saver) -> Any:
-    """A graph whose list is kept as writes, with a snapshot after every third."""
+    """Return a graph whose list is kept as writes, with a snapshot after every third."""
 
     def speak(state: Deltas) -> dict[str, Any]:
         return {"said": [f"answer {len(state['said'])}"], "steps": 1}

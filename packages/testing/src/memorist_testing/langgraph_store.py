@@ -45,7 +45,9 @@ ODD_NAMES = ("a b", "ünï", "a/b", "a:b", "a'b", 'a"b', "a%b", "a_b", "a\\b", "
 
 
 def letters(texts: Sequence[str]) -> list[list[float]]:
-    """A deterministic embedder: how often each letter occurs, so texts of the same letters lie close together."""
+    """Return a deterministic embedder: how often each letter occurs, so texts of the same letters lie close
+    together.
+    """
     rows = []
     for text in texts:
         row = [0.0] * DIMENSIONS
@@ -72,7 +74,7 @@ class Calls:
         self._call("put", namespace, key, value, **options)
 
     def get(self, namespace: tuple[str, ...], key: str, **options: Any) -> Any:
-        """One item, or None."""
+        """Return one item, or None."""
         return self._call("get", namespace, key, **options)
 
     def delete(self, namespace: tuple[str, ...], key: str) -> None:
@@ -80,20 +82,20 @@ class Calls:
         self._call("delete", namespace, key)
 
     def search(self, prefix: tuple[str, ...], **options: Any) -> list[Any]:
-        """Items below a prefix."""
+        """Return items below a prefix."""
         found: list[Any] = self._call("search", prefix, **options)
         return found
 
     def keys(self, prefix: tuple[str, ...], **options: Any) -> list[str]:
-        """The keys of the items that a search gives, in its order."""
+        """Return the keys of the items that a search gives, in its order."""
         return [item.key for item in self.search(prefix, **options)]
 
     def namespaces(self, **options: Any) -> list[tuple[str, ...]]:
-        """The namespaces that hold something."""
+        """Return the namespaces that hold something."""
         return [tuple(found) for found in self._call("list_namespaces", **options)]
 
     def batch(self, ops: Iterable[Op]) -> list[Any]:
-        """Several operations at once."""
+        """Return several operations at once."""
         results: list[Any] = self._call("batch", list(ops))
         return results
 

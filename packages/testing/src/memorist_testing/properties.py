@@ -52,7 +52,10 @@ class StoreProperties:
 
 
 def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
-    """The first difference between two stores, as text; None if there is none. Only the kept operations are run."""
+    """Return the first difference between two stores, as text; None if there is none.
+
+    Only the kept operations are run.
+    """
     # Each program begins with an empty org and nothing of other tests left to purge, so that all are equally fast.
     for each, way in ((store, run), (reference, run_blocking)):
         way(each.apply([DeleteRange(kind, (ORG,)) for kind in kinds()], now=NOW))
@@ -75,7 +78,7 @@ def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept
 
 
 def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str) -> str:
-    """The failure, shrunk: operations are left out one by one while it still fails."""
+    """Return the failure, shrunk: operations are left out one by one while it still fails."""
     kept = list(range(LENGTH))
     for n in range(LENGTH):
         fewer = [i for i in kept if i != n]
@@ -87,7 +90,7 @@ def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str)
 
 
 async def outcome(store: Store, operation: Operation) -> Any:
-    """The result of an operation in a form that is equal only for equal results, or the error it raised."""
+    """Return the result of an operation in a form that is equal only for equal results, or the error it raised."""
     try:
         answer = await getattr(store, operation.method)(*operation.args, **operation.options)
         if operation.method == "purge":

@@ -35,49 +35,49 @@ ADVERSARIAL = (
 
 
 def later(seconds: float) -> datetime:
-    """The time so many seconds after the start of every test."""
+    """Return the time so many seconds after the start of every test."""
     return WHEN + timedelta(seconds=seconds)
 
 
 def fact(org: str, key: str = "k", value: Any = 1, *, ns: str = "global", **more: Any) -> Fact:
-    """A fact, made at the start."""
+    """Return a fact, made at the start."""
     return Fact(org=org, ns=ns, key=key, value=value, created_at=WHEN, updated_at=WHEN, **more)
 
 
 def entry(org: str, key: str = "k", value: Any = 1, *, ns: str = "global", **more: Any) -> StateEntry:
-    """A state entry, made at the start."""
+    """Return a state entry, made at the start."""
     return StateEntry(org=org, ns=ns, key=key, value=value, created_at=WHEN, updated_at=WHEN, **more)
 
 
 def thread(org: str, id: str = "t", *, ns: str = "global", **more: Any) -> Thread:
-    """An empty thread."""
+    """Return an empty thread."""
     return Thread(org=org, id=id, ns=ns, created_at=WHEN, updated_at=WHEN, **more)
 
 
 def message(org: str, text: Any, *, thread: str = "t", role: str = "user", **more: Any) -> Message:
-    """A message as the engine passes it to a store: with org, thread, time and token count."""
+    """Return a message as the engine passes it to a store: with org, thread, time and token count."""
     more.setdefault("tokens", 1)
     return Message(org=org, thread=thread, role=role, content=text, created_at=WHEN, **more)
 
 
 def append(org: str, *texts: str, thread: str = "t", key: str | None = None, at: datetime = WHEN) -> Append:
-    """An append of plain messages."""
+    """Return an append of plain messages."""
     return Append(org, thread, tuple(message(org, text, thread=thread) for text in texts), at, key)
 
 
 def job(org: str, item: str = "i", *, queue: str, run_at: datetime = WHEN, **more: Any) -> Job:
-    """A job that is ready at a time."""
+    """Return a job that is ready at a time."""
     fields: dict[str, Any] = {"ns": "global", "created_at": WHEN, "updated_at": WHEN, **more}
     return Job(org=org, queue=queue, item=item, run_at=run_at, **fields)
 
 
 def full(kind: type[Record], org: str) -> Record:
-    """A record of a kind with every field set to a distinctive value."""
+    """Return a record of a kind with every field set to a distinctive value."""
     return kind(**{name: _telling(column, kind) for name, column in _columns(kind).items()} | {"org": org})
 
 
 def bare(kind: type[Record], org: str) -> Record:
-    """A record of a kind with only its required fields set."""
+    """Return a record of a kind with only its required fields set."""
     needed = {field.name for field in msgspec.structs.fields(kind) if field.required}
     return kind(**{name: _telling(c, kind) for name, c in _columns(kind).items() if name in needed} | {"org": org})
 

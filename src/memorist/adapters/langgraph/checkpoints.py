@@ -46,7 +46,7 @@ class KnownLists:
         self._lock = Lock()
 
     def get(self, channel: Channel) -> Known | None:
-        """The cached version of a channel, or None."""
+        """Return the cached version of a channel, or None."""
         with self._lock:
             known = self._kept.get(channel)
             if known is not None:
@@ -152,7 +152,9 @@ class Checkpoints:
         versions: ChannelVersions,
         whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
     ) -> tuple[dict[str, Stored], list[tuple[RecordKey, int]]]:
-        """How each value is stored (whole or as a delta), and the base versions that must still exist on commit."""
+        """Return how each value is stored (whole or as a delta), and the base versions that must still exist on
+        commit.
+        """
         stored: dict[str, Stored] = {}
         bases: list[tuple[RecordKey, int]] = []
         for name, (full, items) in whole.items():
@@ -166,7 +168,7 @@ class Checkpoints:
         return stored, bases
 
     async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
-        """The base version for the delta of a list: the cached one, else the newest stored."""
+        """Return the base version for the delta of a list: the cached one, else the newest stored."""
         place = (row.thread, row.ns, channel)
         known = self._known.get(place)
         if known is not None or row.parent is None:
@@ -201,7 +203,7 @@ class Checkpoints:
     # -- reading
 
     async def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that a config names, else the newest."""
+        """Return the checkpoint that a config names, else the newest."""
         row = await self._row(config)
         return None if row is None else await self.opened(row)
 
@@ -219,7 +221,7 @@ class Checkpoints:
         return None if row is None or row.hidden else row
 
     async def opened(self, row: CheckpointRow) -> CheckpointTuple:
-        """A checkpoint with its values and its pending writes."""
+        """Return a checkpoint with its values and its pending writes."""
         held = await self._values(row, row.versions)
         prefix = rows.writes_prefix(row.thread, row.ns, row.id)
         writes = await self.memory.records.scan(self.space, prefix)
@@ -248,7 +250,7 @@ class Checkpoints:
         return {name: values.opened(one, lists.get(name, ()), self.serde) for name, one in stored.items()}
 
     async def _lists(self, thread: str, ns: str, stored: Mapping[str, Stored]) -> dict[str, tuple[values.Item, ...]]:
-        """The items of each list among the values, rebuilt from their base versions."""
+        """Return the items of each list among the values, rebuilt from their base versions."""
         lists: dict[str, tuple[values.Item, ...]] = {}
         for name, one in stored.items():
             if one.type == values.LIST:
@@ -257,7 +259,9 @@ class Checkpoints:
         return lists
 
     async def _below(self, thread: str, ns: str, channel: str, stored: Stored) -> dict[Version, Stored]:
-        """The chain of base versions of a delta: all from the whole version to its base, which are adjacent keys."""
+        """Return the chain of base versions of a delta: all from the whole version to its base, which are adjacent
+        keys.
+        """
         assert stored.whole is not None and stored.base is not None
         prefix = rows.value_key(thread, ns, channel, 0)[:-1]
         ends = [(*prefix, stored.whole), (*prefix, stored.base)]
@@ -269,7 +273,7 @@ class Checkpoints:
     async def rows_of(
         self, thread: str | None, ns: str | None, *, before: str | None = None
     ) -> AsyncIterator[CheckpointRow]:
-        """Checkpoints of a thread and namespace, or of all, newest first within each."""
+        """Yield checkpoints of a thread and namespace, or of all, newest first within each."""
         prefix = rows.checkpoints_prefix(thread, ns)
         last = None if before is None or ns is None else (*prefix, before)
         while True:
@@ -314,7 +318,10 @@ class Checkpoints:
         return found
 
     async def _ancestors(self, thread: str, ns: str, id: str) -> AsyncIterator[CheckpointRow]:
-        """A checkpoint and its ancestors; a page of older neighbours is read at once, since most are among them."""
+        """Yield a checkpoint and its ancestors.
+
+        A page of older neighbours is read at once, since most are among them.
+        """
         near: dict[str, CheckpointRow] = {}
         wanted: str | None = id
         while wanted is not None:
@@ -339,7 +346,7 @@ class Checkpoints:
         before: RunnableConfig | None,
         limit: int | None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Matching checkpoints, newest first."""
+        """Yield matching checkpoints, newest first."""
         named = {} if config is None else config["configurable"]
         thread, ns, id = named.get("thread_id"), named.get("checkpoint_ns"), named.get("checkpoint_id")
         end = None if before is None else get_checkpoint_id(before)
@@ -353,13 +360,13 @@ class Checkpoints:
 
 
 def place_of(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """(thread, namespace, checkpoint id or None) of a config."""
+    """Return (thread, namespace, checkpoint id or None) of a config."""
     named = config["configurable"]
     return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id")
 
 
 def config_of(row: CheckpointRow, id: str | None = None) -> RunnableConfig:
-    """The config of a checkpoint, or of another one in the same thread and namespace."""
+    """Return the config of a checkpoint, or of another one in the same thread and namespace."""
     return {
         "configurable": {"thread_id": row.thread, "checkpoint_ns": row.ns, "checkpoint_id": id or row.id},
     }

@@ -31,7 +31,7 @@ def check_filter(filter: Mapping[str, Any] | None) -> None:
 
 
 def passes(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
-    """Whether a value matches all parts of a filter; dotted keys address nested values."""
+    """Return whether a value matches all parts of a filter; dotted keys address nested values."""
     return all(_compare(_at(value, key), wanted) for key, wanted in (filter or {}).items())
 
 
@@ -73,7 +73,7 @@ def _operate(value: Any, name: str, wanted: Any) -> bool:
 
 
 def _equal(value: Any, wanted: Any) -> bool:
-    """JSON equality: true is not 1, and a missing value equals null."""
+    """Return JSON equality: true is not 1, and a missing value equals null."""
     value = None if value is _MISSING else value
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 
@@ -83,7 +83,7 @@ def _number(value: Any) -> bool:
 
 
 def listed(namespaces: Sequence[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[str, ...]]:
-    """The page of namespaces that an operation asks for."""
+    """Return the page of namespaces that an operation asks for."""
     found = [ns for ns in namespaces if all(_matches(condition, ns) for condition in op.match_conditions or ())]
     if op.max_depth is not None:
         found = [ns[: op.max_depth] for ns in found]

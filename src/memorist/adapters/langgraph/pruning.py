@@ -121,7 +121,7 @@ class Pruning:
                 await batch.records.delete(self._space, key)
 
     async def _unused_values(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
-        """Channel versions that no kept checkpoint refers to, directly or as a base."""
+        """Return channel versions that no kept checkpoint refers to, directly or as a base."""
         found = {record.key: record for record in await self._records.scan(self._space, _parts(thread)[0])}
         wanted = [
             rows.value_key(thread, row.ns, name, version) for row in kept for name, version in row.versions.items()
@@ -147,7 +147,7 @@ class Pruning:
 
 
 def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The ancestors from which delta channels of the kept checkpoints are rebuilt."""
+    """Return the ancestors from which delta channels of the kept checkpoints are rebuilt."""
     known = {(row.ns, row.id): row for row in all}
     needed: set[tuple[str, str]] = set()
     for row in all:
@@ -164,12 +164,12 @@ def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tup
 
 
 def _of_run(run: str, all: Sequence[CheckpointRow]) -> set[tuple[str, str]]:
-    """The checkpoints that a run made."""
+    """Return the checkpoints that a run made."""
     return {(row.ns, row.id) for row in all if row.run == run}
 
 
 def _parts(thread: str) -> tuple[RecordKey, RecordKey]:
-    """The key prefixes of the values and of the writes of a thread."""
+    """Return the key prefixes of the values and of the writes of a thread."""
     name = rows.short(thread)
     return (rows.ROOT, "value", name), (rows.ROOT, "write", name)
 

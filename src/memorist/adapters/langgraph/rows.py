@@ -81,13 +81,13 @@ def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[
 
 
 def waiting_deltas(metadata: CheckpointMetadata, values: dict[str, Any]) -> tuple[str, ...]:
-    """The delta channels written since their last snapshot, of which this checkpoint has no snapshot."""
+    """Return the delta channels written since their last snapshot, of which this checkpoint has no snapshot."""
     counters = metadata.get("counters_since_delta_snapshot") or {}
     return tuple(name for name, (updates, _) in counters.items() if updates and name not in values)
 
 
 def short(name: str) -> str:
-    """A name for use in a key: the name itself, or its start and a digest if it is long."""
+    """Return a name for use in a key: the name itself, or its start and a digest if it is long."""
     raw = name.encode("utf-8", "surrogatepass")
     if len(raw) <= LONGEST:
         return name
@@ -96,32 +96,34 @@ def short(name: str) -> str:
 
 
 def head_key(thread: str) -> RecordKey:
-    """The record that every checkpoint of a thread rewrites, so that its version detects concurrent checkpoints."""
+    """Return the record that every checkpoint of a thread rewrites, so that its version detects concurrent
+    checkpoints.
+    """
     return (ROOT, "head", short(thread))
 
 
 def checkpoints_prefix(thread: str | None = None, ns: str | None = None) -> RecordKey:
-    """The key prefix of all checkpoints, of a thread, or of one namespace of it."""
+    """Return the key prefix of all checkpoints, of a thread, or of one namespace of it."""
     if thread is None:
         return (ROOT, "checkpoint")
     return (ROOT, "checkpoint", short(thread)) if ns is None else (ROOT, "checkpoint", short(thread), short(ns))
 
 
 def checkpoint_key(thread: str, ns: str, id: str) -> RecordKey:
-    """The key of one checkpoint."""
+    """Return the key of one checkpoint."""
     return (*checkpoints_prefix(thread, ns), id)
 
 
 def value_key(thread: str, ns: str, channel: str, version: Version) -> RecordKey:
-    """The key of one version of a channel."""
+    """Return the key of one version of a channel."""
     return (ROOT, "value", short(thread), short(ns), short(channel), version)
 
 
 def writes_prefix(thread: str, ns: str, id: str) -> RecordKey:
-    """The key prefix of the pending writes of a checkpoint."""
+    """Return the key prefix of the pending writes of a checkpoint."""
     return (ROOT, "write", short(thread), short(ns), id)
 
 
 def run_key(run: str, thread: str) -> RecordKey:
-    """The key of the index entry that a run wrote to a thread."""
+    """Return the key of the index entry that a run wrote to a thread."""
     return (ROOT, "run", short(run), short(thread))

@@ -57,11 +57,11 @@ class MemoristSaver(BaseCheckpointSaver[str]):
     # -- reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """One checkpoint, the newest of the thread where none is named."""
+        """Return one checkpoint, the newest of the thread where none is named."""
         return run_blocking(self._on(self._handles.stepped).get_tuple(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """One checkpoint, the newest of the thread where none is named."""
+        """Return one checkpoint, the newest of the thread where none is named."""
         return await self._on(self._handles.awaited).get_tuple(config)
 
     async def alist(
@@ -72,20 +72,20 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
+        """Yield checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
         async for one in self._on(self._handles.awaited).list(config, filter, before, limit):
             yield one
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """The writes of each channel along the ancestors, back to the nearest value."""
+        """Return the writes of each channel along the ancestors, back to the nearest value."""
         return run_blocking(self._on(self._handles.stepped).history(config, channels))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """The writes of each channel along the ancestors, back to the nearest value."""
+        """Return the writes of each channel along the ancestors, back to the nearest value."""
         return await self._on(self._handles.awaited).history(config, channels)
 
     # -- writing
@@ -160,7 +160,7 @@ class MemoristSaver(BaseCheckpointSaver[str]):
     # -- versions, and letting go
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """A version above the current one, different from any that another branch makes."""
+        """Return a version above the current one, different from any that another branch makes."""
         number = current if isinstance(current, int) else int((current or "0").split(".")[0])
         return f"{number + 1:032}.{random.random():016}"
 
@@ -197,7 +197,7 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
+        """Yield checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
         found = self._on(self._handles.stepped).list(config, filter, before, limit)
         while True:
             try:

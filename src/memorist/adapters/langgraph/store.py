@@ -132,7 +132,7 @@ class _Items:
         self._store = store
 
     async def read(self, op: GetOp | SearchOp | ListNamespacesOp) -> Result:
-        """The answer to one operation that reads."""
+        """Return the answer to one operation that reads."""
         if isinstance(op, GetOp):
             return await self._get(op)
         if isinstance(op, SearchOp):
@@ -150,7 +150,7 @@ class _Items:
         return Item(**_fields(op.namespace, fact))
 
     async def _spaces(self, prefix: Sequence[str]) -> list[str]:
-        """Our namespaces for a LangGraph namespace and all below it."""
+        """Return our namespaces for a LangGraph namespace and all below it."""
         kind, _, name = self._store._root.partition(":")
         start = f"{name}/" + (".".join(prefix) if prefix else "")
         namespaces = await self._memory.namespaces(kind, prefix=start)  # type: ignore[arg-type]  # root begins with a kind
@@ -194,7 +194,7 @@ class _Items:
         ]
 
     async def _facts(self, places: Sequence[tuple[str, str]]) -> list[Fact | None]:
-        """Facts by (namespace, key), in the given order."""
+        """Return facts by (namespace, key), in the given order."""
         found: dict[tuple[str, str], Fact | None] = {}
         for space in dict.fromkeys(space for space, _ in places):
             keys = [key for other, key in places if other == space]
@@ -203,7 +203,7 @@ class _Items:
         return [found[place] for place in places]
 
     async def _by_cosine(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
-        """All items with vectors, ranked by their best cosine."""
+        """Return all items with vectors, ranked by their best cosine."""
         query = (await self._embeds([op.query or ""]))[0]
         ranked: list[tuple[float | None, Fact]] = []
         for space in spaces:
@@ -238,7 +238,10 @@ class _Items:
                     await batch.records.put(space, (BESIDE, key), data, meta={"ttl": ttl}, ttl=ttl)
 
     def _indexing(self, op: PutOp) -> bool | list[str]:
-        """What recall indexes of an item: nothing, some fields, or all; paths into lists work for cosine only."""
+        """Return what recall indexes of an item: nothing, some fields, or all.
+
+        Paths into lists work for cosine only.
+        """
         if op.index is False:
             return False
         fields = op.index if op.index is not None else _default_fields(self._store.index_config)
@@ -246,7 +249,7 @@ class _Items:
         return plain or True
 
     async def _vectors(self, puts: Sequence[PutOp]) -> dict[tuple[tuple[str, ...], str], bytes]:
-        """The vectors of the items to put, one for each text of their indexed fields."""
+        """Return the vectors of the items to put, one for each text of their indexed fields."""
         wanted: list[tuple[tuple[tuple[str, ...], str], str]] = []
         for op in puts:
             if op.value is not None and op.index is not False:
@@ -271,7 +274,7 @@ class _Items:
 
 
 def _opened(memory: Source, embeddings: Any) -> Source:
-    """The memory, or one opened from a URL with the embedder of LangGraph's index."""
+    """Return the memory, or one opened from a URL with the embedder of LangGraph's index."""
     if isinstance(memory, Memory | AsyncMemory):
         if embeddings is not None:
             raise UsageError("give the embedder to the Memory, or a URL to the store, or choose score='cosine'")

@@ -66,7 +66,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Item, ...] | None]:
-    """A value stored whole, and its items if it is a list large enough for deltas."""
+    """Return a value stored whole, and its items if it is a list large enough for deltas."""
     wrapper = _wrapper(value, serde)
     inner = value if wrapper is None else value[0]
     if type(inner) is not list or not inner:
@@ -78,7 +78,7 @@ def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Ite
 
 
 def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:
-    """The serialised form of a named tuple with one field, a list, without that list.
+    """Return the serialised form of a named tuple with one field, a list, without that list.
 
     A delta channel's snapshot is one. It is recognised by its form, and only if the serialiser restores it as what it
     was: the framework's name for it is private.
@@ -91,12 +91,12 @@ def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:
 
 
 def weight(items: Sequence[Item]) -> int:
-    """The total bytes of items."""
+    """Return the total bytes of items."""
     return sum(len(data) for _, data in items)
 
 
 def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Known | None) -> Stored:
-    """The value as a delta to a known version, or whole if the chain has become too long or too large."""
+    """Return the value as a delta to a known version, or whole if the chain has become too long or too large."""
     if known is None or known.version == version:
         return full
     old, limit = known.items, min(len(known.items), len(items))
@@ -119,7 +119,7 @@ def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Know
 
 
 def joined(stored: Stored, versions: Mapping[Version, Stored]) -> tuple[Item, ...]:
-    """The items of a list, rebuilt by applying its chain of deltas."""
+    """Return the items of a list, rebuilt by applying its chain of deltas."""
     path = [stored]
     while path[-1].base is not None:
         base = versions.get(path[-1].base)

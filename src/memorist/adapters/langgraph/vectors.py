@@ -16,7 +16,7 @@ Embeds = Callable[[Sequence[str]], Awaitable[Any]]
 
 
 def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
-    """The embedding function: the index's own, or the memory's embedder."""
+    """Return the embedding function: the index's own, or the memory's embedder."""
     if embeddings is None:
         own = core_of(memory).shared.embedder
         if own is None:
@@ -36,14 +36,14 @@ def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
 
 
 def texts_of(value: Any, fields: Sequence[str]) -> list[str]:
-    """The texts of some fields; missing ones are skipped, lists give one text per element."""
+    """Return the texts of some fields; missing ones are skipped, lists give one text per element."""
     return [
         text for field in fields for text in get_text_at_path(value, field if field == "$" else tokenize_path(field))
     ]
 
 
 def packed(vectors: Sequence[Any]) -> bytes:
-    """The vectors of one item as bytes: their number, then each as a unit vector."""
+    """Return the vectors of one item as bytes: their number, then each as a unit vector."""
     rows = np.asarray(vectors, np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     units = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
@@ -51,7 +51,7 @@ def packed(vectors: Sequence[Any]) -> bytes:
 
 
 def similarity(query: Any, data: Any) -> float:
-    """The highest cosine of an item's vectors."""
+    """Return the highest cosine of an item's vectors."""
     rows = np.frombuffer(data, "<f4", offset=4).reshape(int.from_bytes(data[:4], "big"), -1)
     unit = np.asarray(query, np.float32)
     norm = float(np.linalg.norm(unit))

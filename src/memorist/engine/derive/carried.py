@@ -1,4 +1,4 @@
-"""Text that a message carries from other things: items recalled for it, and sources that a task made it from."""
+"""Handles text that a message carries from elsewhere: items recalled for it, and the sources of a task's output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _replace = msgspec.structs.replace
 
 
 def carried(message: Message) -> dict[str, list[str]]:
-    """The sources of text that a message carries, and those that it was written from, by the relation of a link."""
+    """Return the sources of the text that a message carries, and the sources it was written from, by relation."""
     attached = message.metadata.get(ATTACHED)
     named = {
         "carried": attached.get("sources", ()) if isinstance(attached, dict) else (),
@@ -32,8 +32,9 @@ def carried(message: Message) -> dict[str, list[str]]:
 
 
 def carried_links(message: Message, at: datetime) -> list[Link]:
-    """Lineage links from the sources of a message, or of text it carries, to its thread, so that forgetting finds
-    it."""
+    """Return lineage links from the sources of a message, or of text it carries, to its thread, so that forgetting
+    finds it.
+    """
     return [
         Link.of(message.org, ref, thread_ref(message.thread), at, relation)
         for relation, sources in carried(message).items()
@@ -43,7 +44,10 @@ def carried_links(message: Message, at: datetime) -> list[Link]:
 
 
 def bare(message: Message) -> Message:
-    """A message without the text it carried; one that a task made from it is replaced by a note."""
+    """Return a message without the text it carried.
+
+    A message that a task wrote from that text is replaced by a note.
+    """
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:
         return _replace(message, metadata=left)
@@ -55,7 +59,7 @@ def bare(message: Message) -> Message:
 
 
 def _bare_part(part: Json) -> Json:
-    """A content block without its text; results and outputs keep the id of the call that they answer."""
+    """Return a content block without its text. Results and outputs keep the id of the call that they answer."""
     if isinstance(part, dict) and part.get("type") == "tool_result":
         return {"type": "tool_result", "tool_use_id": part.get("tool_use_id", ""), "content": FORGOTTEN}
     if isinstance(part, dict) and str(part.get("type", "")).endswith("_output"):

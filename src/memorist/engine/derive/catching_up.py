@@ -1,13 +1,13 @@
 """Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
 
-So the next recall, context or profile knows what a user has just said, whether or not a worker has run. A language
-model is never asked here, because it takes seconds: with one, facts follow when the worker has asked it. While it
-cannot be reached, the rules stand in for it here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left
-to the worker.
+So the next recall, context or profile knows what a user has just said, even if no worker has run. This never calls a
+language model, because that takes seconds. Facts that need the model appear once the worker has run. While it cannot be
+reached, the rules stand in for it here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left to the
+worker.
 
-"Just" means before the call: what others write meanwhile is for the next call. Whoever follows a busy writer until
-nothing is left never returns. While another process writes without a pause, even what it wrote before the call is
-indexed for a limited time only; what this process wrote itself always is.
+"Just" means before the call; anything written during the call is left for the next one. A reader that tried to follow a
+busy writer to the end would never return. While another process writes without a pause, even what it wrote before the
+call is indexed for a limited time only; what this process wrote itself always is.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .indexing import INDEX, MAX_SECONDS_BESIDE_WRITER, Indexer
 from .limits import OverLimit
 
 MAX_MESSAGES = 2_000
-"""How many messages are read at most before an answer; the rules take about half a second for them."""
+"""The maximum number of messages to read before answering; the rules need about half a second for them."""
 MAX_THREADS = 200
 MAX_SECONDS = 30.0
-"""After this time an answer comes from what is indexed, however much is left."""
+"""After this time the answer comes from what is already indexed, however much is left."""
 MAX_WAIT_SECONDS = 5.0
-"""How long to wait while this process's own worker reads the same messages. It takes milliseconds, except the first
+"""How long to wait while this process's own worker reads the same messages. This takes milliseconds, except the first
 time, when the worker loads the rules."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
-    """Index what is new in these namespaces, read it for facts and learnings, and index those.
+    """Index everything new in these namespaces, extract facts and learnings from it, and index those.
 
-    Where the store refuses to write, as with a full disk, the answer comes from what is indexed.
+    If the store refuses to write, for example because the disk is full, the answer comes from what is already indexed.
     """
     if core.moment is not None:  # the past is read from what the present knows
         core = Core(core.shared, core.scope)
@@ -52,7 +52,7 @@ async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
 
 
 async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
-    """In a shared org this only indexes: which facts follow is the business of that org's own handles."""
+    """In a shared org this only indexes, because that org's own handles derive its facts."""
     until = monotonic() + MAX_SECONDS
     indexer = Indexer(core, until=until)
     await indexer.catch_up(namespaces)
@@ -66,7 +66,7 @@ async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
 
 
 async def _read(core: Core, ns: str, until: float) -> bool:
-    """Do the waiting derivations of a namespace, unless they are too many; returns whether there were any."""
+    """Run the waiting derivations of a namespace, unless there are too many, and return whether there were any."""
     deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
     jobs = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     if not jobs or len(jobs) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
@@ -101,7 +101,7 @@ async def _stand_in(core: Core, ns: str, until: float) -> bool:
 
 
 async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
-    """How many messages the jobs are about."""
+    """Return how many messages the jobs cover."""
     ids: list[Key] = [(job.item.partition(":")[2],) for job in jobs]
     threads, derivations = await core.get_many(Thread, ids), await core.get_many(Derivation, ids)
     return sum(
@@ -112,7 +112,7 @@ async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
 
 
 async def _done(core: Core, deriver: Deriver, job: Job, until: float) -> bool:
-    """Do a job that no worker has and that has not failed before; returns whether it is done."""
+    """Run a job that no worker holds and that has not failed before, and return whether it is done."""
     if job.status != "ready" or job.error:
         return False
     try:

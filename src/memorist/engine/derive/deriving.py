@@ -1,12 +1,12 @@
 """Derives memories from messages: runs the `derive` jobs of threads.
 
-One transaction writes what a run of messages yields, its lineage, the watermark and the end of the job, so that a
-killed worker leaves nothing half derived and nothing is derived twice. With a model, several messages go into each call
-of the memory writer (`writing.py`), and the cost of the calls is added up in the thread's watermark; without one, the
-rules (`memorist.extract`) read the words of the user themselves. If the model's answer for a message is unusable, or
-workers died on it, the message is read by the rules instead, becomes a dead letter of the `reread` queue, and reading
-continues after it. While the model cannot be reached, the rules stand in for it. Requests to forget are always carried
-out by the rules, whatever the model makes of them.
+One transaction writes the memories from a run of messages, their lineage, the watermark and the end of the job. So a
+killed worker leaves nothing half done, and nothing is derived twice. With a model, each call of the memory writer
+(`writing.py`) contains several messages, and the cost of the calls is added up in the thread's watermark. Without a
+model, the rules (`memorist.extract`) read the user's own words. If the model's answer for a message is unusable, or
+workers died on it, the rules read the message instead. It becomes a dead letter of the `reread` queue, and reading
+continues after it. While the model cannot be reached, the rules stand in for it. The rules always carry out requests to
+forget, whatever the model makes of them.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ if TYPE_CHECKING:
 BATCH = 100
 REREAD = "reread"
 BEHIND = 6
-"""How many earlier messages are read again for context, so that "no, I meant …" finds what it corrects."""
+"""How many earlier messages to read again for context, so that "no, I meant …" finds what it corrects."""
 LEASE = 60_000_000
 SOURCES = 8
 """A fact keeps this many of its newest sources."""
 UNREAD = 200
-"""For receipts, the numbers of this many of the newest messages in unknown languages are kept."""
+"""How many of the newest messages in unknown languages to remember, for receipts."""
 MAX_REFUSED = 50
-"""For receipts, the reasons of refused items are kept for this many of the newest messages that had some."""
+"""For how many of the newest messages to keep the reasons why items were refused, for receipts."""
 MAX_ENDED = 50
-"""For receipts, this many of the newest requests to forget are kept with what they ended."""
+"""How many of the newest requests to forget to keep, with what they ended, for receipts."""
 SPEAKER = "speaker"
-"""The metadata key of a thread that names the person it belongs to, as their messages carry it in `name`."""
+"""The metadata key of a thread that names its owner, as in the `name` of their messages."""
 SURER = 0.3
-"""How much of the remaining doubt (1 - confidence) is removed when the same value is said again."""
+"""How much of the remaining doubt (1 - confidence) is removed when the same value is stated again."""
 
 
 class Deriver:
@@ -82,11 +82,11 @@ class Deriver:
         self._ended: dict[str, list[str]] = {}
         """What requests to forget have ended since the last commit, by the number of the message."""
         self._alone = 0
-        """How many of the next messages to read one at a time, because the model failed on them together."""
+        """How many of the next messages to read one at a time, because the model failed when it read them together."""
         self._refused: dict[str, list[str]] = {}
         """Why items were refused since the last commit, by the number of the message."""
         self._by_rules: list[int] = []
-        """The messages that the rules read in the model's place since the last commit."""
+        """The messages that the rules have read instead of the model since the last commit."""
         self._by_model: list[int] = []
         extract = core.shared.parts.extract
         named = extract is None or isinstance(extract, str)
@@ -101,7 +101,7 @@ class Deriver:
             self._writer = Writer(core, self._model, extraction, timeout=lease / 2.2e6)
 
     async def run(self, job: Job, *, until: float | None = None) -> int:
-        """Read a thread from its watermark to the end it has now; returns how many facts and learnings were written.
+        """Read a thread from its watermark to its current end, and return how many facts and learnings were written.
 
         If it grows meanwhile, or after the time `until` (monotonic), the job is left ready for the rest, because a busy
         writer is never caught up with.
@@ -129,9 +129,9 @@ class Deriver:
             job = more
 
     async def stand_in(self, job: Job) -> None:
-        """Read the rest of a thread by the local rules while the model cannot be reached.
+        """Read the rest of a thread with the local rules while the model cannot be reached.
 
-        The watermark does not move, so that the model reads it all when the job is tried again.
+        The watermark does not move, so the model reads everything when the job is retried.
         """
         core, id = self._core, job.item.partition(":")[2]
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
@@ -145,7 +145,7 @@ class Deriver:
             done = messages[-1].seq
 
     def _stood_in(self, thread: str, current: Derivation | None) -> list[Change]:
-        """Changes by which receipts know that the rules have read messages which still wait for the model."""
+        """Return changes that tell receipts that the rules have read messages which are still waiting for the model."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
         by_rules = sorted({*before.by_rules, *self._by_rules})[-UNREAD:]
         self._by_rules = []
@@ -153,7 +153,9 @@ class Deriver:
         return [Expect(Derivation, before.row_key, before.version), Put(after)]
 
     async def skip(self, job: Job, reason: str) -> bool:
-        """Make the next message of a thread a dead letter and move the watermark past it; whether there was one."""
+        """Make the next message of a thread a dead letter, move the watermark past it, and return whether there was
+        one.
+        """
         core, id = self._core, job.item.partition(":")[2]
         mark = await core.get(Derivation, id)
         unread = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
@@ -172,8 +174,10 @@ class Deriver:
         return True
 
     async def _stretch(self, job: Job, limit: int, goal: int) -> tuple[int, Job | None]:
-        """Derive from one batch of messages in one commit; returns the job with a longer lease if more are left to
-        read up to message `goal`."""
+        """Derive from one batch of messages in one commit.
+
+        Return the job with a longer lease if there are more messages to read up to `goal`.
+        """
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
@@ -213,8 +217,10 @@ class Deriver:
         return written, None
 
     async def _ended_job(self, job: Job, thread: Thread, changes: Sequence[Change]) -> bool:
-        """Commit the changes and delete the job; False, and nothing is written, if the thread has grown since it was
-        read."""
+        """Commit the changes and delete the job.
+
+        Return False, and write nothing, if the thread has grown since it was read.
+        """
         ends: list[Change] = [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
         try:
             await self._core.apply(*changes, *ends)
@@ -225,7 +231,7 @@ class Deriver:
         return True
 
     async def _again(self, job: Job) -> int:
-        """Read dead letters of a thread once more with the model; those it fails on again stay dead letters."""
+        """Read a thread's dead letters again with the model. Those on which it fails again stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
@@ -258,7 +264,7 @@ class Deriver:
         return written
 
     async def _unread(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
-        """Add messages to the dead letter of their thread (one job holds all their numbers)."""
+        """Add messages to their thread's dead letter (one job contains all their numbers)."""
         core, at = self._core, self._core.at()
         held = await core.get(Job, REREAD, job.ns, job.item)
         seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
@@ -271,7 +277,7 @@ class Deriver:
     def _progressed(
         self, thread: str, current: Derivation | None, position: int, failed: Sequence[int]
     ) -> list[Change]:
-        """Changes that move a thread's derivation on to a message."""
+        """Return changes that advance a thread's derivation to a message."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
         unread = sorted({*before.unread, *self._foreign})[-UNREAD:]
         ended = dict(list({**before.ended, **self._ended}.items())[-MAX_ENDED:])
@@ -286,14 +292,14 @@ class Deriver:
         return [Expect(Derivation, before.row_key, before.version), Put(derivation)]
 
     def _cost(self, before: dict[str, int]) -> dict[str, int]:
-        """The total cost of the model's calls for a thread, including those since the last commit."""
+        """Return the total cost of the model's calls for a thread, including those since the last commit."""
         if self._writer is None or not self._writer.cost.calls:
             return before
         spent, self._writer.cost = self._writer.cost, type(self._writer.cost)()
         return {name: before.get(name, 0) + getattr(spent, name) for name in spent.__struct_fields__}
 
     def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The first messages that fit into one call of the model; without a model, all of them."""
+        """Return the first messages that fit into one call of the model, or all of them without a model."""
         if self._writer is None:
             return messages
         from .writing import messages_together
@@ -301,7 +307,7 @@ class Deriver:
         return messages[: messages_together([message.text for message in messages])]
 
     def _longer(self, job: Job) -> Job:
-        """The job after progress: its lease renewed, its attempts and error reset."""
+        """Return the job after progress, with its lease renewed and its attempts and error reset."""
         now = self._core.now()
         return msgspec.structs.replace(
             job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
@@ -310,8 +316,10 @@ class Deriver:
     async def _derived(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int], *, by_rules: bool = False
     ) -> tuple[list[Change], int]:
-        """The changes that messages yield, and how many facts and learnings; `by_rules` uses the rules, not the
-        model."""
+        """Return the changes that messages produce, and the number of facts and learnings.
+
+        With `by_rules`, the rules are used instead of the model.
+        """
         ns = subject_of(thread)
         owner = await self._owner(thread, messages)
         if self._writer is not None and not by_rules:
@@ -352,7 +360,9 @@ class Deriver:
         return [*changes, *noting.changes], written
 
     async def _is_held(self, noting: Noting, gate: Gate, item: Any, message: Message) -> bool:
-        """Whether the policy keeps an item from becoming active: it is refused, or put into the review queue."""
+        """Return whether the policy prevents an item from becoming active, by refusing it or putting it into the review
+        queue.
+        """
         from ...extract.keys import spoken
         from ...extract.writer.checks import Note
         from .noting import Source
@@ -379,7 +389,7 @@ class Deriver:
     async def _written(
         self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]
     ) -> tuple[list[Change], int]:
-        """The changes that the memory writer makes of messages, and those of requests to forget."""
+        """Return the changes that the memory writer makes from messages, and those of requests to forget."""
         turns = [await self._turn(message, owner) for message in messages]
         changes, outcome = await self._writer.read(thread, ns, messages, turns)
         for refused in outcome.refused:
@@ -390,7 +400,9 @@ class Deriver:
         return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
-        """The changes of requests to forget: a user's right does not depend on what a model makes of the words."""
+        """Return the changes of requests to forget, because a user's right does not depend on how a model understands
+        the words.
+        """
         asking = [message for message in messages if may_ask_to_forget(message)]
         readings = await self._readings(asking, owner, []) if asking else []
         requests = [(item, message) for message, items in readings for item in items if item.kind == "forget"]
@@ -403,7 +415,7 @@ class Deriver:
         return changes
 
     async def _turn(self, message: Message, owner: Sequence[str]) -> object:
-        """A message as the writer shows it: who speaks, and which of its words may be cited."""
+        """Return a message as the writer shows it, with its speaker and the words that may be cited."""
         from ...extract.readable import fold_name, labelled_text, quotable_text
         from ...extract.writer.request import Turn
 
@@ -422,7 +434,7 @@ class Deriver:
         )
 
     async def _owner(self, thread: Thread, messages: Sequence[Message]) -> list[str]:
-        """The names that messages of the thread's owner may carry: the user's id, their stored name, the `speaker`."""
+        """Return the names that the owner's messages may have: the user's id, their stored name, and the `speaker`."""
         if all(message.name is None for message in messages):
             return []
         ns, speaker = subject_of(thread), thread.metadata.get(SPEAKER)
@@ -434,7 +446,7 @@ class Deriver:
     async def _wishes(
         self, ns: str, found: Sequence[tuple[Any, Message]], changes: list[Change]
     ) -> list[tuple[Any, Message]]:
-        """The learnings to store; a request to forget ends those that it names, stored or about to be."""
+        """Return the learnings to store. A request to forget ends those it names, whether stored or about to be."""
         wishes: list[tuple[Any, Message]] = []
         for item, message in found:
             if item.kind == "learning":
@@ -457,7 +469,7 @@ class Deriver:
     async def _said_before(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
     ) -> list[Any]:
-        """What the messages before these said, so that "no, I meant …" finds what it corrects."""
+        """Return the content of the messages before these, so that "no, I meant …" finds what it corrects."""
         if self._model is not None or not done or all(message.role != "user" for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
@@ -469,7 +481,7 @@ class Deriver:
     async def _readings(
         self, messages: Sequence[Message], owner: Sequence[str], known: list[Any]
     ) -> list[tuple[Message, list[Any]]]:
-        """The items that the rules extract from each message; they are also added to `known`."""
+        """Return the items that the rules extract from each message; they are also added to `known`."""
         own = [message for message in messages if _readable(message, owner)]
         own = [
             message
@@ -492,7 +504,10 @@ class Deriver:
         return await self._core.runtime.call(lambda: extract(message, at=at, owner=owner, previous=known))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
-        """The changes for extracted facts and retractions; if a key is mentioned twice, the later mention counts."""
+        """Return the changes for extracted facts and retractions.
+
+        If a key is mentioned twice, the later mention counts.
+        """
         from ...extract.keys import spoken
 
         facts = Facts(self._core)
@@ -543,7 +558,9 @@ class Deriver:
         return changes
 
     async def _asked(self, ns: str, item: Any, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
-        """The facts that a request to forget is about; without words, those from the user's message before it."""
+        """Return the facts that a request to forget is about, or, if it has no words, those from the user's previous
+        message.
+        """
         from ...extract import extract
 
         stored = {fact.key: fact for fact in await self._core.scan(Fact, ns)}
@@ -555,7 +572,7 @@ class Deriver:
         return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
 
     async def _request(self, ns: str, item: Any, message: Message) -> list[Change]:
-        """The record of a request to forget, which marks the messages that tell what it is about."""
+        """Return the record of a request to forget, which marks the messages that mention its subject."""
         from ...extract.keys import slug
 
         core = self._core
@@ -571,19 +588,19 @@ class Deriver:
         )
 
     def _said_at(self, message: Message) -> datetime:
-        """When a message was said: its own time, which for imported messages is not the time of the import."""
+        """Return when a message was written, which is not the time of the import for imported messages."""
         now = self._core.at()
         return now if message.created_at is None else min(message.created_at, now)
 
     async def _last_word(self, ns: str, key: str, pending: dict[str, list[Change]]) -> Fact | None:
-        """The ending version of a fact that has ended, so that older messages do not bring it back."""
+        """Return the version that ended a fact, so that older messages do not bring it back."""
         if key in pending:
             return None
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status != "active" else None
 
     async def _past(self, current: Fact | None, made: Sequence[Fact]) -> list[Change]:
-        """Changes that insert values said before the present one into the history, at their own time."""
+        """Return changes that insert values from before the current one into the history, at their own time."""
         first = made[0]
         changes = await spliced(self._core, current, made, first.ns, first.key, before=True)
         if not changes:
@@ -591,7 +608,9 @@ class Deriver:
         return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
     async def _named(self, ns: str, item: Any, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
-        """The facts that a retraction ends: the one of its key, else those of the same stem with the named value."""
+        """Return the facts that a retraction ends: the one with its key, or else those with the same stem and the named
+        value.
+        """
         core, (stem, _, part) = self._core, item.key.rpartition(".")
         if part != "*":
             held = now_known[item.key] if item.key in now_known else await core.get(Fact, ns, item.key)
@@ -614,7 +633,7 @@ class Deriver:
 
 
 def _readable(message: Message, owner: Sequence[str]) -> str:
-    """What may be read of a message; the module is loaded with the first message that is read."""
+    """Return the readable part of a message. The module is loaded with the first message that is read."""
     from ...extract.readable import readable_text
 
     return readable_text(message, owner)
@@ -634,7 +653,7 @@ def _of_the_user(change: Change, said: datetime) -> Change:
 
 
 def _seqs(mark: Derivation | None) -> list[int]:
-    """The numbers of a thread's messages for which the model's answer was unusable."""
+    """Return the numbers of a thread's messages for which the model's answer was unusable."""
     return list(mark.failed) if mark is not None else []
 
 
@@ -643,7 +662,9 @@ def _expected(changes: Sequence[Change]) -> set[tuple[type, Any]]:
 
 
 def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> list[Change]:
-    """The changes without those of rows that this `apply` changes already, whose Expect could not hold twice."""
+    """Return the changes without those for rows that this `apply` already changes, because their Expect could not hold
+    twice.
+    """
     mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
     taken = mine & touched
     touched |= mine
@@ -658,7 +679,7 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> lis
 
 
 def _said_since(held: Fact, message: Message, said: datetime) -> bool:
-    """Whether the known fact was said later than a message: by number in the same thread, else by time."""
+    """Return whether a fact was stated later than a message: by number in the same thread, otherwise by time."""
     thread, _, seq = (held.source or "").rpartition("#")
     if held.actor == "processor" and thread == message.thread and seq.isdecimal():
         return int(seq) > message.seq
@@ -666,7 +687,7 @@ def _said_since(held: Fact, message: Message, said: datetime) -> bool:
 
 
 def _reason(item: Any) -> str | None:
-    """The reason stored with a fact: what kind of statement it was, and the rule that matched."""
+    """Return the reason stored with a fact: the kind of statement, and the rule that matched."""
     kind = "retraction" if item.retracted else "correction" if item.correction else "inferred" if item.inferred else ""
     return " ".join(filter(None, (kind, item.rule and f"by {item.rule}"))) or None
 
@@ -675,7 +696,9 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def _names(fact: Fact, said: str) -> bool:
-    """Whether the words of a retraction mean this fact: they are in its value or key, or contain its value."""
+    """Return whether the words of a retraction refer to this fact: they occur in its value or key, or contain its
+    value.
+    """
     words, value = _WORD.findall(said.casefold()), _WORD.findall(str(fact.value).casefold())
     part = _WORD.findall(fact.key.rpartition(".")[2].casefold())
     keyed = "." in fact.key and _all_in(part, words)
@@ -683,7 +706,9 @@ def _names(fact: Fact, said: str) -> bool:
 
 
 def _all_in(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether each word occurs among others, in the same or a longer form: nut and nuts, vegan and Veganerin."""
+    """Return whether each word occurs among others, in the same or a longer form (nut and nuts, vegan and
+    Veganerin).
+    """
     forms = [(one, [other for other in others if other == one or _is_form(one, other)]) for one in some]
     return bool(some) and all(found for _, found in forms)
 
@@ -694,14 +719,17 @@ def _is_form(one: str, other: str) -> bool:
 
 
 def _same(old: object, new: object) -> bool:
-    """Whether two values are equal; texts are compared without regard to case."""
+    """Return whether two values are equal, ignoring the case of texts."""
     if isinstance(old, str) and isinstance(new, str):
         return old.casefold() == new.casefold()
     return fingerprint_json(old) == fingerprint_json(new)
 
 
 def _joined(old: Fact | None, new: Fact) -> Fact:
-    """A new fact merged with the old one: the same value raises the confidence, another value replaces it."""
+    """Return a new fact merged with the old one.
+
+    The same value raises the confidence, and another value replaces it.
+    """
     if old is None or not _same(old.value, new.value):
         return new
     sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-SOURCES:]
@@ -712,16 +740,16 @@ def _joined(old: Fact | None, new: Fact) -> Fact:
 
 
 def subject_of(thread: Thread) -> str:
-    """The namespace that facts from a thread belong to: its own, or that of the user it is with."""
+    """Return the namespace that facts from a thread belong to: its own, or that of the user who takes part in it."""
     user = thread.metadata.get("user")
     return f"user:{user}" if isinstance(user, str) and user and not thread.ns.startswith("user:") else thread.ns
 
 
 def permanent(problem: Exception) -> bool:
-    """Whether trying again cannot help: the model answered, but unusably."""
+    """Return whether retrying cannot help, because the model answered but the answer is unusable."""
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
 
 
 def why(problem: Exception) -> str:
-    """The error text of a dead letter; model errors carry no content."""
+    """Return the error text of a dead letter. Model errors contain no content."""
     return f"{type(problem).__name__}: {getattr(problem, 'reason', None) or problem}"[:500]

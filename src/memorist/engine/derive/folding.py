@@ -1,7 +1,7 @@
-"""Folds stored threads: writes a summary of the oldest messages, which later contexts show in their place.
+"""Folds stored threads: writes a summary of the oldest messages, which later contexts show instead of them.
 
-Nothing is deleted: folded messages stay readable. A thread is folded when its messages take too many tokens (`fold`),
-or by age (`archive`): then only what is older than a given time is folded.
+Nothing is deleted, and folded messages stay readable. A thread is folded when its messages take too many tokens
+(`fold`), or by age (`archive`), in which case only messages older than a given time are folded.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ if TYPE_CHECKING:
     from ...context.units import Unit
 
 MOST_MESSAGES = 20_000
-"""The most messages read into one fold; a longer thread is folded in several."""
+"""The maximum number of messages in one fold; a longer thread is folded in several steps."""
 PAGE = 200
-"""How many messages after the age limit are searched for the results of a tool call."""
+"""How many messages after the age limit to search for the results of a tool call."""
 ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
-"""The length of an archive's summary: this share of the messages' tokens, between these bounds."""
+"""The length of an archive's summary, as a share of the messages' tokens and between these bounds."""
 TURN = 8
-"""How many units the cut may move back to the start of a turn."""
+"""How many units the cut may move back to reach the start of a turn."""
 TRIES = 5
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What a fold was computed from; it must still hold when the summary is written."""
+    """What a fold was computed from. It must still be the same when the summary is written."""
 
     thread: Thread
     previous: Summary | None
     progress: IndexProgress | None
     messages: list[Message]
     epochs: list[Change]
-    """Guards that fail the write if the thread or one of its messages was forgotten since; see `forgetting.guard`."""
+    """Guards that make the write fail if the thread or one of its messages was forgotten in the meantime; see
+    `forgetting.guard`."""
 
 
 class Folding:
@@ -67,9 +68,10 @@ class Folding:
         stash: int | None = None,
         model: object = None,
     ) -> Summary | None:
-        """Fold a thread's oldest unfolded messages when they take more than `compact_at` of the room; else None.
+        """Fold a thread's oldest unfolded messages if they take more than `compact_at` of the room; otherwise return
+        None.
 
-        Tool results over `stash` tokens count, and are summarised, as the previews that requests send.
+        Tool results over `stash` tokens are counted and summarised as the previews that requests send.
         """
         from ...context.fold import plan_fold
         from ...context.units import group
@@ -94,9 +96,11 @@ class Folding:
         return None if digest is None else await self._write(read, planned, digest)
 
     async def archive(self, job: Job, before: int, *, pause: int = 0, model: object = None) -> bool:
-        """Fold messages older than `before`; whether there were any. The job is then due when the next one gets old.
+        """Fold messages older than `before`, and return whether there were any.
 
-        `pause` is the least time until that, so that not every message costs a summary.
+        The job is then due when the next message becomes old enough.
+
+        `pause` is the minimum time until then, so that not every message causes a summary.
         """
         changed = False
         while True:
@@ -121,7 +125,10 @@ class Folding:
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
-        """Read what a fold starts from; the indexer's progress comes first, because forgetting a message changes it."""
+        """Read what a fold starts from.
+
+        The indexer's progress is read first, because forgetting a message changes it.
+        """
         core = self._core
         guards = await epochs(core, thread_ref(thread))
         held = await core.get(Thread, thread)
@@ -132,7 +139,7 @@ class Folding:
         return Read(held, past[0] if past else None, progress, [], guards)
 
     async def _aged(self, read: Read, before: datetime) -> bool:
-        """Read old messages, and one page beyond them; True if the limit was reached and there may be more."""
+        """Read old messages and one page beyond them. Return True if the limit was reached and there may be more."""
         last, borders = _behind(read), 0
         while len(read.messages) < MOST_MESSAGES:
             page = await self._core.scan(Message, read.thread.id, after=(last,), limit=PAGE)
@@ -143,7 +150,7 @@ class Folding:
         return True
 
     async def _summarizable(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages without what a summary must not repeat: private words, and secrets."""
+        """Return the messages without content that a summary must not repeat: private words and secrets."""
         gate = await policy_of(self._core)
         return [mask_message(gate, open_message(message)) for message in messages]
 
@@ -164,9 +171,10 @@ class Folding:
     def _job_ends(
         self, job: Job, thread: Thread, left: Sequence[Unit], before: int, pause: int, more: bool
     ) -> list[Change]:
-        """Changes to an archive job: it becomes due with the oldest message left, or is deleted if none is left.
+        """Return changes to an archive job: it becomes due with the oldest message left, or is deleted if none is left.
 
-        Deleting expects the thread's version: an append since then found the job and did not write another one.
+        Deleting it expects the thread's version, because an append since then would have found the job and not written
+        another.
         """
         expects: list[Change] = [Expect(Job, job.row_key, job.version)]
         if more:
@@ -199,7 +207,7 @@ class Folding:
         return digest
 
     def _note(self, digest: Any) -> None:
-        """Remember for `doctor` why a model's summary was not used; the note names error types, never content."""
+        """Remember for `doctor` why a model's summary was not used. The note contains error types, never content."""
         problems = self._core.shared.problems
         if digest is not None and digest.note:
             problems["summaries"] = digest.note
@@ -239,7 +247,7 @@ class Folding:
         return summary
 
     async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
-        """Commit a summary; False if another one was written first or one of its messages was forgotten."""
+        """Commit a summary. Return False if another one was written first or one of its messages was forgotten."""
         core, progress, guards = self._core, read.progress, read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
         for _ in range(TRIES):
@@ -258,7 +266,7 @@ class Folding:
         return False
 
     async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
-        """Whether the thread, the previous summary and every message to be folded still exist as they were read."""
+        """Return whether the thread, the previous summary and every message to fold still exist as they were read."""
         core, previous = self._core, read.previous
         thread = await core.get(Thread, summary.thread)
         if thread is None or thread.created_at != read.thread.created_at:
@@ -271,7 +279,10 @@ class Folding:
 
 
 def old_units(units: Sequence[Unit], before: datetime) -> int:
-    """How many of the oldest units are entirely older than a time; no tool call is separated from its results."""
+    """Return how many of the oldest units are entirely older than a time.
+
+    A tool call is never separated from its results.
+    """
     cut = 0
     while cut < len(units) and all(_is_old(message, before) for message in units[cut].messages):
         cut += 1
@@ -296,7 +307,7 @@ def _is_old(message: Message, before: datetime) -> bool:
 
 
 def _is_open(unit: Unit) -> bool:
-    """Whether a unit is a tool call whose result is missing and may still come."""
+    """Return whether a unit is a tool call whose result is missing and may still arrive."""
     from ...context.units import SYNTHETIC
 
     return unit.exchange and any(SYNTHETIC in message.metadata for message in unit.messages[1:])

@@ -1,8 +1,8 @@
 """Indexes records for recall: turns jobs of the `index` queue into entries, by a worker or by the next recall.
 
-One transaction per batch writes the entries, moves the watermarks and deletes the jobs, so that a crash leaves nothing
-half indexed. The namespace's mark counts batches (`stamp`) and holds the statistics that ranking needs; a
-compare-and-set on its version makes two indexers of one namespace take turns.
+One transaction per batch writes the entries, moves the watermarks and deletes the jobs, so a crash leaves nothing half
+indexed. The namespace's mark counts batches (`stamp`) and contains the statistics that ranking needs. A compare-and-set
+on its version makes two indexers of one namespace take turns.
 """
 
 from __future__ import annotations
@@ -52,33 +52,34 @@ MAX_SECONDS_BESIDE_WRITER = 0.25
 """How long a recall indexes what other processes are still writing. Who writes faster than the index grows would make
 each recall take longer than the one before."""
 MAX_CONTEXT_TERMS = 60
-"""Terms of the previous turn that are indexed with a turn; more would outweigh the turn's own."""
+"""How many terms of the previous turn are indexed with a turn; more would outweigh the turn's own."""
 VERSIONS = 16
-"""How many earlier versions of a fact are searched for the messages that stated them."""
+"""How many earlier versions of a fact to search for the messages that stated them."""
 HEAD = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
 MAX_LOST_RACES = 8
-"""How often `catch_up` tries jobs again that others changed meanwhile, about a third of a second in all."""
+"""How often `catch_up` retries jobs that others changed in the meantime, which takes about a third of a second in
+total."""
 INDEX = "the index"
-"""The part that `doctor` names while the store refuses to write entries."""
+"""The name of the part that `doctor` reports while the store refuses to write entries."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A new entry, still without terms and vector, and the text to compute them from."""
+    """A new entry that has no terms or vector yet, and the text to compute them from."""
 
     entry: Entry
     text: str
 
 
 class IndexWork(msgspec.Struct):
-    """The work of a batch of jobs: entries to write, and changes that go with them."""
+    """The work of a batch of jobs: the entries to write, and the changes that go with them."""
 
     drafts: list[Draft] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     ends: list[Change] = msgspec.field(default_factory=list)
-    """Changes that end the jobs of threads, provided that no thread has grown since it was read."""
+    """Changes that end the threads' jobs, provided that no thread has grown since it was read."""
     touched: list[Entry] = msgspec.field(default_factory=list)
     """Existing entries whose metadata changes."""
 
@@ -89,19 +90,19 @@ class Indexer:
     def __init__(self, core: Core, *, until: float | None = None) -> None:
         self._core = core
         self._until = until
-        """When to stop after the present batch, on the monotonic clock."""
+        """When to stop after the current batch, on the monotonic clock."""
         self._batch = BATCH
         self._began = monotonic()
         self.is_beside_writer = False
         """Whether another process was seen writing to a thread that is being indexed."""
         self._goals: dict[str, int] = {}
-        """By item: the length of a thread when its job was first read. What is appended later waits for the next call,
-        because following a thread to its end never finishes beside a busy writer."""
+        """By item: the length of a thread when its job was first read. Messages appended later wait for the next call,
+        because following a thread to its end never finishes while someone keeps writing."""
 
     async def catch_up(self, namespaces: Sequence[str], *, threads: bool = True) -> int:
-        """Do the index jobs that wait in these namespaces now; returns how many entries were written.
+        """Run the index jobs that are waiting in these namespaces, and return how many entries were written.
 
-        Jobs that come up meanwhile are left alone. Without `threads`, those of threads are left alone too.
+        Jobs that are added in the meantime are left alone. Without `threads`, the jobs of threads are left alone too.
         """
         total = 0
         for ns in namespaces:
@@ -111,7 +112,9 @@ class Indexer:
         return total
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Do jobs of a namespace, and again those that others changed meanwhile, a limited number of times."""
+        """Run the jobs of a namespace, and retry those that others changed in the meantime, a limited number of
+        times.
+        """
         total, lost = await self._attempt(ns, jobs)
         for attempt in range(MAX_LOST_RACES):
             if not lost or self._is_late():
@@ -129,15 +132,17 @@ class Indexer:
         return total
 
     async def run(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Work through jobs of one namespace, batch by batch; returns how many entries were written."""
+        """Work through the jobs of one namespace, batch by batch, and return how many entries were written."""
         return (await self._attempt(ns, jobs))[0]
 
     def _is_late(self) -> bool:
         return self._until is not None and monotonic() > self._until
 
     async def _attempt(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
-        """Work through jobs; returns how many entries were written, and the jobs of batches that others interfered
-        with."""
+        """Work through jobs.
+
+        Return how many entries were written, and the jobs of batches that others interfered with.
+        """
         # Messages first: a fact that is indexed with them marks those that stated its earlier values.
         left = sorted(jobs, key=lambda job: not job.item.startswith("thread:"))
         total, lost = 0, list[Job]()
@@ -160,7 +165,7 @@ class Indexer:
         return total, lost
 
     async def _leaves_rest(self, job: Job) -> bool:
-        """Whether the rest of a thread is left for later, because another process is writing to it all the time.
+        """Return whether the rest of a thread is left for later, because another process is writing to it all the time.
 
         What this process has written itself is always indexed: a program finds what it has stored.
         """
@@ -174,7 +179,7 @@ class Indexer:
         return self._until is not None and monotonic() > self._began + MAX_SECONDS_BESIDE_WRITER
 
     async def _plan(self, job: Job, plan: IndexWork) -> bool:
-        """Add a job's work to the plan; returns whether some of the job is left for the next batch."""
+        """Add a job's work to the plan, and return whether part of the job is left for the next batch."""
         kind, _, item = job.item.partition(":")
         if kind == "thread":
             return await self._thread(job, item, plan)
@@ -230,7 +235,7 @@ class Indexer:
         return more
 
     async def _revived(self, job: Job, derivation: Derivation | None) -> list[Change]:
-        """Changes that revive the dead derive job of a thread that got new messages; its error stays visible."""
+        """Return changes that revive the dead derive job of a thread that has new messages. Its error stays visible."""
         if derivation is None or not derivation.stuck:
             return []
         core, at = self._core, self._core.at()
@@ -245,7 +250,7 @@ class Indexer:
         ]
 
     async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
-        """Plan the entry of a record that is indexed by itself, such as a fact."""
+        """Plan the entry of a record that is indexed on its own, such as a fact."""
         findable = kind.found
         assert findable is not None
         record = await self._core.get(kind.record, job.ns, id)
@@ -263,7 +268,7 @@ class Indexer:
     async def _mark_superseded(self, fact: Fact, plan: IndexWork) -> None:
         """Mark the messages that stated an earlier value of a fact as superseded by it.
 
-        Messages that stated the present value lose the mark, in case the fact was changed back.
+        Messages that stated the current value lose the mark, in case the fact was changed back.
         """
         if fact.version < 2:
             return
@@ -273,7 +278,7 @@ class Indexer:
         await self._mark(fact, old, true.union(fact.sources), plan)
 
     async def _mark_ended(self, ns: str, key: str, plan: IndexWork) -> None:
-        """Mark the messages that stated a fact which the user retracted with the id of that fact."""
+        """Mark the messages that stated a fact which the user retracted with the fact's id."""
         old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=VERSIONS)
         if old and old[0].status == "restored":
             await self._mark(old[0], old, {id for version in old for id in version.sources}, plan)
@@ -284,7 +289,9 @@ class Indexer:
         await self._mark(old[0], old, true, plan)
 
     async def _mark(self, fact: Fact, old: Sequence[FactVersion], true: set[str], plan: IndexWork) -> None:
-        """Mark the messages behind versions of a fact, all but the `true` ones: indexed ones and those of the plan."""
+        """Mark the messages behind versions of a fact, except the `true` ones, both indexed ones and those in the
+        plan.
+        """
         source_ids = dict.fromkeys(id for version in old for id in version.sources)
         keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
         entries = await self._core.get_many(Entry, [key for key in keys if key[2]])
@@ -326,7 +333,7 @@ class Indexer:
         plan.changes += [Delete(Entry, entry.row_key) for id, entry in stored_entries.items() if id not in summaries]
 
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
-        """Write a batch; returns how many entries it has, or None if others interfered."""
+        """Write a batch. Return how many entries it has, or None if others interfered."""
         core = self._core
         current = await core.get(NamespaceStats, ns)
         stats = current or NamespaceStats(org=core.org, ns=ns, updated_at=core.at())
@@ -355,7 +362,7 @@ class Indexer:
         return len(entries)
 
     async def _apply(self, changes: Sequence[Change], ends: Sequence[Change]) -> None:
-        """Commit a batch, and end its jobs unless one of the threads has grown: then the jobs stay for the rest."""
+        """Commit a batch and end its jobs, unless one of the threads has grown; then the jobs stay for the rest."""
         threads = {(change.kind.table.name, change.key) for change in ends if isinstance(change, Expect)}
         try:
             await self._core.apply(*changes, *ends)
@@ -367,7 +374,9 @@ class Indexer:
     async def _finished(
         self, drafts: Sequence[Draft], stamp: int, languages: dict[str, int]
     ) -> tuple[list[Entry], dict[str, int]]:
-        """Entries with their terms and, if the embedder answers, vectors; and the number of texts per language."""
+        """Return entries with their terms and, if the embedder answers, vectors, and the number of texts per
+        language.
+        """
         if not drafts:
             return [], languages
         # No index holds a secret, whether the message that it stands in is masked or not.
@@ -391,14 +400,17 @@ class Indexer:
 
 
 def _version_of(stats: NamespaceStats) -> str:
-    """The analysis that made the oldest entries of a namespace; the present one for a namespace without entries."""
+    """Return the analysis that made the oldest entries of a namespace.
+
+    The present one for a namespace without entries.
+    """
     from ...recall.analyze import analysis_version
 
     return stats.analysis if stats.entries else analysis_version()
 
 
 def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
-    """The most frequent language of some namespaces, by its Snowball name."""
+    """Return the most frequent language of some namespaces, by its Snowball name."""
     counts: dict[str, int] = {}
     for languages in namespaces:
         for name, number in languages.items():
@@ -418,7 +430,7 @@ def _masked(gate: Gate, draft: Draft) -> Draft:
 def analyse_drafts(
     drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, seen: dict[str, int]
 ) -> tuple[list[Entry], dict[str, int]]:
-    """Entries with their terms, signals and vectors, and the number of texts per language."""
+    """Return entries with their terms, signals and vectors, and the number of texts per language."""
     from ...recall.analyze import analysis_version, stemmer_of, token_string
     from ...recall.signals import signals
 
@@ -446,7 +458,7 @@ def analyse_drafts(
 
 
 def draft_of(kind: Kind, record: Record) -> Draft | None:
-    """The entry of a record that is indexed by itself, with its text; None if it is not indexed."""
+    """Return the entry of a record that is indexed on its own, with its text, or None if it is not indexed."""
     findable = kind.found
     assert findable is not None
     assert findable.made is not None
@@ -462,7 +474,7 @@ def draft_of(kind: Kind, record: Record) -> Draft | None:
 
 
 def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
-    """A message's entry with or without the mark of a fact; None if it is right as it is."""
+    """Return a message's entry with or without the mark of a fact, or None if it is already right."""
     if (entry.metadata.get(SUPERSEDED) == fact) == (entry.id not in true):
         return None
     metadata = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
@@ -472,13 +484,13 @@ def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
 
 
 def _aging(thread: Thread, item: str, oldest: Message) -> Change:
-    """The archive job of a thread, due by the time of its oldest message that no archiver has seen."""
+    """Return the archive job of a thread, which is due at the time of its oldest message that no archiver has seen."""
     at = oldest.created_at or thread.created_at
     return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
 
 
 def _sweeps(entries: Sequence[Entry]) -> list[str]:
-    """The queues of processors that run over a namespace once something in it is new."""
+    """Return the queues of processors that run over a namespace once it contains something new."""
     kinds = {entry.kind for entry in entries}
     return [
         "embed",
@@ -488,7 +500,7 @@ def _sweeps(entries: Sequence[Entry]) -> list[str]:
 
 
 def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
-    """The jobs that follow indexing a thread: deriving from it, and folding it if it is long."""
+    """Return the jobs that follow indexing a thread: deriving from it, and folding it if it is long."""
     at = thread.updated_at
     changes: list[Change] = []
     if derives:
@@ -499,7 +511,7 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
 
 
 def _own(metadata: JsonObject) -> JsonObject:
-    """A message's metadata without reserved keys, which may hold copies of other things."""
+    """Return a message's metadata without reserved keys, which may contain copies of other content."""
     return {name: value for name, value in metadata.items() if not name.startswith("memorist.")}
 
 
@@ -517,12 +529,12 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
-    """The texts that entries were made from, by the entries' keys; those of deleted records are left out."""
+    """Return the texts that entries were made from, by the entries' keys, without those of deleted records."""
     return {draft.entry.row_key: draft.text for draft in await drafts_of(core, entries)}
 
 
 async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
-    """Stored entries with the texts to make them again from; those of deleted records are left out."""
+    """Return stored entries with the texts to rebuild them from, without those of deleted records."""
     drafts: list[Draft] = []
     gate = await policy_of(core)
     for kind in {entry.kind for entry in entries}:
@@ -540,7 +552,9 @@ async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
 
 
 async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, Record | None]:
-    """What belongs to the index of entries besides their records: the message before, or the document of a chunk."""
+    """Return what belongs to the index of entries besides their records: the previous message, or the document of a
+    chunk.
+    """
     if kind == "message":
         before = [(entry.parent, entry.seq - 1) for entry in entries if entry.seq > 1]
         return dict(zip(before, await core.get_many(Message, before), strict=True))
@@ -568,7 +582,7 @@ def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, 
 
 
 def spoken(fact: Fact) -> tuple[str, str]:
-    """A fact as a phrase ("lives in Porto"), and phrases that ask for it ("where do I live")."""
+    """Return a fact as a phrase ("lives in Porto"), and phrases that ask for it ("where do I live")."""
     from ...languages import topic_of
 
     topic = topic_of(fact.key)

@@ -1,4 +1,6 @@
-"""The daily limit on tokens of an org: how many its model has used today, and what is raised beyond the limit."""
+"""The daily token limit of an org: how many tokens its model has used today, and the error that is raised beyond the
+limit.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,25 @@ from ..core import Core
 
 
 class OverLimit(ModelError):
-    """The org's tokens of today are used up; `until` is when the model may be asked again."""
+    """The org has used up its tokens for today. `until` is when the model may be called again."""
 
     until: datetime
 
 
 def next_day(at: datetime) -> datetime:
-    """The midnight, UTC, after a time."""
+    """Return the midnight (UTC) after a time."""
     day = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return day + timedelta(days=1)
 
 
 async def tokens_today(core: Core) -> int:
-    """The tokens that the org's model has read and written today."""
+    """Return how many tokens the org's model has read and written today."""
     mark = await core.get(Watermark, "tokens", "")
     return mark.position if mark is not None and _is_today(core, mark) else 0
 
 
 async def count_tokens(core: Core, tokens: int) -> None:
-    """Add tokens to those of today."""
+    """Add tokens to today's count."""
     while True:
         mark = await core.get(Watermark, "tokens", "")
         before = mark.position if mark is not None and _is_today(core, mark) else 0

@@ -1,7 +1,8 @@
 """Carries out accepted notes: each becomes a fact, an event or a learning, a new version of one, or its end.
 
-The writer, the review queue and the tidy-up all come through here. The time of a statement, not its arrival, decides
-which version is the newest: an older statement becomes an earlier version. Doing the same note twice changes nothing.
+The writer, the review queue and the tidy-up all use this module. The time of a statement, not of its arrival, decides
+which version is the newest, so an older statement becomes an earlier version. Carrying out the same note twice changes
+nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from ..memories import BEFORE, Remembered, remembered
 from .retracting import ended_learning
 
 MAX_SOURCES = 8
-"""A memory keeps this many of its newest sources."""
+"""How many of its newest sources a memory keeps."""
 CONFIRMED_SHARE = 0.3
-"""How much of the remaining doubt is removed when the same thing is said again."""
+"""How much of the remaining doubt is removed when the same thing is stated again."""
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a note comes from: the message, when it was said, and how far it is trusted."""
+    """Where a note comes from: the message, when it was written, and how far it is trusted."""
 
     message: str
     said: datetime
@@ -47,12 +48,12 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """What became of some notes."""
+    """The results of some notes."""
 
     stored: list[Remembered] = []
     ended: list[Remembered] = []
     confirmed: list[str] = []
-    """Ids of memories that were said again."""
+    """The ids of memories that were stated again."""
     waiting: list[Candidate] = []
     refused: list[Refused] = []
 
@@ -69,18 +70,18 @@ class Noting:
 
     @property
     def ns(self) -> str:
-        """The namespace that is written into."""
+        """The namespace that is written to."""
         return self._ns
 
     async def count(self, admission: Admission) -> None:
-        """Count what the gate held or refused."""
+        """Count what the gate held back or refused."""
         if admission.classes:
             outcome = "held" if admission.verdict == "review" else "refused"
             await self._core.apply(*counter_changes(self._core, Tally((outcome, name) for name in admission.classes)))
 
     @property
     def changes(self) -> list[Change]:
-        """What the notes so far change."""
+        """The changes from the notes so far."""
         return [] if self._core.batch is None else list(self._core.batch.changes)
 
     async def note(self, note: Note, source: Source) -> None:
@@ -93,7 +94,7 @@ class Noting:
             await self._fact(note, source)
 
     async def propose(self, note: Note, source: Source, reason: str) -> None:
-        """Put a note into the review queue instead."""
+        """Put a note into the review queue instead of carrying it out."""
         at = self._core.at()
         proposal: JsonObject = msgspec.to_builtins(note)
         # Two facts of one sentence share its text, so their keys tell them apart.
@@ -158,7 +159,7 @@ class Noting:
         self.outcome.stored.append(remembered(stored, core.at()))
 
     async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:
-        """Whether something newer was said under this key: then the note is an earlier version."""
+        """Return whether something newer was stated under this key, so that the note is an earlier version."""
         if current is not None:
             return _said_later(current, source)
         last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
@@ -270,12 +271,12 @@ class Noting:
 
 
 def _exclusive(key: str) -> bool:
-    """Whether a person has one such fact at a time, or a schema of the application has one such field."""
+    """Return whether a person has only one such fact at a time, or an application's schema has one such field."""
     return key in EXCLUSIVE_KEYS or "." in key
 
 
 def _said_later(fact: Fact, source: Source) -> bool:
-    """Whether a fact was said later than a statement: by number in the same thread, else by time."""
+    """Return whether a fact was stated later than a statement: by number in the same thread, otherwise by time."""
     thread, _, number = source.message.rpartition("#")
     other, _, later = (fact.source or "").rpartition("#")
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
@@ -284,14 +285,16 @@ def _said_later(fact: Fact, source: Source) -> bool:
 
 
 def _says_more(current: Fact, note: Note, source: Source) -> bool:
-    """Whether a note with a known value is more than a repetition: it words it anew, or the rules read it before."""
+    """Return whether a note with an existing value is more than a repetition: it has a new wording, or the rules had
+    read it.
+    """
     if note.op == "update":
         return note.text != current.text
     return current.text is None and current.actor == "processor" and source.message in current.sources
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two values are equal; texts without regard to case and space."""
+    """Return whether two values are equal, ignoring case and white space in texts."""
     if isinstance(one, str) and isinstance(other, str):
         return " ".join(one.casefold().split()) == " ".join(other.casefold().split())
     return fingerprint_json(one) == fingerprint_json(other)
@@ -311,7 +314,7 @@ def _type(type: str) -> Any:
 
 
 async def carry_out(core: Core, ns: str, notes: Sequence[tuple[Note, Source]]) -> tuple[list[Change], Outcome]:
-    """The changes that notes make, and what became of each."""
+    """Return the changes that notes make, and the result of each."""
     noting = Noting(core, ns)
     for note, source in notes:
         await noting.note(note, source)

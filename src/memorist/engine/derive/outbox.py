@@ -1,11 +1,11 @@
-"""The transactional outbox: jobs are committed with the rows they are about, and done at least once by workers.
+"""The transactional outbox: jobs are committed with the rows they concern, and workers run them at least once.
 
-A job is leased to one worker. A failed job is retried with exponential back-off; after `ATTEMPTS` a derivation becomes
-a dead letter with its reason, which `memorist doctor` shows, and which `retry_dead` or the next append to its thread
-revives. A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the
-`reread` queue while the rest of its thread continues. Two kinds of jobs are retried forever, unless workers die on
-them: index jobs, because all else waits for them, and those for which the model is down or too slow, because the
-messages lose nothing by waiting while the rules stand in.
+A job is leased to one worker. A failed job is retried with exponential back-off. After `ATTEMPTS`, a derivation becomes
+a dead letter with its reason, which `memorist doctor` shows. `retry_dead` or the next append to its thread revives it.
+A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the `reread`
+queue while the rest of its thread continues. Two kinds of jobs are retried forever, unless workers die on them: index
+jobs, because all else waits for them, and those for which the model is down or too slow, because the messages lose
+nothing by waiting while the rules stand in.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .limits import OverLimit
 
 QUEUES = ("index", "derive", REREAD, COUNT)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
-"""The queues as `backlog` groups them."""
+"""The queues, in the groups that `backlog` uses."""
 ATTEMPTS = 5
 POISON = "poison: its workers stopped before they could finish or fail"
 LEASE = 60_000_000
 MOST_LEASE_SECONDS = 86_400
 MOST = 8
-"""Jobs claimed at once from a queue."""
+"""How many jobs to claim at once from a queue."""
 FIRST_DELAY = 1_000_000
 LONGEST_DELAY = 3600 * 1_000_000
 _NEEDED = (
@@ -53,22 +53,22 @@ _NEEDED = (
     "context.measure",
     "extract.extractor",
 )
-"""Modules that indexing and deriving import lazily."""
+"""The modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
-"""The in-process worker waits for a pause this long in the writes, so that it does not slow a burst of appends."""
+"""How long the in-process worker waits for a pause in the writes, so that it does not slow down a burst of appends."""
 JOIN_SECONDS = 30.0
-"""How long closing waits for the worker to finish its present batch or call of a model."""
+"""How long closing waits for the worker to finish its current batch or model call."""
 CLOSE_STEPS = 4
-"""How many more steps closing makes: enough for the last few messages, not for a backlog."""
+"""How many more steps closing takes: enough for the last few messages, but not for a backlog."""
 POLL_SECONDS = 15.0
-"""How often the worker polls without being woken, for jobs that another process left behind."""
+"""How often the worker polls without being woken, for jobs that another process has left behind."""
 AGAIN_SECONDS = 1.0
 BUSY_SECONDS = 0.01
-"""How often `drain` looks whether the in-process worker has finished its job."""
+"""How often `drain` checks whether the in-process worker has finished its job."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """The state of one queue: how many jobs wait and for how long, fail for now, or are dead."""
+    """The state of one queue: how many jobs are waiting and for how long, are failing, or are dead."""
 
     queue: str
     waiting: int
@@ -77,13 +77,13 @@ class Backlog(msgspec.Struct, frozen=True):
     errors: tuple[str, ...] = ()
     """Why there are dead letters."""
     failing: int = 0
-    """How many of the waiting have failed and will be tried again."""
+    """How many of the waiting jobs have failed and will be retried."""
     reasons: tuple[str, ...] = ()
     """Why they failed."""
 
 
 class Outbox:
-    """Claims and does jobs of a store, of all orgs or of one."""
+    """Claims and runs jobs of a store, for all orgs or one."""
 
     def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: object = None) -> None:
         self._shared = shared
@@ -92,13 +92,13 @@ class Outbox:
         self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
-        """How many jobs to claim. One at first and after workers died, because a job that was claimed together with a
-        poisonous one would count an attempt too."""
+        """How many jobs to claim. This is one at first and after workers died, because a job that was claimed together
+        with a poisonous one would also count an attempt."""
         self.due: int | None = None
         """When the first of the jobs that were sent back is due again."""
 
     async def step(self, queues: Sequence[str] = QUEUES) -> int:
-        """Claim a few jobs and do them; returns how many were claimed."""
+        """Claim a few jobs and run them, and return how many were claimed."""
         shared, done = self._shared, 0
         await shared.open()
         store: Any = shared.store
@@ -117,10 +117,10 @@ class Outbox:
         return done
 
     async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
-        """Work until no job is due, or for at most `seconds`; returns how many jobs were claimed.
+        """Work until no job is due, or for at most `seconds`, and return how many jobs were claimed.
 
-        A job that this process's own worker holds is waited for: it is as good as ours, and the worker may ask for
-        others when it is done (deriving after indexing).
+        It waits for a job that this process's own worker holds, because the worker may add others when it is done
+        (deriving after indexing).
         """
         total, end = 0, None if seconds is None else monotonic() + seconds
         while end is None or monotonic() < end:
@@ -133,7 +133,7 @@ class Outbox:
         return total
 
     def _worker_is_busy(self) -> bool:
-        """Whether a worker of this process, of either flavour, holds jobs."""
+        """Return whether a worker of this process, blocking or async, holds jobs."""
         shared = self._shared
         other = None if shared.twin is None else shared.twin.beside(shared)
         return any(each is not None and each.worker is not None and each.worker.busy for each in (shared, other))
@@ -192,14 +192,14 @@ class Outbox:
         return "failed"
 
     async def _stand_in(self, core: Core, job: Job) -> None:
-        """Let the local rules read what the model could not; on a conflict the job is tried again anyway."""
+        """Let the local rules read what the model could not. On a conflict the job is retried anyway."""
         try:
             await Deriver(core, self._model, self._lease).stand_in(job)
         except Conflict:
             return
 
     async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
-        """Make the next message of a derivation a dead letter (`skip`), or else the whole job."""
+        """Make the next message of a derivation a dead letter (`skip`), or otherwise the whole job."""
         try:
             if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
                 return
@@ -216,7 +216,7 @@ class Outbox:
         )  # fmt: skip
 
     async def _bury(self, core: Core, job: Job, reason: str) -> None:
-        """Mark a job as dead; receipts of the messages it did not reach then say `failed`."""
+        """Mark a job as dead. The receipts of the messages it did not reach then say `failed`."""
         await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
     async def _update(self, core: Core, job: Job, **fields: object) -> None:
@@ -239,7 +239,10 @@ class Outbox:
 
 
 def needed_lease(shared: Shared, model: object) -> int:
-    """The microseconds in which a model may answer twice, the second time to repair its answer; 0 without a model."""
+    """Return the microseconds in which a model can answer twice, the second time to repair its answer, or 0 without a
+    model.
+
+    """
     spec = model if model is not None else None if shared.parts.extract in (None, "rules") else shared.parts.model
     if spec is None:
         return 0
@@ -249,7 +252,7 @@ def needed_lease(shared: Shared, model: object) -> int:
 
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
-    """Changes to the derivation by which receipts know that a derivation was given up, or is tried again."""
+    """Return changes that tell receipts that a derivation was given up, or is being retried."""
     if job.queue == COUNT or (job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))):
         return []
     thread, rereads = job.item.partition(":")[2], job.queue == REREAD
@@ -263,13 +266,13 @@ async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
 
 
 class Jobs:
-    """The jobs that writes leave behind: how many wait, which failed, and how to run them."""
+    """The jobs that writes leave behind: how many are waiting, which failed, and how to run them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def backlog(self) -> list[Backlog]:
-        """Return the state of each queue of this org, as far as this handle may see.
+        """Return the state of each queue of this org, as far as this handle can see it.
 
         Returns:
             One entry per queue.
@@ -297,7 +300,7 @@ class Jobs:
         return out
 
     async def dead(self) -> list[Job]:
-        """List the jobs that were given up and that this handle may see, with the reasons.
+        """List the jobs that were given up and that this handle can see, with the reasons.
 
         Returns:
             The jobs, each with its error.
@@ -309,10 +312,10 @@ class Jobs:
         return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
     async def retry_dead(self, *, item: str | None = None) -> int:
-        """Try jobs again that were given up, and return how many.
+        """Retry jobs that were given up, and return how many.
 
         Args:
-            item: Only those of this item, such as `thread:<id>`; all by default.
+            item: Retry only the jobs of this item, such as `thread:<id>`; all by default.
 
         Returns:
             How many jobs will be retried.
@@ -337,12 +340,13 @@ class Jobs:
         return revived
 
     async def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
-        """Do waiting jobs now, and return how many were claimed.
+        """Run waiting jobs now, and return how many were claimed.
 
-        A handle over all orgs works for all of them, as a worker does; any other handle works for its own org.
+        A handle for all orgs runs the jobs of all of them, as a worker does; any other handle runs those of its own
+        org.
 
         Args:
-            seconds: How long to work at most.
+            seconds: The maximum number of seconds to work.
             lease: How many seconds a job is reserved for this call.
 
         Returns:
@@ -367,7 +371,7 @@ class Jobs:
 
 
 class Waiting:
-    """Waits for what follows from messages."""
+    """Waits for the results of messages."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -375,7 +379,7 @@ class Waiting:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until messages are indexed and facts were derived from them, or that failed."""
+        """Work until messages are indexed and facts were derived from them, or until that has failed."""
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
@@ -403,7 +407,8 @@ class Waiting:
 
 
 _imports = threading.Lock()
-"""Held while the worker's thread imports. A fork waits for it: a child would find a half-imported, locked module."""
+"""Held while the worker's thread imports. A fork waits for it, because a child would otherwise find a half-imported,
+locked module."""
 
 
 def _forked() -> None:
@@ -430,8 +435,10 @@ def _preload() -> None:
 
 
 class InProcess:
-    """The in-process worker, a background thread or task: started by the first append, stopped when the memory
-    closes."""
+    """The in-process worker is a background thread or task.
+
+    The first append starts it, and closing the memory stops it.
+    """
 
     def __init__(self, shared: Shared, org: str | None = None) -> None:
         # A weak reference, so that a memory dropped without `close()` is collected and its worker ends.
@@ -447,11 +454,11 @@ class InProcess:
 
     @property
     def busy(self) -> bool:
-        """Whether it holds jobs now."""
+        """Whether it is holding jobs."""
         return self._catching_up and self._pid == os.getpid() and self._running is not None and self._running.alive()
 
     def wake(self) -> None:
-        """Start or wake the worker after a write; cheap if it is awake already."""
+        """Start or wake the worker after a write. This is cheap if it is already awake."""
         if self._pid != os.getpid() or self._running is None or not self._running.alive():
             # A thread does not survive a fork, nor a task its loop, so the event is made anew as well.
             self._pid, self._stop, self._woken = os.getpid(), False, threading.Event()
@@ -481,12 +488,12 @@ class InProcess:
             del shared  # or this loop would keep it
 
     def _is_time(self, due: int | None) -> bool:
-        """Whether a job that was sent back is due, or it is time to poll."""
+        """Return whether a job that was sent back is due, or whether it is time to poll."""
         shared = self._found()
         return monotonic() >= self._look_at or (due is not None and shared is not None and due <= shared.now())
 
     async def _catch_up(self, shared: Shared, woken: threading.Event) -> int | None:
-        """Work until no job is due; returns when the next one will be, if known."""
+        """Work until no job is due, and return when the next one will be, if known."""
         self._look_at = monotonic() + POLL_SECONDS
         outbox = Outbox(shared, self._org)
         self._catching_up = True
@@ -502,7 +509,7 @@ class InProcess:
         return outbox.due
 
     async def close(self) -> None:
-        """Stop the loop, then do a few remaining jobs; the rest stays in the outbox for the next worker."""
+        """Stop the loop, then run a few remaining jobs. The rest stays in the outbox for the next worker."""
         if self._running is None or self._pid != os.getpid():
             return
         shared = self._found()
@@ -521,7 +528,7 @@ class InProcess:
 
 
 def _letters(job: Job) -> int:
-    """How many dead letters a job stands for: one per message where it names them."""
+    """Return how many dead letters a job stands for: one for each message that it names."""
     return len(job.payload["seqs"]) if job.queue == REREAD else 1
 
 
@@ -530,7 +537,10 @@ def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
 
 
 def _reason(problem: Exception) -> str:
-    """The reason of a failed job; of errors that are not ours only the type, because they may hold content."""
+    """Return the reason why a job failed.
+
+    For errors that are not ours, only the type is returned, because they may contain content.
+    """
     kind = type(problem).__name__
     if not isinstance(problem, MemoristError):
         return f"{kind} (unexpected)"

@@ -1,7 +1,7 @@
-"""Carries out requests to forget ("Forget that I …"): which facts, learnings and messages a request is about.
+"""Carries out requests to forget ("Forget that I …"): finds the facts, learnings and messages that a request is about.
 
-Nothing is deleted: facts and learnings end, and the messages behind them are marked, so that recall says that they were
-retracted. One ended version under `forgotten.<words>` records what a request did; `facts.unforget` undoes it.
+Nothing is deleted: facts and learnings end, and the messages behind them are marked, so that recall shows that they
+were retracted. One ended version under `forgotten.<words>` records what a request did, and `facts.unforget` undoes it.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from ..facts.facts import FORGOTTEN
 from ..index_jobs import index_job
 
 MAX_MARKED = 12
-"""How many messages one request marks at most."""
+"""The maximum number of messages that one request marks."""
 MIN_SHARE = 0.5
-"""The share of a request's words that a message must have to be about it."""
+"""The share of a request's words that a message must contain to be about it."""
 MIN_SCORE = 0.01
-"""The least chance of being relevant, as recall computes it."""
+"""The minimum relevance, as recall computes it."""
 RECENT_MESSAGES = 8
 MIN_RECENT_COSINE = 0.04
-"""People ask to forget what was just talked about: so many messages before a request need only resemble it, by a shared
-word or by this cosine (of unrelated sentences it is about zero)."""
+"""People ask to forget what was just discussed, so this many messages before a request need only resemble it, by a
+shared word or by this cosine (which is about zero for unrelated sentences)."""
 SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
-"""How many earlier messages of the thread are looked through for the one that "forget this" is about."""
+"""How many earlier messages of the thread to search for the one that "forget this" refers to."""
 MAX_OTHER_WORDS = 4
 """How many words a request may have besides those of the fact that it ends."""
 
 
 def terms(text: str) -> frozenset[str]:
-    """The stemmed content words of a text."""
+    """Return the stemmed content words of a text."""
     from ...recall.analyze import tokens
 
     return frozenset(tokens(text))
 
 
 def is_about(fact: Fact, request: str, stated: Sequence[Any]) -> bool:
-    """Whether a request names this fact: by stating it (`stated` is what the rules read in it), or by its words."""
+    """Return whether a request names this fact: by stating it (`stated` is what the rules read in it), or by its
+    words.
+    """
     for item in stated:
         if item.kind == "fact" and item.key == fact.key:
             return item.value is None or terms(str(item.value)) <= terms(str(fact.value)) | terms(fact.key)
@@ -64,20 +66,20 @@ def is_about(fact: Fact, request: str, stated: Sequence[Any]) -> bool:
 
 
 def is_about_learning(learning: Learning, request: str) -> bool:
-    """Whether a request names this learning: most words of either are in the other."""
+    """Return whether a request names this learning, because most words of one are in the other."""
     request_terms, content = terms(request), terms(learning.content)
     both = request_terms & content
     return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
 
 
 async def message_before(core: Core, message: Message) -> Message | None:
-    """The user's message before this one, which "forget this" is about."""
+    """Return the user's message before this one, which "forget this" refers to."""
     before = await core.scan(Message, message.thread, before=(message.seq,), reverse=True, limit=MAX_BEFORE)
     return next((row for row in before if row.role == "user" and row.trust_level == "user" and row.text.strip()), None)
 
 
 async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:
-    """The ids of messages that tell what a request is about: found by recall, older than the request."""
+    """Return the ids of messages that mention what a request is about, found by recall and older than the request."""
     from ...recall.hits import Hits, Wanted
     from ..recalling import Recalling
 
@@ -113,7 +115,9 @@ def request_changes(
     marked: Sequence[str],
     at: datetime,
 ) -> list[Change]:
-    """The record of a request: an ended version whose sources are the messages to mark, and the job that marks them."""
+    """Return the record of a request (an ended version whose sources are the messages to mark) and the job that marks
+    them.
+    """
     version = FactVersion(
         org=core.org, ns=ns, key=f"{FORGOTTEN}{key}", value=did, status="retracted", reason="asked to forget",
         sources=tuple(marked), actor="processor", trust="user", version=(last.version if last else 0) + 1,
@@ -123,6 +127,6 @@ def request_changes(
 
 
 def ended_learning(core: Core, learning: Learning, source: str) -> list[Change]:
-    """The changes that end a learning; it stays in the store, so that it can be restored."""
+    """Return the changes that end a learning. It stays in the store, so it can be restored."""
     ended = replace(learning, status="retracted", sources=(*learning.sources, source), updated_at=core.at())
     return [Put(ended), Delete(Entry, (core.org, learning.ns, "learning", "", learning.id))]

@@ -1,8 +1,8 @@
-"""The memory writer: shows a model the new messages and what is known, and carries out what it may note.
+"""The memory writer shows a model the new messages and related memories, and carries out its notes.
 
-One call reads several messages. It also shows the turns before them, both roles, as context, and the memories that may
-be meant: those that share words or a subject with the messages, and who the user is. Each item of the answer is
-accepted, put into the review queue or refused on its own, with a reason.
+One call reads several messages. It also contains the turns before them, from both roles, as context, and related
+memories: those that share words or a subject with the messages, and facts about who the user is. Each item of the
+answer is accepted, put into the review queue or refused separately, with a reason.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
 
 MAX_CONSIDERED = 400
-"""How many memories of each kind are compared with the messages."""
+"""How many memories of each kind to compare with the messages."""
 TOKENS_PER_MESSAGE = 250
 BASE_TOKENS = 600
 MAX_SHOWN_CHARACTERS = 8_000
-"""How much of its own answer a model is shown when it is asked to repair it."""
+"""How much of its own answer a model sees when it is asked to repair it."""
 NOT_JSON = 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.'
 REPAIR = """Some of your operations cannot be carried out:
 {problems}
@@ -62,7 +62,7 @@ Answer with these operations alone, corrected, as JSON; leave out what cannot be
 
 
 class Cost(msgspec.Struct, kw_only=True):
-    """What the writer has used: calls, messages, tokens, and how many items were accepted and refused."""
+    """What the writer has used: calls, messages and tokens, and how many items were accepted and refused."""
 
     calls: int = 0
     messages: int = 0
@@ -77,7 +77,7 @@ class Cost(msgspec.Struct, kw_only=True):
 
 
 def messages_together(texts: Sequence[str]) -> int:
-    """How many of the next messages go into one call."""
+    """Return how many of the next messages go into one call."""
     size = 0
     for count, text in enumerate(texts):
         size += len(text)
@@ -87,7 +87,7 @@ def messages_together(texts: Sequence[str]) -> int:
 
 
 class Writer:
-    """Reads messages of a thread through a model."""
+    """Reads the messages of a thread with a model."""
 
     def __init__(self, core: Core, model: Model, extraction: Extraction, *, timeout: float | None = None) -> None:
         self._core, self._model, self._extraction, self._timeout = core, model, extraction, timeout
@@ -96,8 +96,9 @@ class Writer:
     async def read(
         self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]
     ) -> tuple[list[Change], Outcome]:
-        """Read messages, given as the model sees them in `turns`; returns the changes to commit and what became of
-        each item. Raises ModelError if the model fails, or answers unusably twice."""
+        """Read messages, in `turns` as the model sees them, and return the changes to commit and the result of each
+        item. Raises ModelError if the model fails, or if its answer is unusable twice.
+        """
         if not _worth_reading(turns, await self._context(thread, messages)):
             return [], Outcome()
         request = await self._request(thread, ns, messages, turns)
@@ -138,7 +139,7 @@ class Writer:
             await noting.note(typed, source)
 
     async def _judged(self, noting: Noting, note: Note) -> Admission:
-        """The verdict of the gate on a note; what it holds or refuses is counted."""
+        """Return the gate's verdict on a note. Notes that it holds back or refuses are counted."""
         if note.op not in ("add", "update"):
             return Admission()
         gate = await policy_of(self._core)
@@ -148,7 +149,9 @@ class Writer:
         return admission
 
     def _typed(self, note: Note) -> Note | str:
-        """The note with its value converted to its field's type, where its key is of a schema; or what is wrong."""
+        """Return the note with its value converted to the type of its field, if its key belongs to a schema, or what is
+        wrong.
+        """
         if note.kind != "fact" or note.key is None:
             return note
         for schema in self._extraction.schemas:
@@ -164,7 +167,10 @@ class Writer:
         return note
 
     async def _ask(self, request: Request) -> tuple[list[Note], list[Refused]]:
-        """What the model may note, and why the rest is refused; what it can repair is asked for once more."""
+        """Return what the model may note, and why the rest is refused.
+
+        The model is asked once more for items that it can repair.
+        """
         self.cost += Cost(messages=sum(turn.citable for turn in request.turns))
         question: JsonObject = {"role": "user", "content": request.content}
         answer, decoded = await self._complete(request, [question])
@@ -210,18 +216,20 @@ class Writer:
     # -- limits
 
     def may_cite(self, message: Message) -> bool:
-        """Whether memories may be taken from a message: the user's own words, or those of a role in `read_from`."""
+        """Return whether a message may be a source of memories: it contains the user's own words, or those of a role in
+        `read_from`.
+        """
         if message.role == "user":
             return "user" in self._extraction.read_from and message.trust_level == "user"
         return message.role in self._extraction.read_from
 
     async def is_over_limit(self) -> bool:
-        """Whether the org has used up its tokens of today."""
+        """Return whether the org has used up its tokens for today."""
         limit = self._extraction.daily_tokens
         return limit is not None and await tokens_today(self._core) >= limit
 
     def refuse_over_limit(self) -> None:
-        """Raise OverLimit if messages beyond the daily limit wait for the next day."""
+        """Raise OverLimit if messages beyond the daily limit have to wait for the next day."""
         if self._extraction.beyond == "wait":
             raise OverLimit(
                 "the org has used up its tokens of today", reason="daily limit", retryable=True, status=None,
@@ -262,14 +270,14 @@ class Writer:
         ]
 
     async def _instructions(self, thread: Thread, ns: str) -> list[str]:
-        """Instructions for the writer: of the org, of the user or agent, and of the thread."""
+        """Return the instructions for the writer: those of the org, the user or agent, and the thread."""
         spaces = list(dict.fromkeys(("global", ns)))
         facts = await self._core.get_many(Fact, [(space, INSTRUCTIONS_KEY) for space in spaces])
         values = [fact.value for fact in facts if fact is not None] + [thread.metadata.get(INSTRUCTIONS_KEY)]
         return [value for value in values if isinstance(value, str)]
 
     async def _known(self, ns: str, texts: Sequence[str]) -> list[Remembered]:
-        """The memories that the messages may be about, the most related first: at most `MAX_KNOWN`."""
+        """Return the memories that the messages may be about, the most related first, at most `MAX_KNOWN`."""
         from ...recall.analyze import tokens
 
         at = self._core.at()
@@ -287,7 +295,9 @@ class Writer:
 
 
 def _relation(item: Remembered, said: frozenset[str], tokens: Callable[[str], Iterable[str]]) -> float:
-    """How likely the messages are about a memory: shared words, and a little for who the user is."""
+    """Return how likely the messages are about a memory, from shared words and, to a small degree, from who the user
+    is.
+    """
     own = frozenset(tokens(f"{item.text} {item.subject or ''} {(item.key or '').replace('_', ' ')}"))
     shared = len(own & said) / (1 + len(own) ** 0.5)
     root = (item.key or "").split(".")[0]
@@ -304,7 +314,7 @@ def _as_known(item: Remembered) -> Known:
 
 
 def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
-    """Whether somebody said more than small talk, or answered a question, however shortly."""
+    """Return whether somebody said more than small talk, or answered a question, however briefly."""
     from ...languages.small_talk import is_small_talk
 
     asked = any(turn.role == "assistant" and "?" in turn.text[-300:] for turn in (*context[-1:], *turns))
@@ -328,7 +338,7 @@ def _speaker(message: Message) -> str:
 
 
 def _said_at(message: Message, now: datetime) -> datetime:
-    """When a message was said: its own time, which for imported messages is not the time of the import."""
+    """Return when a message was written, which is not the time of the import for imported messages."""
     return now if message.created_at is None else min(message.created_at, now)
 
 

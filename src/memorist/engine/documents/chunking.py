@@ -1,8 +1,8 @@
-"""Cuts text into chunks at sentences and headings, to a target size in tokens, each overlapping the one before.
+"""Splits text into chunks at sentences and headings, up to a target size in tokens. Each chunk overlaps the one before.
 
-Pure and deterministic. A heading always begins a chunk, so that an edit in one section leaves the chunks of the others
-as they were; one with nothing below it but another heading begins the chunk of that one. Rows of tables and lines of
-code are not cut inside. Every chunk is an exact slice of the text.
+The result is deterministic. A heading always begins a chunk, so an edit in one section does not change the chunks of
+the others. A heading that is followed directly by another heading begins the same chunk. Table rows and lines of code
+are never split. Every chunk is an exact slice of the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TARGET_TOKENS = 96
 OVERLAP_TOKENS = 16
 _WINDOW, _WINDOW_MARGIN = 100_000, 500
 _LONG = 4000
-"""A sentence of more characters than this is cut without counting its tokens first."""
+"""A sentence with more characters than this is split without counting its tokens first."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]++(?=\S)(.+)$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
@@ -51,7 +51,7 @@ class _Section(msgspec.Struct, frozen=True):
 def chunk(
     text: str, count: Callable[[str], int], *, target_tokens: int = TARGET_TOKENS, overlap_tokens: int = OVERLAP_TOKENS
 ) -> list[Piece]:
-    """The chunks of a text, in order; `count` says how many tokens a piece of it takes."""
+    """Split a text into chunks, in order. `count` returns how many tokens a piece of it takes."""
     pieces: list[Piece] = []
     for section in _sections(text):
         spans = list(_sentences(text, section.start, section.stop, count, target_tokens))
@@ -60,7 +60,7 @@ def chunk(
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """The text between headings, each with the path of headings it stands under."""
+    """Yield the text between headings, each with the path of headings above it."""
     path: list[tuple[int, str]] = []
     # Only the text since the last heading is looked at for words: a page of headings would be read again for each.
     start = last = 0
@@ -77,7 +77,10 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _has_words(part: str, headed: bool) -> bool:
-    """Whether the text from one heading to the next says something; headings alone belong to the section after them."""
+    """Return whether there is any text between one heading and the next.
+
+    Headings without text belong to the section after them.
+    """
     lines = [line for line in part.splitlines() if line.strip()]
     if headed and len(lines) == 2 and _SETEXT.match(lines[1]):
         return False
@@ -85,7 +88,7 @@ def _has_words(part: str, headed: bool) -> bool:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """The offset, level and title of each heading; lines inside code fences do not count."""
+    """Yield the offset, level and title of each heading, ignoring lines inside code fences."""
     at, fenced = 0, None
     before: tuple[int, str] | None = None
     for line in text.splitlines(keepends=True):
@@ -107,7 +110,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _title(written: str) -> str:
-    """A heading's title without closing hashes."""
+    """Return a heading's title without closing hashes."""
     words = written.rstrip(" \t")
     bare = words.rstrip("#")
     return bare.rstrip(" \t") if bare == "" or bare[-1] in " \t" else words
@@ -116,7 +119,7 @@ def _title(written: str) -> str:
 def _sentences(
     text: str, start: int, stop: int, count: Callable[[str], int], target: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Spans of sentences with their token counts; a sentence longer than a chunk is cut between words."""
+    """Return the spans of sentences with their token counts. A sentence longer than a chunk is split between words."""
     at = start
     for end, mark in _ends(text, start, stop):
         if mark == "." and ABBREVIATION.search(text, max(at, end - 8), end):
@@ -128,7 +131,7 @@ def _sentences(
 
 
 def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
-    """Where sentences may end, each with its mark; rows of tables and lines of code end with their line alone."""
+    """Yield where sentences may end, each with its mark. Table rows and lines of code end only with their line."""
     at, prose, fenced = start, start, False
     for line in text[start:stop].splitlines(keepends=True):
         begin, at = at, at + len(line)
@@ -145,8 +148,11 @@ def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
 
 
 def _sentence_ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
-    """The ends of sentences in prose. It is searched window by window, because a search holds the interpreter; a mark
-    that is longer than `_WINDOW_MARGIN` may be seen as two at the end of a window."""
+    """Yield the ends of sentences in prose.
+
+    The search works window by window, because a search holds the interpreter. A mark longer than `_WINDOW_MARGIN` may
+    be seen as two at the end of a window.
+    """
     for window in range(start, stop, _WINDOW):
         end = window + _WINDOW
         for sentence_end in _SENTENCE_END.finditer(text, window, min(end + _WINDOW_MARGIN, stop)):
@@ -170,7 +176,7 @@ def _short_enough(
 
 
 def _border_near(text: str, start: int, stop: int) -> int:
-    """A cut near the middle: after a line, a comma or a word, else anywhere."""
+    """Return a cut near the middle: after a line, a comma or a word, or anywhere if there is none."""
     middle = (start + stop) // 2
     for mark in ("\n", ", ", " "):
         before, after = text.rfind(mark, start + 1, middle), text.find(mark, middle, stop - 1)
@@ -194,7 +200,10 @@ def _packed(
     target: int,
     overlap: int,
 ) -> Iterator[Piece]:
-    """Pack sentences into chunks of up to the target size; each chunk begins with the last few of the one before."""
+    """Pack sentences into chunks of up to the target size.
+
+    Each chunk begins with the last few sentences of the one before.
+    """
     first = 0
     while first < len(spans):
         last, tokens = first, spans[first][2]
@@ -209,8 +218,9 @@ def _packed(
 
 
 def _overlapping(spans: list[tuple[int, int, int]], first: int, last: int, overlap: int, target: int) -> int:
-    """The first sentence of the next chunk: as far back as the overlap allows while the next new sentence still
-    fits."""
+    """Return the first sentence of the next chunk, as far back as the overlap allows while the next new sentence still
+    fits.
+    """
     begin, room = last + 1, min(overlap, target - spans[last + 1][2])
     while begin - 1 > first and spans[begin - 1][2] <= room:
         begin -= 1

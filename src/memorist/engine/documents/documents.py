@@ -1,7 +1,7 @@
-"""Documents: long-form knowledge, cut into chunks that recall finds.
+"""Documents are long texts, split into chunks that recall can find.
 
-Adding the same source again replaces the document. A chunk's id is a hash of its text, so that a chunk that is
-unchanged, or has only moved, keeps its row, its index entry and its vector.
+Adding the same source again replaces the document. A chunk's id is a hash of its text, so a chunk that is unchanged or
+has only moved keeps its row, its index entry and its vector.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Documents:
                 PDF and Word need the extra `documents`.
             title: The title; by default a file's own, or the last part of its source.
             source: Where it came from, by default a file's path. Adding the same source again replaces the document.
-            metadata: Anything you want to filter by.
-            id: An id of your own.
+            metadata: Any JSON values that you want to filter by.
+            id: Your own id for the document.
             ttl: How long to keep it.
 
         Returns:
@@ -86,7 +86,10 @@ class Documents:
         return (await self._stored(new, again=ttl is not None, file=file))[0]
 
     async def _stored(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
-        """Store a document; returns it and whether it was written. An unchanged one is written only with `again`."""
+        """Store a document.
+
+        Return it, and whether it was written. An unchanged document is written only with `again`.
+        """
         # The gate passes it before it is cut, so that chunks are pieces of the text that is stored.
         new = await admitted(self._core, new)
 
@@ -180,7 +183,7 @@ class Documents:
         return sorted(chunks, key=lambda piece: piece.position)
 
     async def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
-        """Delete a document with its chunks and their index entries, and return whether there was one.
+        """Delete a document with its chunks and their index entries, and return whether it existed.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
@@ -274,7 +277,9 @@ class Documents:
         return chunks
 
     def _moves(self, had: list[Chunk], has: dict[str, Chunk]) -> list[Change]:
-        """The changes from old chunks to new: put those that are new or moved, delete the others with their entries."""
+        """Return the changes from old chunks to new ones: put those that are new or moved, and delete the others with
+        their entries.
+        """
         before = {piece.part: piece for piece in had}
         changes: list[Change] = [
             Put(piece)
@@ -327,7 +332,7 @@ class Documents:
 
 
 def removal(org: str, ns: str, id: str) -> list[Change]:
-    """Changes that delete a document's chunks, index entries and job."""
+    """Return changes that delete a document's chunks, index entries and job."""
     return [
         DeleteRange(Chunk, (org, ns, id)),
         DeleteRange(Entry, (org, ns, "document", id)),
@@ -336,7 +341,9 @@ def removal(org: str, ns: str, id: str) -> list[Change]:
 
 
 def _refs(ns: str, id: str) -> tuple[Ref, Ref]:
-    """A document by its place, and by its id alone, as sources may name it."""
+    """Return the references to a document by its namespace and id, and by its id alone, because sources may use
+    either.
+    """
     return Ref("document", ns, id), Ref("document", key=id)
 
 
@@ -349,7 +356,10 @@ def _id(ns: str, source: str | None, id: str | None) -> str:
 
 
 def _part(piece: Piece, repeats: dict[str, int]) -> str:
-    """The name of a chunk by its content; `repeats` counts chunks with the same content, so that each has its own."""
+    """Return a name for a chunk, derived from its content.
+
+    `repeats` counts chunks with the same content, so that each has its own name.
+    """
     # A part is never all digits: `id#12` is message 12 of a thread.
     name = "c" + digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:15]
     repeats[name] = repeats.get(name, 0) + 1

@@ -1,8 +1,8 @@
 """Reads the text of a file: Markdown, HTML, PDF, Word and plain text.
 
-HTML and Word become Markdown, so that their headings and tables are cut as those of Markdown are. The text of a PDF
-keeps its pages, and the titles of its outline become headings. The parsers come with the extra `documents`; plain text
-and Markdown need none.
+HTML and Word become Markdown, so their headings and tables are handled like those in Markdown. The text of a PDF keeps
+its pages, and the titles of its outline become headings. The parsers come with the `documents` extra; plain text and
+Markdown need none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DocumentSource: TypeAlias = str | bytes | os.PathLike[str]
 """Text, the bytes of a file, or the path of one."""
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
-"""The most that the parts of a Word file may take unpacked; more is an archive made to fill memory."""
+"""The maximum unpacked size of a Word file's parts; a larger one was made to fill memory."""
 
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _FORMATS: dict[str, DocumentFormat] = {
@@ -49,7 +49,7 @@ class ReadableFile(msgspec.Struct, frozen=True):
     """The offset of each page in the text; empty for formats without pages."""
 
     def page_at(self, offset: int) -> int | None:
-        """The number of the page, from 1 on, that an offset of the text is on."""
+        """Return the number of the page, counted from 1, that contains an offset of the text."""
         return bisect_right(self.page_starts, offset) if self.page_starts else None
 
 
@@ -57,8 +57,8 @@ def read_document(source: DocumentSource) -> ReadableFile:
     """Read a document from text, from bytes or from a path.
 
     Raises:
-        InvalidValue: The file is missing, damaged, encrypted, or in no format that can be read.
-        TooLarge: It has more than 64 MB.
+        InvalidValue: The file is missing, damaged, encrypted, or in an unknown format.
+        TooLarge: The file has more than 64 MB.
         Unsupported: Its format needs the extra `documents`, which is not installed.
     """
     if isinstance(source, str):
@@ -74,7 +74,7 @@ def read_document(source: DocumentSource) -> ReadableFile:
 
 
 def read_bytes(path: os.PathLike[str]) -> bytes:
-    """The bytes of a file within the limit of size."""
+    """Return the bytes of a file if it is not too large."""
     name = os.path.basename(path)
     try:
         with open(path, "rb") as file:
@@ -87,7 +87,7 @@ def read_bytes(path: os.PathLike[str]) -> bytes:
 
 
 def detect_format(data: bytes) -> DocumentFormat:
-    """The format of a file by its first bytes."""
+    """Detect the format of a file from its first bytes."""
     if data.startswith(b"%PDF-"):
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
@@ -176,7 +176,7 @@ def _parse_pdf(data: bytes, name: str) -> ReadableFile:
 
 
 def _outline_by_page(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
-    """The titles of the outline with their depth, by the index of the page that they point to."""
+    """Return the titles of the outline with their depth, by the index of the page that they point to."""
     by_page: dict[int, list[tuple[int, str]]] = {}
 
     def walk(items: OutlineType, depth: int) -> None:
@@ -191,7 +191,7 @@ def _outline_by_page(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
 
 
 def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
-    """The text of a page with the titles of the outline as headings, where the page has a line like them."""
+    """Return the text of a page with the outline's titles as headings, wherever the page has a matching line."""
     lines = text.split("\n")
     begin = 0
     for depth, title in headings:
@@ -207,5 +207,5 @@ def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
 
 
 def _bare(line: str) -> str:
-    """A line without its numbering, spaces and case, to compare a title with."""
+    """Return a line without its numbering, spaces and case, for comparing it with a title."""
     return re.sub(r"^[\d.\s]+", "", line).replace(" ", "").casefold()

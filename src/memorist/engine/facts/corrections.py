@@ -1,4 +1,4 @@
-"""Corrections of facts: recognises them among versions, and finds those that a derivation replaced."""
+"""Recognises corrections among the versions of a fact, and finds those that a derivation replaced."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from .facts import Facts
 
 WEEK = timedelta(days=7)
 MOST_EVENTS = 5_000
-"""How many recent audit events are searched for derivations that replaced a correction."""
+"""How many recent audit events to search for derivations that replaced a correction."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """A correction that a derivation replaced: the fact as it is now, and the correction."""
+    """A correction that a derivation replaced: the current fact, and the correction."""
 
     fact: Fact
     correction: Fact
 
 
 def is_correction(version: Fact, before: Fact | None) -> bool:
-    """Whether a version corrected a value: derived from words of correction, or written by hand over another value."""
+    """Return whether a version corrected a value: it was derived from words of correction, or written by hand over
+    another value.
+    """
     if (version.reason or "").startswith("correction"):
         return True
     by_hand = version.actor == "user" and not version.sources and version.status == "active"
@@ -35,7 +37,10 @@ def is_correction(version: Fact, before: Fact | None) -> bool:
 
 
 def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
-    """The correction that the newest version (the last) replaced without being one itself; None if there is none."""
+    """Return the correction that the newest version (the last) replaced without being one itself, or None if there is
+    none.
+
+    """
     if len(versions) < 2 or versions[-1].actor != "processor" or is_correction(versions[-1], versions[-2]):
         return None
     before = versions[-3] if len(versions) > 2 else None
@@ -44,12 +49,14 @@ def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
 
 
 def same_value(one: Fact, other: Fact) -> bool:
-    """Whether two facts or versions hold the same value."""
+    """Return whether two facts or versions hold the same value."""
     return fingerprint_json(one.value) == fingerprint_json(other.value)
 
 
 async def replaced_corrections(core: Core, *, since: datetime | None = None, limit: int = 100) -> list[Replaced]:
-    """Facts whose correction a derivation replaced since a time (by default in the last week), newest first."""
+    """Return the facts whose correction a derivation has replaced since a time (by default in the last week), newest
+    first.
+    """
     start = to_datetime(core.now()) - WEEK if since is None else since
     first = event_id(int(start.timestamp() * 1e6))
     events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MOST_EVENTS)

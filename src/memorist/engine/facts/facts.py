@@ -1,4 +1,4 @@
-"""Facts: namespaced JSON values with history and sources, which can be corrected or rejected."""
+"""Facts are JSON values in a namespace, with history and sources, which can be corrected or rejected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..index_jobs import index_job
 from ..options import check_reason, page, version_of
 
 GUARD_TRIES = 40
-"""How often a fact with sources is written again while these are being forgotten."""
+"""How often to retry writing a fact whose sources are being forgotten."""
 PAGE = 1000
 FactScope = Literal["standing", "conversation", "task"]
 SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
@@ -44,7 +44,7 @@ MAX_TEXT_BYTES = 10_000
 
 
 FORGOTTEN = "forgotten."
-"""Keys that begin so record requests to forget: they have no value, only ended versions."""
+"""Keys with this prefix record requests to forget. They have no value, only ended versions."""
 
 
 class Facts:
@@ -75,7 +75,7 @@ class Facts:
         """Write a value. The last write wins, unless you pass the version to replace as `expect`.
 
         A value that was rejected is not written again from the same `source`, except by the user; the rejected version
-        is returned instead. The same is true of a fact whose `source` was forgotten, whoever writes it.
+        is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
 
         Args:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
@@ -87,20 +87,20 @@ class Facts:
             source: The id of the message it was taken from.
             expect: The version to replace; 0 if there must be none yet.
             index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
-            text: The fact as a sentence that can be read alone ("Ada lives in Lisbon").
-            subject: Whom or what it is about, if not the owner of the namespace. It becomes part of the key
+            text: The fact as a sentence that makes sense on its own ("Ada lives in Lisbon").
+            subject: The person or thing it is about, if not the owner of the namespace. It becomes part of the key
                 (`birthday@Mia`), so that facts about two people stay apart.
             valid_from: When it became true.
             valid_until: When it stops being true; recall and contexts leave it out afterwards.
             scope: How long it matters: `standing`, `conversation` or `task`.
-            tags: Labels of your own.
+            tags: Your own labels.
             metadata: Anything else, as JSON.
 
         Returns:
             The stored fact, with its new version.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
             Forbidden: This handle may not write to the namespace.
             NotAdmitted: The gate refuses the value, for example because it is a secret.
 
@@ -132,8 +132,10 @@ class Facts:
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
     async def _derive(self, fact: Fact, expects: Sequence[Change] = (), *, since: datetime | None = None) -> Fact:
-        """Write a fact with sources, guarded against forgetting; returned as `rejected` if one of them was
-        forgotten."""
+        """Write a fact with sources, guarded against forgetting.
+
+        It is returned as `rejected` if one of them was forgotten.
+        """
         for _ in range(GUARD_TRIES):
             held = await guard(self._core, fact.sources, since=since)
             if held.forgotten:
@@ -263,18 +265,18 @@ class Facts:
             text: The fact as a sentence that makes sense on its own.
             valid_from: When it became true.
             valid_until: When it stops being true.
-            tags: Labels of your own, which replace the present ones.
-            metadata: Any other JSON, which replaces the present metadata.
+            tags: Your own labels, which replace the current ones.
+            metadata: Any other JSON, which replaces the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
 
         Returns:
             The fact with its new version.
 
         Raises:
             NotFound: There is no such fact.
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon", tags=["home"])
@@ -329,7 +331,7 @@ class Facts:
             key: The key of the fact.
             since: When it stopped being true; now by default.
             reason: Why it ended, for the history.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
 
         Returns:
             The last version, with the status `ended`.
@@ -357,7 +359,7 @@ class Facts:
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            ttl: Seconds or a timedelta; None keeps it for good.
+            ttl: Seconds or a timedelta; None keeps it forever.
 
         Returns:
             The fact, or None if there is none.
@@ -391,19 +393,19 @@ class Facts:
     async def delete(
         self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
     ) -> bool:
-        """Delete a fact. What was derived from it stays; `forget` deletes that too.
+        """Delete a fact. Memories derived from it stay; `forget` deletes them too.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
             history: Whether to keep the older versions, for `history` and `as_of`.
 
         Returns:
-            Whether there was one.
+            Whether the fact existed.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -423,7 +425,7 @@ class Facts:
         return (await core.apply(*changes, gone, *traces, event)).existed(gone)
 
     async def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
-        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many there were.
+        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
@@ -464,15 +466,15 @@ class Facts:
     async def reject(
         self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Reject a fact that was never true: it is removed, and not derived again from the same sources.
+        """Reject a fact that was never true. It is removed, and not derived again from the same sources.
 
-        If the user says it again, that is a new source, and it is remembered.
+        If the user states it again, that is a new source, and it is remembered.
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
-            reason: Why, for the history.
-            expect: Only if the present version is this one.
+            reason: The reason, for the history.
+            expect: The version that you expect to be current.
 
         Returns:
             The rejected version.
@@ -510,14 +512,14 @@ class Facts:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
             value: The right value.
-            reason: Why, for the history.
-            expect: Only if the present version is this one.
+            reason: The reason, for the history.
+            expect: The version that you expect to be current.
 
         Returns:
             The corrected fact.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -558,14 +560,14 @@ class Facts:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
             version: The number of the version to restore.
-            expect: Only if the present version is this one.
+            expect: The version that you expect to be current.
 
         Returns:
             The restored fact, with its new version.
 
         Raises:
             NotFound: There is no such version.
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -649,12 +651,12 @@ class Facts:
         return facts
 
     async def _ended_version(self, ns: str, key: str) -> FactVersion | None:
-        """The last version of a fact, if it says that the fact was retracted."""
+        """Return the last version of a fact, if it says that the fact was retracted."""
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status == "retracted" else None
 
     async def _brought_back(self, ns: str, key: str) -> list[Fact]:
-        """A retracted fact with its last value; nothing if it has a newer one."""
+        """Return a retracted fact with its last value, or nothing if it has a newer one."""
         core = self._core
         ended = await self._ended_version(ns, key)
         if ended is None or await core.get(Fact, ns, key) is not None:
@@ -693,8 +695,8 @@ class Facts:
         return [*past, now] if now is not None else past
 
     async def delete_expired(self) -> int:
-        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many there
-        were.
+        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many were
+        deleted.
 
         Returns:
             How many facts were deleted.
@@ -749,9 +751,9 @@ class Facts:
         )
 
     def _changes(self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None) -> list[Change]:
-        """The fact, its lineage links, its audit event and its index job, to be committed together.
+        """Return the fact, its lineage links, its audit event and its index job, to be committed together.
 
-        `sources` are the references to its new sources; by default its sources are parsed.
+        `sources` are the references to its new sources. By default they are parsed from the fact's sources.
         """
         at = self._core.at()  # not the fact's own time, which is when it was said
         if sources is None:
@@ -767,12 +769,13 @@ class Facts:
         ]
 
     async def _refused(self, fact: Fact) -> Fact | None:
-        """The stored version to return instead, if a tombstone says that this value was rejected, corrected or
-        forgotten as it came from this source (or, without one, from no source)."""
+        """Return the stored version to return instead, if a tombstone says that this value was rejected, corrected or
+        forgotten when it came from this source (or, without a source, from none).
+        """
         return (await self._refused_of([fact])).get(0)
 
     async def _refused_of(self, facts: Sequence[Fact]) -> dict[int, Fact]:
-        """The same for several facts, by their index; values that may be written are left out."""
+        """Do the same as `_refused` for several facts, by index, without the values that may be written."""
         owners = [index for index, fact in enumerate(facts) for _ in fact.sources or (None,)]
         keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in fact.sources or (None,)]
         tombstones = await self._core.get_many(Tombstone, keys)
@@ -780,7 +783,7 @@ class Facts:
         return {index: await self._last_version(facts[index]) for index in sorted(rejected)}
 
     async def _last_version(self, fact: Fact) -> Fact:
-        """The present version of a fact, or the last one before it ended."""
+        """Return the current version of a fact, or the last one before it ended."""
         current = await self._core.get(Fact, fact.ns, fact.key)
         if current is not None:
             return current
@@ -825,8 +828,10 @@ class Facts:
         at: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[FactVersion, list[Change]]:
-        """The final version of a fact, and the changes that end it; the caller adds an Expect of the version it
-        read."""
+        """Return the final version of a fact, and the changes that end it.
+
+        The caller adds an Expect of the version it read.
+        """
         core = self._core
         fields = {name: getattr(old, name) for name in old.__struct_fields__}
         ended = FactVersion(
@@ -857,7 +862,7 @@ class Facts:
         return ended, changes
 
     def _at(self, as_of: When | None) -> Core:
-        """This handle, or one that reads the facts of a moment."""
+        """Return this handle, or one that reads the facts of an earlier time."""
         from ..past import core_at
 
         return self._core if as_of is None else core_at(self._core, as_datetime(as_of, "as_of"))
@@ -887,7 +892,7 @@ class Facts:
 
         Args:
             ns: The namespace; on a user's handle, the user's own by default.
-            prefix: Only keys that start with this.
+            prefix: Return only keys that start with this.
             where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
             limit: How many to return at most.
             after: The last key of the previous page.
@@ -918,26 +923,26 @@ class Facts:
 
 
 def key_about(key: str, subject: str | None) -> str:
-    """The key of a fact about a subject: `birthday@Mia`, or the key alone for the owner of the namespace."""
+    """Return the key of a fact about a subject: `birthday@Mia`, or just the key for the owner of the namespace."""
     check_name(key, "fact key")
     return key if subject is None else check_name(f"{key}@{check_name(subject, 'subject')}", "fact key")
 
 
 def check_scope(scope: object) -> str:
-    """Raise unless a scope is one of `SCOPES`."""
+    """Raise an error unless a scope is one of `SCOPES`."""
     if scope not in SCOPES:
         raise InvalidValue(f"scope must be one of {', '.join(SCOPES)}")
     return str(scope)
 
 
 def check_validity(fact: Fact) -> None:
-    """Raise if a fact would end before it begins."""
+    """Raise an error if a fact would end before it begins."""
     if fact.valid_from is not None and fact.valid_until is not None and fact.valid_until < fact.valid_from:
         raise InvalidValue("valid_until is before valid_from")
 
 
 def _without_trace(row: Key) -> list[Change]:
-    """Changes that delete a fact with its history, index entry and index job."""
+    """Return changes that delete a fact with its history, index entry and index job."""
     org, ns, key = map(str, row)
     return [
         Delete(Fact, row),
@@ -948,7 +953,7 @@ def _without_trace(row: Key) -> list[Change]:
 
 
 def _indexed(index: bool | Sequence[str]) -> list[str] | None:
-    """The stored form of `index`: None for the whole value, else a list of fields."""
+    """Return the stored form of `index`: None for the whole value, otherwise a list of fields."""
     if isinstance(index, bool):
         return None if index else []
     if isinstance(index, str) or not index:

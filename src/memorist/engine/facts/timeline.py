@@ -1,7 +1,7 @@
-"""Inserts versions into a fact's history at the time they were said, whenever they became known.
+"""Inserts versions into a fact's history at the time they were stated, no matter when they became known.
 
-Imported history, and values derived from old messages after newer ones, are placed by their time: the newest is the
-present value, and `history` and `as_of` answer as if everything had been said in order.
+Imported history, and values derived from old messages after newer ones, are ordered by time: the newest is the current
+value, and `history` and `as_of` answer as if everything had been stated in order.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _replace = msgspec.structs.replace
 async def spliced(
     core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str, *, before: bool = False
 ) -> list[Change]:
-    """The changes that insert versions of a fact into its history, each at its `updated_at`.
+    """Return the changes that insert versions of a fact into its history, each at its `updated_at`.
 
-    With `before`, all are placed before the last known version, even if it has the same time; versions that are known
-    already from the same source are left out. A version whose status is not `active` ends the fact at that time. Later
-    versions are renumbered; the commit fails if the fact was changed since `current` was read.
+    With `before`, all versions are placed before the last known version, even if it has the same time. Versions that
+    are already known from the same source are left out. A version whose status is not `active` ends the fact at that
+    time. Later versions are renumbered. The commit fails if the fact has changed since `current` was read.
     """
     past: list[Fact] = list(await core.scan(FactVersion, ns, key))
     rows = [*past, *([current] if current is not None else [])]
@@ -48,7 +48,7 @@ async def spliced(
 
 
 def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
-    """The version that ends a fact at a time."""
+    """Return the version that ends a fact at a given time."""
     return _replace(fact, value=None, status=status, updated_at=at)
 
 
@@ -60,7 +60,7 @@ def _same(one: Fact, other: Fact) -> bool:
 
 
 def _insertion_index(rows: Sequence[Fact], at: datetime) -> int:
-    """The index at which to insert a version of a time: after the last one that is not later."""
+    """Return the index at which to insert a version: after the last one that is not later."""
     position = len(rows)
     while position and rows[position - 1].updated_at > at:
         position -= 1

@@ -30,8 +30,9 @@ class Deletions:
         self._forgotten: dict[str, Tombstone] = {}
 
     def _forget_source(self, ref: Ref) -> Load:
-        """The change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten at, and
-        one who began to derive from it since would not notice. Within one forgetting it has one time."""
+        """Return the change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten
+        at, and one who began to derive from it since would not notice. Within one forgetting it has one time.
+        """
         mark = ref_fingerprint(ref)
         if mark not in self._forgotten:
             self._forgotten[mark] = self._tombstone("source", mark)
@@ -43,7 +44,7 @@ class Deletions:
         return Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=core.scope.actor, created_at=core.at())
 
     async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
-        """Rows of this org, including expired ones that no collector has removed yet."""
+        """Return rows of this org, including expired ones that no collector has removed yet."""
         return await self._core.store.scan(Scan(kind, (self._org, *prefix), **bounds), now=0)
 
     async def _get(self, kind: type[R], *key: str | int) -> R | None:
@@ -78,7 +79,7 @@ class Deletions:
 
 
 def _once(changes: Sequence[Change]) -> list[Change]:
-    """The changes without repetitions: things that are deleted together name the same jobs, epochs and entries.
+    """Return the changes without repetitions: things that are deleted together name the same jobs, epochs and entries.
 
     Of two writes of one row the first stays: it moves the index of a thread back furthest.
     """

@@ -68,7 +68,7 @@ class Eraser(Rows):
         return not any(node.ref in self._held for node in self._roots if not node.passive)
 
     async def _start(self, root: Ref, instead: Message | None) -> list[Node]:
-        """The things that a caller named: the root, what is in a namespace, and what names a source."""
+        """Return the things that a caller named: the root, what is in a namespace, and what names a source."""
         nodes = [Node(root, named=True, instead=instead)]
         if root.kind == "namespace":
             for kind in LINKED.values():
@@ -81,7 +81,7 @@ class Eraser(Rows):
         return nodes
 
     async def _naming(self, source: str) -> list[Node]:
-        """A source as every reading of its name, and the documents and messages that name it."""
+        """Return a source as every reading of its name, and the documents and messages that name it."""
         may_write = self._core.scope.may_write
         # The name of an import, say, may be a source of other users too, who keep deriving from it.
         refs = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
@@ -96,7 +96,7 @@ class Eraser(Rows):
         return nodes
 
     async def _is_own(self, refs: Iterable[Ref]) -> bool:
-        """Whether a source belongs to namespaces, and to none that this handle may not write."""
+        """Return whether a source belongs to namespaces, and to none that this handle may not write."""
         spaces = {ref.ns for ref in refs if ref.ns}
         for name in dict.fromkeys(ref.key for ref in refs if not ref.ns):
             thread = await self._get(Thread, name)
@@ -141,7 +141,7 @@ class Eraser(Rows):
         return int(bool(changes))
 
     async def _reached(self, node: Node) -> list[Node]:
-        """The things that came from a thing, read after its epoch was raised."""
+        """Return the things that came from a thing, read after its epoch was raised."""
         ref, out = node.ref, []
         if ref.kind in ("thread", "document"):
             self._guards[ref] = await epochs(self._core, ref)
@@ -181,7 +181,7 @@ class Eraser(Rows):
         return links if node.before is None else [link for link in links if link.created_at < node.before]
 
     async def _targets(self, link: Link) -> list[Node] | None:
-        """The things that a link leads to; None if this handle may not write them."""
+        """Return the things that a link leads to; None if this handle may not write them."""
         target, may_write = link.target, self._core.scope.may_write
         if target.kind == "thread":
             return await self._in_thread(link)
@@ -192,7 +192,7 @@ class Eraser(Rows):
         return [Node(Ref(target.kind, ns, target.key))] if may_write(ns) else None
 
     async def _in_thread(self, link: Link) -> list[Node] | None:
-        """What a link to a thread leads to: the thread, some of its messages, or text that they carry."""
+        """Return what a link to a thread leads to: the thread, some of its messages, or text that they carry."""
         thread = await self._get(Thread, link.target_key)
         whole = Node(thread_ref(link.target_key))
         if link.relation == "owns":
@@ -231,7 +231,7 @@ class Eraser(Rows):
             await self._core.apply(*locks, *changes)
 
     async def _copies(self, node: Node) -> list[Node]:
-        """The copies of a message in forks of its thread."""
+        """Return the copies of a message in forks of its thread."""
         ref, copies = node.ref, []
         for link in await self._scan(Link, "", ref.key, "thread", "", "copied"):
             if int(ref.part) <= int(link.target_part):
@@ -244,7 +244,7 @@ class Eraser(Rows):
         return copies
 
     async def _covering(self, ref: Ref) -> list[Node]:
-        """The summaries and compaction items that cover a message, and those that did before an earlier walk."""
+        """Return the summaries and compaction items that cover a message, and those that did before an earlier walk."""
         covering = self._summaries.setdefault(ref, {})
         for row in await self._scan(Summary, ref.key):
             if row.first <= int(ref.part) <= row.last:
@@ -290,7 +290,9 @@ class Eraser(Rows):
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
     async def _loose_links(self) -> tuple[list[Change], list[Delete]]:
-        """Deletions of the links that are followed to their end or lead to what is gone, and the locks for them."""
+        """Return deletions of the links that are followed to their end or lead to what is gone, and the locks for
+        them.
+        """
         links = {link.row_key: link for _, link, targets in self._edges if link and self._held.isdisjoint(targets)}
         for node in self._seen.values():
             if not (node.ref in self._held or node.passive or node.before):
@@ -308,7 +310,9 @@ class Eraser(Rows):
         return locks, changes
 
     async def _links_to(self, ref: Ref, loose: dict[Key, Link]) -> list[Link]:
-        """The links from elsewhere to a thing that is gone; from what the namespace has, if it still leads on."""
+        """Return the links from elsewhere to a thing that is gone; from what the namespace has, if it still leads
+        on.
+        """
         if ref.kind == "thread":
             return await self._scan(Link, "", ref.key, "thread", index="by_target")
         if ref.kind == "document":
@@ -320,7 +324,9 @@ class Eraser(Rows):
         return [link for link in links if link.target not in onward]
 
     async def _gone(self, target: Ref, links: Sequence[Link]) -> list[Change] | None:
-        """Locks that hold while the target of links is gone, or never named their sources; None if it is there again.
+        """Return locks that hold while the target of links is gone, or never named their sources.
+
+        None if it is there again.
 
         The epochs were read before the links that begin at the target were looked for: what was made, derived from and
         deleted again after that look can only be found by links to it.
@@ -345,8 +351,9 @@ class Eraser(Rows):
         return [*self._guards.get(target, ()), absent, *self._locked_absence(target)]
 
     def _locked_absence(self, ref: Ref) -> list[Change]:
-        """A fact or learning that is put and deleted in one transaction: on Postgres, where nobody can lock a row that
-        does not exist, that takes the lock that a writer of it needs."""
+        """Return a fact or learning that is put and deleted in one transaction: on Postgres, where nobody can lock a
+        row that does not exist, that takes the lock that a writer of it needs.
+        """
         at, org = self._core.at(), self._org
         if ref.kind == "fact":
             fact = Fact(org=org, ns=ref.ns, key=ref.key, value=None, created_at=at, updated_at=at)
@@ -357,7 +364,7 @@ class Eraser(Rows):
         return []
 
     async def _traces(self) -> list[Delete]:
-        """Deletions of the audit events of what is gone, because they name it."""
+        """Return deletions of the audit events of what is gone, because they name it."""
         events: list[AuditEvent] = []
         for node in self._seen.values():
             ref = node.ref
@@ -374,7 +381,9 @@ class Eraser(Rows):
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
     async def _under(self, event: AuditEvent, ns: str) -> bool:
-        """Whether the subject of an event is in a namespace: names may contain `/`, so that another may begin alike."""
+        """Return whether the subject of an event is in a namespace: names may contain `/`, so that another may begin
+        alike.
+        """
         if event.kind == "thread":  # its id may look like that of something in the namespace
             return False
         for space, key in namespaced(event.subject):
@@ -389,7 +398,7 @@ class Eraser(Rows):
 
 
 def _in_order(node: Node) -> int:
-    """Messages by number: the first one decides from where its thread is indexed again."""
+    """Return messages by number: the first one decides from where its thread is indexed again."""
     return int(node.ref.part) if node.ref.kind == "message" else 0
 
 

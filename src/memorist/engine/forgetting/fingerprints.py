@@ -12,15 +12,18 @@ from ...values import fingerprint_json
 
 
 def fingerprint(*parts: str) -> str:
-    """The fingerprint of an id, or of a learning by its namespace, id and source."""
+    """Return the fingerprint of an id, or of a learning by its namespace, id and source."""
     return digest("\x00".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def ref_fingerprint(ref: Ref) -> str:
-    """The fingerprint of a reference. Its kind is left out, because a caller who names a source may not know it."""
+    """Return the fingerprint of a reference.
+
+    Its kind is left out, because a caller who names a source may not know it.
+    """
     return fingerprint(ref.ns, ref.key, ref.part)
 
 
 def value_fingerprint(fact: Fact, source: str | None) -> str:
-    """The fingerprint of a fact's value as it came from one source, or from none."""
+    """Return the fingerprint of a fact's value as it came from one source, or from none."""
     return digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))

@@ -138,7 +138,7 @@ class Forgetting:
         return done
 
     async def _root(self, kind: str, value: Any) -> Ref:
-        """The reference to the thing to forget; raises if it is not in this scope."""
+        """Return the reference to the thing to forget; raises if it is not in this scope."""
         if kind == "user":
             return Ref("namespace", f"user:{self._core.scope.subject(value)}")
         if kind == "fact":
@@ -154,7 +154,7 @@ class Forgetting:
         return thread_ref(thread) if seq is None else Ref("message", key=thread, part=str(seq))
 
     async def _may_forget(self, thread: str) -> bool:
-        """Whether a thread is, or was, in a namespace that this handle may write."""
+        """Return whether a thread is, or was, in a namespace that this handle may write."""
         row = await self._core.store.get(Thread, (self._core.org, thread), now=0)
         spaces = [link.source_ns for link in await owners(self._core, "thread", thread)] if row is None else [row.ns]
         return any(map(self._core.scope.may_write, spaces))
@@ -172,7 +172,7 @@ class Forgetting:
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
     def _job(self, root: Ref | None, physical: bool) -> Job:
-        """The write-ahead job of a forgetting; without a root, of a scrub, which names nothing."""
+        """Return the write-ahead job of a forgetting; without a root, of a scrub, which names nothing."""
         at, item = self._core.at(), SCRUB if root is None else f"{root.kind}:{fingerprint(root.id)}"
         ns = "global" if root is None else self._core.scope.own()
         payload = {"root": msgspec.to_builtins(root), "physical": physical}
@@ -212,7 +212,7 @@ class Forgetting:
         )  # fmt: skip
 
     def _own_files(self) -> Scrubs:
-        """The store, if its files belong to this memory alone; raises Unsupported or Forbidden otherwise."""
+        """Return the store, if its files belong to this memory alone; raises Unsupported or Forbidden otherwise."""
         self._core.scope.check_files("physical=True")
         store = self._core.store
         if isinstance(store, Scrubs) and store.owns_files:
@@ -267,7 +267,10 @@ class Scrubbing:
 
 
 def _unsearched(store: Store) -> list[str]:
-    """A sentence on bytes that stay in the store's files until they are rewritten; none for a store without files."""
+    """Return a sentence on bytes that stay in the store's files until they are rewritten.
+
+    None for a store without files.
+    """
     if store.name == "memory":
         return []
     own = isinstance(store, Scrubs) and store.owns_files
@@ -276,5 +279,5 @@ def _unsearched(store: Store) -> list[str]:
 
 
 def _kind(root: Ref) -> str:
-    """What callers name a root by."""
+    """Return what callers name a root by."""
     return "user" if root.kind == "namespace" else root.kind

@@ -33,18 +33,18 @@ class Guard(msgspec.Struct, frozen=True):
     """What the sources refer to, for lineage links."""
 
     def caused(self, conflict: Conflict) -> bool:
-        """Whether a conflict came from an epoch (a source was forgotten meanwhile) and not from another row."""
+        """Return whether a conflict came from an epoch (a source was forgotten meanwhile) and not from another row."""
         rows = {(change.kind.table.name, change.key) for change in self.changes if isinstance(change, Expect)}
         return refused_row(conflict) in rows
 
 
 async def epochs(core: Core, *refs: Ref) -> list[Change]:
-    """Guards that fail if one of these things is forgotten; call this before reading the things."""
+    """Return guards that fail if one of these things is forgotten; call this before reading the things."""
     return (await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in refs]))[0]
 
 
 async def made_again(core: Core, *refs: Ref, expires: bool) -> list[Change]:
-    """Changes that go with making a thread or document, so that one who is forgetting its predecessor notices.
+    """Return changes that go with making a thread or document, so that one who is forgetting its predecessor notices.
 
     An epoch that is there already is expected unchanged, which takes turns with a forgetting that expects it too. What
     will expire raises it, because expiry deletes the thing later without a word.
@@ -56,7 +56,7 @@ async def made_again(core: Core, *refs: Ref, expires: bool) -> list[Change]:
 
 
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
-    """The guard of something derived from sources: their epochs, and whether one of them was forgotten already.
+    """Return the guard of something derived from sources: their epochs, and whether one of them was forgotten already.
 
     A source that was forgotten and is there again counts as forgotten where it happened after `since`.
     """
@@ -71,7 +71,7 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
 
 
 async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
-    """What ids refer to. A thread may have an id that looks like that of another thread's message."""
+    """Return what ids refer to. A thread may have an id that looks like that of another thread's message."""
     refs = [ref for source in sources for ref in parse_refs(source)]
     odd = [source for source in sources if "#" in source]
     threads = await core.get_many(Thread, [(source,) for source in odd]) if odd else []
@@ -79,7 +79,7 @@ async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
 
 
 async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[Change], set[str]]:
-    """Guards on epochs, and which of these were ever raised."""
+    """Return guards on epochs, and which of these were ever raised."""
     items = list(dict.fromkeys(fingerprints))
     rows = await core.get_many(Epoch, [(item,) for item in items])
     changes: list[Change] = []
@@ -90,14 +90,16 @@ async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[
 
 
 def raised(core: Core, *refs: Ref) -> list[Change]:
-    """Changes that raise the epochs of these things, which fails every derived write that has begun to read them."""
+    """Return changes that raise the epochs of these things, which fails every derived write that has begun to read
+    them.
+    """
     items = dict.fromkeys(ref_fingerprint(ref.owner) for ref in refs)
     # The first Put creates a missing row at version 1, so that the second raises the version above 1.
     return [Put(_epoch(core, item), absent) for item in items for absent in (True, False)]
 
 
 async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None = None) -> bool:
-    """Whether one of these things was forgotten and does not exist again."""
+    """Return whether one of these things was forgotten and does not exist again."""
     for ref in dict.fromkeys(refs):
         marks = dict.fromkeys((ref_fingerprint(ref), ref_fingerprint(ref.owner)))
         tombstones = await core.get_many(Tombstone, [("source", mark) for mark in marks])
@@ -108,13 +110,16 @@ async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None =
 
 
 def owned(core: Core, ns: str, kind: str, id: str) -> Put:
-    """The link from a namespace to one of its threads or documents. It outlives the thing, so that forgetting the
-    namespace finds what was derived from a thread that was deleted or expired before."""
+    """Return the link from a namespace to one of its threads or documents.
+
+    It outlives the thing, so that forgetting the namespace finds what was derived from a thread that was deleted or
+    expired before.
+    """
     return Put(Link.of(core.org, Ref("namespace", ns), Ref(kind, key=id), core.at(), "owns"), absent=True)
 
 
 async def owners(core: Core, kind: str, id: str) -> list[Link]:
-    """The links made by `owned` that lead to a thing."""
+    """Return the links made by `owned` that lead to a thing."""
     return await core.scan(Link, "", id, kind, "", "owns", index="by_target")
 
 

@@ -13,7 +13,7 @@ from ..core import Core
 
 
 async def find(core: Core, item: object) -> Record | None:
-    """The record that an item, a hit or an id stands for; None if there is none in this scope."""
+    """Return the record that an item, a hit or an id stands for; None if there is none in this scope."""
     record = await _find(core, item)
     return record if record is not None and await _visible(core, record) else None
 
@@ -52,7 +52,7 @@ async def _find(core: Core, item: object) -> Record | None:
 
 
 def reference(record: Record) -> Ref:
-    """The reference to a record."""
+    """Return the reference to a record."""
     kind = kind_of(record)
     if kind.ref is None or kind.record is Thread:
         raise UsageError(f"a {type(record).__name__} has no lineage")
@@ -60,16 +60,16 @@ def reference(record: Record) -> Ref:
 
 
 async def links_from(core: Core, ref: Ref) -> list[Link]:
-    """The links that lead from a thing to what was derived from it."""
+    """Return the links that lead from a thing to what was derived from it."""
     return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part)
 
 
 async def links_to(core: Core, ref: Ref) -> list[Link]:
-    """The links that lead to a thing from what it was derived from."""
+    """Return the links that lead to a thing from what it was derived from."""
     return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part, index="by_target")
 
 
 async def sources_of(core: Core, record: Record) -> list[str]:
-    """The ids that a record was derived from, by its own `sources` and by lineage links."""
+    """Return the ids that a record was derived from, by its own `sources` and by lineage links."""
     links = await links_to(core, reference(record))
     return list(dict.fromkeys([*getattr(record, "sources", ()), *(link.source.id for link in links)]))

@@ -33,13 +33,13 @@ class Needles:
 
 
 def _opaque(data: bytes) -> set[bytes]:
-    """A sample from the middle of opaque data, because such data often begins alike."""
+    """Return a sample from the middle of opaque data, because such data often begins alike."""
     start = max(0, (len(data) - NEEDLE_CHARACTERS) // 2)
     return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_CHARACTERS else set()
 
 
 def _written(piece: str | None) -> set[bytes]:
-    """A text as UTF-8 and as JSON, because some columns store it plain and some with JSON escapes."""
+    """Return a text as UTF-8 and as JSON, because some columns store it plain and some with JSON escapes."""
     return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
 
 
@@ -49,7 +49,7 @@ def _piece(value: object) -> str | None:
 
 
 def _texts(value: object) -> list[str]:
-    """Every text in a value, keys apart."""
+    """Return every text in a value, keys apart."""
     out, stack = [], [value]
     while stack:
         item = stack.pop()
@@ -65,5 +65,5 @@ def _texts(value: object) -> list[str]:
 
 
 def _telling(text: str) -> bool:
-    """Whether a text is unlikely to be in what someone else wrote: long, or short and not just a word."""
+    """Return whether a text is unlikely to be in what someone else wrote: long, or short and not just a word."""
     return len(text) >= LONG_CHARACTERS or (len(text) >= SHORT_CHARACTERS and not text.isalpha())

@@ -71,14 +71,14 @@ class Rows(Deletions):
         """The names under which documents were added, which may be named as sources too."""
 
     async def _row(self, ref: Ref) -> Any:
-        """The row that a reference leads to, even if it has expired; None if there is none."""
+        """Return the row that a reference leads to, even if it has expired; None if there is none."""
         target = row_of(ref)
         row = None if target is None else await self._get(target[0], *target[1])
         # Another summary may end at the same message, and so have the same key.
         return None if isinstance(row, Summary) and row.id != ref.id else row
 
     async def _exists(self, node: Node) -> bool:
-        """Whether there is something to delete."""
+        """Return whether there is something to delete."""
         if node.passive or node.before is not None:
             return False
         row = await self._row(node.ref)
@@ -87,7 +87,7 @@ class Rows(Deletions):
         return row is not None and row != node.instead
 
     async def _changes(self, node: Node) -> tuple[list[Change], list[Change]]:
-        """The locks and the changes that delete a thing; its epoch is raised in the same transaction."""
+        """Return the locks and the changes that delete a thing; its epoch is raised in the same transaction."""
         if node.passive or node.before is not None:
             return [], []
         ref, row, locks = node.ref, await self._row(node.ref), list[Change]()
@@ -124,7 +124,7 @@ class Rows(Deletions):
         return locks, changes
 
     async def _parts(self, ref: Ref) -> list[Any]:
-        """Rows that belong to a thing and say something: all versions of a fact, else samples."""
+        """Return rows that belong to a thing and say something: all versions of a fact, else samples."""
         prefix = [name for name in (ref.ns, ref.key) if name]
         kinds = owned_by(ref.kind)
         limit = None if ref.kind in WITH_SOURCES else SAMPLED_ROWS
@@ -132,7 +132,7 @@ class Rows(Deletions):
         return [row for rows in scans for row in rows]
 
     def _entries(self, ref: Ref, ns: str) -> list[Change]:
-        """Deletions of the index entries and jobs of a thing and its parts."""
+        """Return deletions of the index entries and jobs of a thing and its parts."""
         if not ns or not ref.key:
             return []
         org, kind = self._org, LINKED.get(ref.kind)
@@ -150,7 +150,7 @@ class Rows(Deletions):
         return [*changes, *(Delete(Job, (org, queue, ns, item)) for queue in queues for item in items)]
 
     async def _tombstones(self, ref: Ref, rows: Sequence[Any]) -> list[Change]:
-        """Tombstones that keep a value from being derived again from the same sources."""
+        """Return tombstones that keep a value from being derived again from the same sources."""
         links = await links_to(self._core, ref)
         named = [source for row in rows for source in row.sources]
         sources = dict.fromkeys([*named, *(link.source.id for link in links)])
@@ -161,7 +161,8 @@ class Rows(Deletions):
         return [Put(self._tombstone(ref.kind, mark)) for mark in marks]
 
     async def _beside(self, thread: Thread, seq: int, message: Message | None) -> list[Change]:
-        """What goes with a message: its binary parts, and the entries of its neighbours, which hold terms of it too.
+        """Return what goes with a message: its binary parts, and the entries of its neighbours, which hold terms of it
+        too.
 
         The neighbours are indexed again, so the index watermark moves back before them. Writing the job fails an
         indexer that is at work.
@@ -178,12 +179,13 @@ class Rows(Deletions):
         return changes if message is None else [*changes, *await released_parts(self._core, thread, [message])]
 
     def _unfolded(self, thread: Thread) -> Change:
-        """An archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""
+        """Return an archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""
         return Put(index_job(self._org, thread.ns, f"thread:{thread.id}", to_datetime(0), "archive"))
 
     async def _names(self, ref: Ref, document: Document | None) -> list[Change]:
-        """What goes with a document: its bare name as a source, unless another namespace has a document of that name,
-        whose name it is as well."""
+        """Return what goes with a document: its bare name as a source, unless another namespace has a document of that
+        name, whose name it is as well.
+        """
         if document is not None and document.source:
             self._aliases[ref] = document.source
         bare = Ref("document", key=ref.key)
@@ -195,7 +197,7 @@ class Rows(Deletions):
         return [*changes, self._forget_source(bare)]
 
     async def _under_user(self, ns: str) -> list[Change]:
-        """What belongs to a user and not to a row of the namespace: tasks, working memory, entities and jobs."""
+        """Return what belongs to a user and not to a row of the namespace: tasks, working memory, entities and jobs."""
         org, user = self._org, ns.removeprefix("user:")
         changes: list[Change] = []
         for task in await self._scan(Task, ns, index="by_ns"):

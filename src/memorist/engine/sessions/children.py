@@ -1,4 +1,4 @@
-"""Sub-agents: a child session works in a context of its own, and returns a result that names its sources."""
+"""Sub-agents: a child session works in its own context, and returns a result that names its sources."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from .inject import lowest_trust
 CHILD = "child"
 """The metadata key under which a message names the thread of the sub-agent that wrote it."""
 MAX_SOURCES = 2_000
-"""The most messages that a result can name."""
+"""The maximum number of messages that a result can name."""
 
 
 class ChildResult(msgspec.Struct, frozen=True):
-    """What a sub-agent hands back to its parent."""
+    """The result that a sub-agent returns to its parent."""
 
     text: str
     thread: str
-    """The thread of the sub-agent, which holds all that it did."""
+    """The sub-agent's thread, which contains everything that it did."""
     sources: tuple[str, ...] = ()
-    """The ids of the messages that it was made from."""
+    """The ids of the messages that the result was made from."""
 
     def message(self, call_id: str | None = None) -> Message:
-        """The result as a message for the parent's next turn; with `call_id`, as the result of that tool call.
+        """Return the result as a message for the parent's next turn, or, with `call_id`, as the result of that tool
+        call.
 
         The parent session stores it with its sources, so forgetting one of them finds it.
         """
@@ -42,7 +43,7 @@ class ChildResult(msgspec.Struct, frozen=True):
 
 
 async def with_child_sources(core: Core, parent: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages of a turn; those that a child of this thread wrote name what they were made from."""
+    """Return the messages of a turn. Those that a child of this thread wrote name the messages they were made from."""
     return tuple(
         [await _sourced(core, parent, message) if CHILD in message.metadata else message for message in messages]
     )

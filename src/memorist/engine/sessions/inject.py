@@ -35,10 +35,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
-"""Ranks of trust; text made from several sources has the trust of the lowest."""
+"""The order of trust levels; text made from several sources gets the lowest."""
 TASK_HITS = 8
 OWN_THREAD = "memorist.thread"
-"""The state key of the thread that agents of a scope continue."""
+"""The state key of the thread that a scope's agents continue."""
 
 
 class Remember(msgspec.Struct, frozen=True):
@@ -83,11 +83,11 @@ class InvokesAsync(Protocol):
 
 
 Agent = Callable[..., Any] | Runs | Invokes | RunsAsync | InvokesAsync
-"""What `run_with_memory` runs: a function, sync or async, or an object with run, invoke, arun or ainvoke."""
+"""What `run_with_memory` accepts: a function, sync or async, or an object with run, invoke, arun or ainvoke."""
 
 
 class AsyncTask(Protocol):
-    """A decorator whose functions are awaited, with the parameters they had."""
+    """A decorator whose functions are awaited, with their original parameters."""
 
     @overload
     def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
@@ -103,26 +103,26 @@ class BlockingTask(Protocol):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What the output of a task was made from: what was recalled for it, and the time before that."""
+    """What a task's output was made from: the items recalled for it, and the time before that."""
 
     since: datetime
     sources: tuple[str, ...] = ()
     """The lineage ids of the hits."""
     trust: str | None = None
-    """The lowest trust of the hits; None if there are none."""
+    """The lowest trust of the hits, or None if there are none."""
 
     @classmethod
     def of(cls, since: datetime, hits: Sequence[Any]) -> Made:
-        """From the hits of a recall that began at a time."""
+        """Create this from the hits of a recall that began at a given time."""
         sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
 
     def lowered(self, own: str) -> str:
-        """The lowest trust of the output's own and all that it was made from."""
+        """Return the lowest trust among the output's own and everything that it was made from."""
         return own if self.trust is None else lowest_trust([own, self.trust])
 
     def message(self, text: str) -> Message:
-        """The output as a message that names its sources, so that forgetting one of them finds it."""
+        """Return the output as a message that names its sources, so that forgetting one of them finds it."""
         message = Message(role="assistant", content=text)
         if not self.sources:
             return message
@@ -133,12 +133,12 @@ class Made(msgspec.Struct, frozen=True):
 
 
 def lowest_trust(trusts: Sequence[str]) -> str:
-    """The lowest of several trusts."""
+    """Return the lowest of several trusts."""
     return min(trusts, key=lambda trust: TRUSTED.get(trust, 0))
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a call of a task leaves in memory: a fact, an exchange in a thread, or both."""
+    """What a task's call leaves in memory: a fact, an exchange in a thread, or both."""
 
     value: Json
     said: str
@@ -169,7 +169,10 @@ class Injection:
         scratchpad: Json = None,
         layout: Layout = "cached",
     ) -> Answer:
-        """Call an agent with the user's context, then record the turn; if the agent raises, nothing is recorded."""
+        """Call an agent with the user's context, then record the turn.
+
+        If the agent raises an error, nothing is recorded.
+        """
         core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
         threads = core.part(Threads)
         call = _callable(agent, core.runtime.blocking)
@@ -190,7 +193,7 @@ class Injection:
 
     @staticmethod
     async def _own_thread(core: Core) -> str | None:
-        """The thread that agents of this scope continue; None before the first turn is recorded."""
+        """Return the thread that this scope's agents continue, or None before the first turn is recorded."""
         thread = await core.part(State).get(OWN_THREAD)
         is_stored = isinstance(thread, str) and await core.part(Threads).get(thread) is not None
         return str(thread) if is_stored else None
@@ -202,7 +205,7 @@ class Injection:
         remember: Remember | None = None,
         thread: str | None = None,
     ) -> AsyncTask:
-        """A decorator that gives a function memory; see `Memory.task`."""
+        """Return a decorator that gives a function memory; see `Memory.task`."""
 
         def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
             takes = "recalled" in inspect.signature(function).parameters
@@ -229,7 +232,7 @@ class Injection:
         return await self.recall("\n".join(texts)[:4000], spec)
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
-        """What a task is given for a query, and what its output will be made from."""
+        """Return what a task receives for a query, and what its output will be made from."""
         since = self._core.at()
         hits = await self._core.part(Recalling).recall(
             query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
@@ -239,8 +242,10 @@ class Injection:
         return Made.of(since, hits), hits
 
     async def keep(self, output: Output, made: Made) -> bool:
-        """Store the output as a fact and the exchange as messages, in one commit, both with their sources; False if
-        there is no fact to keep, because one of its sources was forgotten meanwhile."""
+        """Store the output as a fact and the exchange as messages, in one commit, both with their sources.
+
+        Return False if there is no fact to store, because one of its sources was forgotten in the meantime.
+        """
         batch, kept = self._core.batched(), True
         if (remember := output.remember) is not None:
             facts, space = Facts(batch), self._core.scope.writable(remember.namespace)
@@ -274,7 +279,9 @@ def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
 
 
 async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, context: Any) -> Any:
-    """Call an agent with the context, the messages or the system prompt, whichever it takes, else with one text."""
+    """Call an agent with the context, the messages or the system prompt, whichever it accepts, otherwise with one
+    text.
+    """
     try:
         names = set(inspect.signature(call).parameters)
     except (TypeError, ValueError):  # a builtin without a signature
@@ -297,7 +304,7 @@ async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, 
 
 
 def _system(own: Any, context: Any) -> str:
-    """An agent's own system prompt, followed by the user's profile, recalled items and recent history."""
+    """Return an agent's own system prompt, followed by the user's profile, recalled items and recent history."""
     from ...context.fence import HISTORY_NOTE, fence
     from ...context.render import transcript
 
@@ -310,7 +317,7 @@ def _system(own: Any, context: Any) -> str:
 
 
 async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a user's function, sync or async; a sync one runs in another thread if there is an event loop."""
+    """Run a user's function, sync or async. A sync function runs in another thread if there is an event loop."""
     if inspect.iscoroutinefunction(function):
         return await function(*args, **kwargs)
     output = await core.runtime.offload(lambda: function(*args, **kwargs))
@@ -332,7 +339,7 @@ def _is_json(value: Any) -> bool:
 
 
 def stepped(wrap: AsyncTask) -> BlockingTask:
-    """The decorator for a blocking memory: plain functions stay plain, async ones stay async."""
+    """Return the decorator for a blocking memory: plain functions stay plain, async ones stay async."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         wrapped = wrap(function)

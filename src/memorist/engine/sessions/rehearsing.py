@@ -1,7 +1,7 @@
 """Dry runs of contexts: the request that would be sent now, or at an earlier turn, without sending it.
 
-The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, may stop at an earlier turn
-of a stored thread, and may assume that a fact has another value than the stored one.
+The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, can stop at an earlier turn
+of a stored thread, and can assume a different value for a fact.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from ...recall.hit import Hit
 
 MOST_KEYS = 2_000
-"""The most facts of a namespace that are looked up at an earlier time."""
+"""The maximum number of facts in a namespace that are looked up at an earlier time."""
 
 
 class Supposed(msgspec.Struct, frozen=True):
     """The assumptions of a rehearsal: how it differs from what is stored now."""
 
     facts: Mapping[Key, Fact | None] = {}
-    """Assumed facts by `(org, ns, key)`; None for one that is assumed not to exist."""
+    """Assumed facts by `(org, ns, key)`, or None for a fact that is assumed not to exist."""
     thread: str = ""
     until: int | None = None
     """Messages of the thread from this number on are hidden."""
@@ -82,7 +82,7 @@ class Reads:
         return await self._store.scan(asked, now=now)
 
     async def _facts(self, asked: Scan[Any], now: int) -> list[Any]:
-        """The facts under a prefix, with assumed ones in place of stored ones."""
+        """Return the facts under a prefix, with assumed ones in place of stored ones."""
         found = await self._store.scan(asked, now=now)
         rows = {row.row_key: row for row in found if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():
@@ -105,7 +105,7 @@ class Reads:
 
 
 class Rehearsal(Assembling):
-    """Assembles requests without counting uses. Like any recall it indexes what is new; it writes nothing else."""
+    """Assembles requests without counting uses. Like any recall, it indexes new records; it writes nothing else."""
 
     def __init__(self, core: Core, supposed: Supposed | None = None) -> None:
         self._supposed = supposed or Supposed()
@@ -120,7 +120,7 @@ class Rehearsal(Assembling):
         return await reading.finish_async()
 
     async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:
-        """Keep nothing: these settings are the inspector's, not the program's."""
+        """Do not store the settings, because they are the inspector's, not the program's."""
 
     async def _catch_up(self, ns: str) -> None:
         await catch_up(self._whole, [ns])
@@ -142,7 +142,7 @@ class Rehearsal(Assembling):
         return self.hits
 
     async def _restated(self, hit: Hit) -> Hit:
-        """A hit as it would be if the assumed facts were stored."""
+        """Return a hit as it would be if the assumed facts were stored."""
         for key, fact in self._supposed.facts.items():
             if fact is None or hit.namespace != key[1]:
                 continue
@@ -153,7 +153,9 @@ class Rehearsal(Assembling):
         return hit
 
     async def _marked(self, hit: Hit, fact: Fact) -> Hit:
-        """Mark a message hit as superseded if it stated another value of the assumed fact; unmark it otherwise."""
+        """Mark a message hit as superseded if it stated another value than the assumed fact, or remove the mark
+        otherwise.
+        """
         stored = await Facts(self._whole).history(fact.ns, fact.key)
         said = [one for one in stored if hit.id in one.sources]
         if not said:
@@ -169,7 +171,7 @@ def _unsaid(hit: Hit, thread: str, until: int) -> bool:
 
 
 async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
-    """The facts of some namespaces that differed at a time from now, as they were then."""
+    """Return the facts of some namespaces that were different at a given time, as they were then."""
     facts, found = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
         held = await core.scan(Fact, ns, limit=MOST_KEYS)
@@ -189,7 +191,7 @@ def _as_fact(version: Fact) -> Fact:
 async def supposing(
     core: Core, ns: str, key: str, value: object, *, reason: str | None = None
 ) -> dict[Key, Fact | None]:
-    """A fact as it would be after `facts.correct`, without calling it."""
+    """Return a fact as it would be after `facts.correct`, without calling it."""
     space = core.scope.readable(ns)
     old = await core.get(Fact, space, key)
     made = msgspec.structs.replace(
@@ -199,7 +201,7 @@ async def supposing(
 
 
 async def turns_of(core: Core, thread: str, before: int | None = None, limit: int = 50) -> list[Message]:
-    """The user's messages in a thread, newest first: the turns at which a rehearsal can stop."""
+    """Return the user's messages in a thread, newest first: the turns at which a rehearsal can stop."""
     bounds: dict[str, Any] = {"reverse": True, "limit": 8 * limit}
     if before is not None:
         bounds["before"] = (before,)

@@ -1,4 +1,4 @@
-"""Sessions that are continued by number: a client counts the turns, and each call makes the session anew."""
+"""Sessions that are continued by number: a client counts the turns, and each call creates the session again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sessions: one run of a conversation over a thread.
+"""A session is one run of a conversation over a thread.
 
-The thread holds the whole conversation; facts and learnings are derived from the turns that `should_persist` accepts.
-At the end the conversation is folded into a summary for recall.
+The thread contains the whole conversation. Facts and learnings are derived from the turns that `should_persist`
+accepts. At the end the conversation is folded into a summary for recall.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 
 
 END_SECONDS = 30.0
-"""How long ending a session processes its messages, and waits for a worker that is processing them."""
+"""How long ending a session takes to process its messages, and waits for a worker that is processing them."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -78,15 +78,17 @@ class Ended(msgspec.Struct, frozen=True):
     """The result of a session."""
 
     thread: str
-    """Empty if no turn was added to a new one."""
+    """None or empty if no turn was added to a new session."""
     turns: int
     summary: Summary | None
     derived: int
-    """Jobs that were worked through at the end."""
+    """The jobs that were run at the end."""
 
 
 def worth_keeping(turn: Turn) -> bool:
-    """The default `should_persist`: every turn except small talk and turns without words of the user."""
+    """Decide whether to store a turn, as the default `should_persist`: every turn except small talk and turns without
+    the user's words.
+    """
     from ...languages.small_talk import is_small_talk
 
     return any(character.isalnum() for character in turn.text) and not is_small_talk(turn.text)
@@ -123,9 +125,9 @@ class AsyncSession:
         self._agent = agent
         self._thread = new_id() if thread is None else thread
         self._written = False
-        """Whether the thread is known to exist: asking alone writes none."""
+        """Whether the thread is known to exist. Building a context alone does not create it."""
         self._looked = thread is None
-        """Whether the thread was looked for; that of a new id need not be."""
+        """Whether the session has looked for the thread, which is not necessary for a new id."""
         self._budget = checked_budget(core, budget)
         self._policy = policy
         self._layout: Layout = layout
@@ -133,13 +135,13 @@ class AsyncSession:
         self._compact = (compact_at, compact_to)
         self._stash = stash
         self._isolated = isolated
-        """Whether its contexts leave out the profile, and recall nothing that is not asked for by name."""
+        """Whether its contexts leave out the profile, and recall only what is explicitly requested."""
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
         self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
-        """The last context, to compare the next one with."""
+        """The last context, for comparison with the next one."""
         self.earlier_tools: list[str] = []
         """The tools of the last request, if there were too many to send all."""
         self._turns = self._persisted = 0
@@ -171,7 +173,7 @@ class AsyncSession:
         thread if it is new.
 
         Args:
-            messages: Texts, or messages in the shape of OpenAI or Anthropic.
+            messages: Texts, or messages in OpenAI's or Anthropic's format.
             key: Makes the call idempotent.
 
         Raises:
@@ -218,14 +220,14 @@ class AsyncSession:
     ) -> Context:
         """Build the request for the next input. If the thread is over its token limit, its oldest part is folded first.
 
-        If the tools take more than the budget's `tools`, a session keeps the choice of its first request, so that the
-        prompt cache serves it; tools that the model calls or finds with `find_tool` join it.
+        If the tools exceed the budget's `tools`, a session keeps the choice of its first request, so that the prompt
+        cache can serve it. Tools that the model calls or finds with `find_tool` are added.
 
         Args:
             input: What the user says now.
             system: The system prompt; by default the session's.
-            tools: Tool definitions, in the shape of OpenAI or Anthropic.
-            pinned_tools: Names of tools to send in any case.
+            tools: Tool definitions, in OpenAI's or Anthropic's format.
+            pinned_tools: Names of tools that are always sent.
             budget: The budget; by default the session's.
             policy: The policy; by default the session's.
             recall: What to recall, as in `memory.context`.
@@ -273,19 +275,19 @@ class AsyncSession:
         stash: int | None = None,
         isolated: bool = True,
     ) -> AsyncSession:
-        """Start a session for a sub-agent, with a thread of its own that begins with a brief.
+        """Start a session for a sub-agent, with its own thread that begins with a brief.
 
-        Its contexts hold the brief and its own turns, nothing of this conversation. Forgetting this thread forgets the
-        child's. Hand its answer back with `result`.
+        Its contexts contain the brief and its own turns, and nothing from this conversation. Forgetting this thread
+        forgets the child's. Return its answer to the parent with `result`.
 
         Args:
-            brief: What the sub-agent is to do; it is in every context of the child.
+            brief: The sub-agent's task, which is in every context of the child.
             id: The id of the child's thread; a new one by default.
             agent: The name of the sub-agent.
             system: The system prompt of the child.
             budget: The child's budget; this session's by default.
             policy: The child's policy; this session's by default.
-            stash: The most tokens of a tool result that is sent whole.
+            stash: Send tool results over this many tokens as previews.
             isolated: Whether to leave out the user's profile and recalled memory.
 
         Returns:
@@ -316,9 +318,9 @@ class AsyncSession:
         )  # fmt: skip
 
     async def result(self, text: str) -> ChildResult:
-        """The answer of this child session to its parent, with the messages that it was made from.
+        """Return the answer of this child session to its parent, with the messages that it was made from.
 
-        Raises `UsageError` if the session is no child.
+        Raises `UsageError` if the session is not a child.
 
         Examples:
             >>> helper = memory.session("talk", user="ada").child("Count the chairs.", id="helper")
@@ -333,14 +335,14 @@ class AsyncSession:
         return ChildResult(text, self.thread, tuple(message.id for message in messages))
 
     async def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
-        """Record what the last request of this session cost, and return a report with what broke the prompt cache.
+        """Record what the last request of this session cost, and return a report that says what broke the prompt cache.
 
         Args:
             reported: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
             model: The model that answered, which decides the prices.
 
         Raises:
-            UsageError: The session has built no context yet, or its thread is not written yet.
+            UsageError: The session has not built a context yet, or its thread has not been written yet.
 
         Examples:
             >>> talk = memory.session("talk")
@@ -358,7 +360,7 @@ class AsyncSession:
         return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
 
     def _compared(self, context: Context) -> Context:
-        """The context with what differs first from the session's request before it."""
+        """Return the context with its first difference from the session's previous request."""
         from ...context.read_tools import tool_name
 
         self.earlier_tools = [tool_name(tool) for tool in context.tools] if context.account.tools_left else []
@@ -388,7 +390,7 @@ class AsyncSession:
         )  # fmt: skip
 
     async def end(self) -> Ended:
-        """End the session: store a summary and derive what was learned. Ending it twice is harmless.
+        """End the session: store a summary and derive what was learned. You can end it twice.
 
         Examples:
             >>> talk = memory.session(user="ada")
@@ -420,20 +422,23 @@ class AsyncSession:
     # -- parts
 
     async def _exists(self) -> bool:
-        """Whether the thread exists; an id that was passed in is looked up once."""
+        """Return whether the thread exists. An id that was passed in is looked up once."""
         if not self._looked:
             self._written = await self._core.part(Threads).get(self.thread) is not None
             self._looked = True
         return self._written
 
     def _origin(self) -> tuple[str, dict[str, Any]]:
-        """The namespace and metadata of a thread that this session creates."""
+        """Return the namespace and metadata of a thread that this session creates."""
         ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
         about = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
         return ns, {**about, "session": self.id}
 
     async def _derive(self) -> int:
-        """Do due jobs, and wait while a worker holds a job of this thread; jobs that wait for a retry are left."""
+        """Run due jobs, and wait while a worker holds a job of this thread.
+
+        Jobs that are waiting for a retry are left.
+        """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
         done = await outbox.drain(seconds=END_SECONDS)
         while monotonic() < end and await self._in_hand():
@@ -443,7 +448,7 @@ class AsyncSession:
         return done
 
     async def _in_hand(self) -> bool:
-        """Whether a worker holds a job of this thread at the moment."""
+        """Return whether a worker is holding a job of this thread."""
         thread = await Threads(self._core).get(self.thread)
         keys = [(queue, thread.ns, f"thread:{thread.id}") for queue in QUEUES] if thread is not None else []
         jobs = await self._core.get_many(Job, keys)
@@ -464,7 +469,7 @@ class AsyncSession:
             )
 
     async def _archive(self) -> Summary | None:
-        """Fold the older half of the conversation if it is long enough; returns the newest summary, if any."""
+        """Fold the older half of the conversation if it is long enough, and return the newest summary, if any."""
         thread = await Threads(self._core).get(self.thread)
         if thread is None or thread.tokens < 200:
             return None
@@ -484,7 +489,7 @@ class AsyncSession:
                 await state.increment(key, turns)
 
     def _attached(self, message: Message) -> Message:
-        """The user's message with the items recalled for it attached, so that later requests send the same bytes."""
+        """Return the user's message with its recalled items attached, so that later requests send the same bytes."""
         if self._asked is None or message.role != "user":
             return message
         asked, context = self._asked
@@ -499,7 +504,7 @@ class AsyncSession:
 
 
 def spoken_messages(given: Iterable[Any]) -> list[Message]:
-    """The messages of a turn; plain texts alternate between user and assistant, the user first."""
+    """Return the messages of a turn. Plain texts alternate between user and assistant, starting with the user."""
     out: list[Message] = []
     for item in given:
         if isinstance(item, str):
@@ -515,5 +520,5 @@ def spoken_messages(given: Iterable[Any]) -> list[Message]:
 
 
 def _passing(message: Message) -> Message:
-    """A message marked so that nothing is derived from it; it stays in the thread."""
+    """Return a message marked so that nothing is derived from it. It stays in the thread."""
     return msgspec.structs.replace(message, metadata={**message.metadata, PASSING: True})

@@ -1,4 +1,4 @@
-"""Finds tools by what they should do: recall over their names, descriptions and parameters."""
+"""Finds tools by their purpose, with recall over their names, descriptions and parameters."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ...context.tool_choice import ToolChoice
 
 READ_BACK_MESSAGES = 64
-"""How many of the newest messages of a thread say which tools it uses."""
+"""How many of a thread's newest messages to search for the tools in use."""
 MAX_TOOLS = 5_000
 MAX_CACHED_VECTORS = 20_000
 FUSION_OFFSET = 10.0
-"""Softens the difference between the first ranks when the two rankings are added; smaller than for documents, since
-only a handful of tools are chosen."""
+"""Softens the difference between the first ranks when the two rankings are added. It is smaller than for documents,
+since only a handful of tools are chosen."""
 
 
 class ToolRecall:
@@ -32,7 +32,7 @@ class ToolRecall:
         self._core = core
 
     async def find_tools(self, query: str, tools: Iterable[Tool], *, top_k: int = 5) -> list[Tool]:
-        """The tools most relevant to a query, best first."""
+        """Return the tools most relevant to a query, best first."""
         from ...context.reading import as_tools
 
         listed = as_tools(tools)
@@ -41,7 +41,7 @@ class ToolRecall:
         return [listed[index] for index in (await self.rank(query, listed))[:top_k]]
 
     async def rank(self, query: str, tools: Sequence[Tool]) -> list[int]:
-        """The indices of the tools that have to do with a query, best first: by words and by meaning, fused."""
+        """Return the indices of the tools that match a query, best first, ranked by words and by meaning."""
         from ...context.tool_choice import rank_by_words, tool_text
 
         if len(tools) > MAX_TOOLS:
@@ -57,7 +57,9 @@ class ToolRecall:
         return sorted(scores, key=lambda index: (-scores[index], index))
 
     async def _by_meaning(self, query: str, texts: Sequence[str]) -> list[int]:
-        """The texts by the cosine of their vectors with the query's; none if there is no embedder or it fails."""
+        """Return the texts by the cosine of their vectors with the query's, or nothing if there is no embedder or it
+        fails.
+        """
         import numpy as np
 
         from ...recall.query import content
@@ -75,7 +77,10 @@ class ToolRecall:
         return [int(index) for index in order]
 
     async def _vectors(self, texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        """The vectors of texts; each is embedded once, because requests send the same tools again and again."""
+        """Return the vectors of texts.
+
+        Each text is embedded only once, because requests send the same tools again and again.
+        """
         import numpy as np
 
         embedder = self._core.shared.embedder
@@ -101,7 +106,7 @@ class ToolRecall:
         pinned: Sequence[str],
         earlier: Sequence[str],
     ) -> ToolChoice:
-        """The tools of a request within their ceiling; see `memorist.context.tool_choice`."""
+        """Return the tools of a request that fit within their ceiling; see `memorist.context.tool_choice`."""
         from ...context.measure import count_tools
         from ...context.tool_choice import choose_tools, used_tools
 

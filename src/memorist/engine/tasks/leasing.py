@@ -11,7 +11,7 @@ from .steps import Saved, load
 
 
 class LeasedRun(AsyncTaskRun):
-    """A run under a lease whose owner is named by the caller, such as a client of a server."""
+    """A run under a lease whose owner the caller names, such as a client of a server."""
 
     def __init__(self, core: Core, task_id: str, ns: str, *, owner: str, lease: float, keep: int | None) -> None:
         super().__init__(core, task_id, ns, lease, keep, None, 0)
@@ -19,13 +19,13 @@ class LeasedRun(AsyncTaskRun):
 
     @property
     def saved(self) -> Saved:
-        """The task as it was saved last."""
+        """The task as it was last saved."""
         return self._held
 
     async def resume(self, fence: int) -> None:
-        """Continue under a lease that an earlier call took; raises LeaseLost if it is no longer held.
+        """Continue under a lease that an earlier call took. Raises LeaseLost if it is no longer held.
 
-        The fence tells two leases of one owner apart: it rises each time a lease is taken.
+        The fence distinguishes two leases of one owner, because it rises each time a lease is taken.
         """
         saved = await load(self._core, self.task_id)
         if saved is None or saved.task.owner != self._owner or saved.task.fence != fence:
@@ -42,5 +42,5 @@ class LeasedRun(AsyncTaskRun):
         await self._finish(step)
 
     async def release(self) -> None:
-        """Give the lease back after a failure; nothing is saved."""
+        """Release the lease after a failure, without saving anything."""
         await self._release(self._held)

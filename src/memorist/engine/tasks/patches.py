@@ -1,8 +1,8 @@
-"""The state of a task as JSON texts: one per top-level key, so that a step can be stored as a patch of a few keys.
+"""The state of a task as JSON texts, one per top-level key, so that a step can be stored as a patch of a few keys.
 
-A patch sets keys, appends to lists, and drops keys: what `update=` and `extend=` describe, or what a comparison of the
-texts of two states finds. Texts are compared, not objects: that is exact (1 is not 1.0), and as fast as comparing
-memory. Long texts are stored compressed; JSON never begins with zlib's first byte.
+A patch sets keys, appends to lists, and drops keys. It comes from `update=` and `extend=`, or from comparing the texts
+of two states. Comparing texts instead of objects is exact (1 is not 1.0), and as fast as comparing memory. Long texts
+are compressed; JSON never begins with zlib's first byte.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...errors import InvalidValue, TooLarge
 from ...values import MAX_VALUE_BYTES, json_bytes
 
 COMPRESSED_FROM_BYTES = 512
-"""Shorter texts would hardly get shorter."""
+"""Shorter texts would hardly become shorter."""
 ZLIB = b"x"
 _encode = msgspec.json.Encoder().encode
 _as_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -30,7 +30,7 @@ class Patch(msgspec.Struct, frozen=True, omit_defaults=True):
 
     set: dict[str, msgspec.Raw] = {}
     add: dict[str, msgspec.Raw] = {}
-    """Lists of items to append."""
+    """The lists of items to append."""
     drop: list[str] = []
 
 
@@ -38,14 +38,14 @@ _as_patch = msgspec.json.Decoder(Patch).decode
 
 
 class State(msgspec.Struct, frozen=True):
-    """One saved state, immutable: `keys` if it is an object, else its `whole` text."""
+    """One saved state, which is immutable: `keys` if it is an object, otherwise its `whole` text."""
 
     keys: Texts | None = None
     whole: bytes = b"null"
 
     @classmethod
     def of(cls, value: object, before: State | None = None) -> State:
-        """The texts of a state. All of it is validated, but for what is the same as `before`."""
+        """Return the texts of a state. Everything in it is validated, except what is the same as in `before`."""
         if type(value) is not dict:
             return cls(None, json_bytes(value, "state", MAX_VALUE_BYTES))
         if not all(type(key) is str for key in value):
@@ -55,17 +55,17 @@ class State(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: bytes) -> State:
-        """A state from its JSON text."""
+        """Return a state from its JSON text."""
         return cls({key: bytes(raw) for key, raw in _as_keys(text).items()}) if text[:1] == b"{" else cls(None, text)
 
     def text(self) -> bytes:
-        """The whole JSON text."""
+        """Return the whole JSON text."""
         if self.keys is None:
             return self.whole
         return b"{%b}" % b",".join([_encode(key) + b":" + text for key, text in self.keys.items()])
 
     def patched(self, patch: Patch) -> State:
-        """The state after a patch."""
+        """Return the state after a patch."""
         if self.keys is None and patch == Patch():
             return self
         keys = {key: text for key, text in (self.keys or {}).items() if key not in patch.drop}
@@ -73,7 +73,7 @@ class State(msgspec.Struct, frozen=True):
         return State(_checked(keys | {key: bytes(raw) for key, raw in patch.set.items()}))
 
     def changed(self, update: Mapping[str, object], extend: Mapping[str, list[Any]]) -> Patch | None:
-        """The patch that `update` and `extend` describe; None where the state has no such list to extend."""
+        """Return the patch that `update` and `extend` describe, or None if the state has no such list to extend."""
         keys = self.keys
         if keys is None or any(keys.get(key, b"")[:1] != b"[" for key in extend):
             return None
@@ -81,7 +81,9 @@ class State(msgspec.Struct, frozen=True):
         return Patch({key: msgspec.Raw(_text(value)) for key, value in update.items()}, added)
 
     def patch_to(self, after: State) -> Patch | None:
-        """The patch to a later state; None if the states are not objects, or their keys come in another order."""
+        """Return the patch to a later state, or None if the states are not objects, or their keys are in another
+        order.
+        """
         if self.keys is None or after.keys is None:
             return Patch() if self == after else None
         patch = Patch({}, {}, [key for key in self.keys if key not in after.keys])
@@ -98,22 +100,22 @@ class State(msgspec.Struct, frozen=True):
 
 
 def encode_patch(patch: Patch) -> bytes:
-    """A patch as JSON text."""
+    """Return a patch as JSON text."""
     return _encode(patch)
 
 
 def decode_patch(text: bytes) -> Patch:
-    """A patch from JSON text; damage raises msgspec.MsgspecError."""
+    """Return a patch from JSON text. Damaged text raises msgspec.MsgspecError."""
     return _as_patch(text)
 
 
 def pack(text: bytes) -> bytes:
-    """A text as it is stored: compressed if it is long."""
+    """Return a text in its stored form, compressed if it is long."""
     return zlib.compress(text, 1) if len(text) >= COMPRESSED_FROM_BYTES else text
 
 
 def unpack(body: bytes) -> bytes:
-    """The text of a stored body; damage raises zlib.error."""
+    """Return the text of a stored body. A damaged body raises zlib.error."""
     return zlib.decompress(body) if body[:1] == ZLIB else body
 
 
@@ -122,7 +124,7 @@ def _text(value: object) -> bytes:
 
 
 def _text_after(before: bytes | None, value: object) -> bytes:
-    """The text of a later value: validating a long list again would cost more than all the rest."""
+    """Return the text of a later value, because validating a long list again would cost more than everything else."""
     if before is None or type(value) not in (list, dict):
         return _text(value)
     try:
@@ -149,6 +151,8 @@ def _joined(items: bytes, more: bytes) -> bytes:
 
 
 def _is_longer_list(before: bytes, after: bytes) -> bool:
-    """Whether a list only got items appended: what follows the old items is a comma at the list's own level."""
+    """Return whether items were only appended to a list, which means that a comma at the list's own level follows the
+    old items.
+    """
     end = len(before) - 1
     return before[:1] == b"[" and after[end : end + 1] == b"," and after.startswith(before[:end])

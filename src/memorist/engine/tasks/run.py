@@ -1,4 +1,4 @@
-"""A running task: one worker's lease and fencing token, and saves that fail once the lease is lost."""
+"""A running task has one worker's lease and fencing token, and its saves fail once the lease is lost."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ T = TypeVar("T")
 class AsyncTaskRun:
     """A task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    You may change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
+    You can change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
     without an error. Every save also renews the lease.
     """
 
     task_id: str
     """The name of the task."""
     state: Json
-    """The task's state; it may be changed in place or replaced, and is saved with the next step."""
+    """The task's state. You can change it in place or replace it, and the next step saves it."""
 
     def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: object, state: Json, wait: float) -> None:
         if core.batch is not None:
@@ -63,12 +63,12 @@ class AsyncTaskRun:
 
     @property
     def step(self) -> int:
-        """How many steps were completed, over all runs."""
+        """How many steps have been completed, over all runs."""
         return self._held.task.step
 
     @property
     def fence(self) -> int:
-        """A number that grows with every run. Pass it to other systems, so that they can refuse an older worker."""
+        """A number that grows with every run. Pass it to other systems, so that they can reject an older worker."""
         return self._held.task.fence
 
     @property
@@ -77,7 +77,7 @@ class AsyncTaskRun:
         return tuple(self._held.completed)
 
     def is_complete(self, item: object) -> bool:
-        """Return whether a subtask was completed, in this run or an earlier one.
+        """Return whether a subtask has been completed, in this run or an earlier one.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -105,7 +105,7 @@ class AsyncTaskRun:
                 yield item
 
     def key(self, item: object) -> str:
-        """Return an idempotency key for what a subtask does in other systems. It is the same in every run.
+        """Return an idempotency key for a subtask's effects in other systems. It is the same in every run.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -190,9 +190,9 @@ class AsyncTaskRun:
         saved.task = written(changes)
 
     def batch(self) -> AsyncMemory:
-        """Return a memory that collects changes, which the next save of this task commits.
+        """Return a memory that collects changes, which the task's next save commits.
 
-        Calling it again starts a new batch, and drops changes that were collected and not saved.
+        Calling it again starts a new batch, and drops collected changes that were not saved.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -351,7 +351,7 @@ class AsyncTaskRun:
             self._saved = None
 
     async def _finish(self, step: int | None = None) -> None:
-        """Save what changed since the last save and release the lease, in one commit."""
+        """Save what has changed since the last save and release the lease, in one commit."""
         self._effects = [*(self._effects or ()), audit(self._core, "finish", "task", self.task_id)]
         last = self.step if step is None else step
         await self._save([], NOTHING, None, None, last, status="done", owner=None, leased_until=None)

@@ -16,27 +16,27 @@ from ..core import Core
 from .patches import Patch, State, decode_patch, encode_patch, pack, unpack
 
 MAX_PATCHES = 512
-"""The most patches between two snapshots; limits what a resume must read."""
+"""The maximum number of patches between two snapshots, which limits how much a resume has to read."""
 REPLAY_BYTES = 256 * 1024 * 1024
-"""The most text that a resume may have to copy; a very large state is snapshotted more often."""
+"""The maximum text that a resume may have to copy; a very large state gets snapshots more often."""
 FLOOR_BYTES = 1024
-"""Patches of a small state may add up to this much before the next snapshot."""
+"""The patches of a small state may add up to this size before the next snapshot."""
 NOTHING: Any = msgspec.UNSET
 
 
 class Saved(msgspec.Struct):
-    """A task as it was last saved or read, with what the next save needs."""
+    """A task as it was last saved or read, with everything the next save needs."""
 
     task: Task
     image: State | None = None
     """Its state as texts; None before the first save."""
     completed: dict[str, None] = {}
     since: int = 0
-    """Bytes of the patches since the last snapshot."""
+    """The size of the patches since the last snapshot, in bytes."""
     based: int = 0
-    """Bytes of the last snapshot."""
+    """The size of the last snapshot, in bytes."""
     bases: tuple[int, ...] = ()
-    """Numbers of the snapshots known to exist."""
+    """The numbers of the snapshots that are known to exist."""
 
     @classmethod
     def new(cls, core: Core, task_id: str, ns: str) -> Saved:
@@ -44,12 +44,12 @@ class Saved(msgspec.Struct):
         return cls(Task(org=core.org, task_id=task_id, ns=ns, created_at=at, updated_at=at))
 
     def state(self) -> Any:
-        """The state, decoded into a new object."""
+        """Return the state, decoded into a new object."""
         return None if self.image is None else decode_json(self.image.text())
 
 
 async def load(core: Core, task_id: str) -> Saved | None:
-    """The task and its state as the store has them."""
+    """Return the task and its state from the store."""
     check_name(task_id, "task id")
     for _ in range(8):
         task = await core.get(Task, task_id)
@@ -65,7 +65,9 @@ async def load(core: Core, task_id: str) -> Saved | None:
 
 
 async def refuse_taken(core: Core, task_id: str) -> None:
-    """Raise a final Conflict if the id belongs to a task that this handle may not read; retrying would not help."""
+    """Raise a final Conflict if the id belongs to a task that this handle may not read, because retrying would not
+    help.
+    """
     task = await core.get(Task, task_id)
     if task is not None and not core.scope.may_read(task.ns):
         raise Conflict(f"task {task_id!r} exists in another namespace; choose another id", task=task_id, final=True)
@@ -84,7 +86,7 @@ def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:
 
 
 def restore(rows: Sequence[CheckpointStep]) -> Iterator[tuple[CheckpointStep, bytes, tuple[str, ...]]]:
-    """Each saved step with the text of its state and its completed subtasks; the first is a snapshot."""
+    """Yield each saved step with the text of its state and its completed subtasks. The first is a snapshot."""
     state = State()
     completed: tuple[str, ...] = ()
     for row in rows:
@@ -109,9 +111,9 @@ def save_changes(
     keep: object = NOTHING,
     **fields: object,
 ) -> tuple[list[Change], Saved]:
-    """The changes that save the next step, the Expect first, and the task after them.
+    """Return the changes that save the next step, starting with the Expect, and the task after them.
 
-    `completed` replaces all completed subtasks, `done` adds to them; `fields` are set on the task's row.
+    `completed` replaces all completed subtasks, `done` adds to them, and `fields` are set on the task's row.
     """
     image, patch = _next_state(saved, state, update, extend)
     items, new = _next_items(saved, completed, done)
@@ -161,27 +163,27 @@ def save_changes(
 
 
 def moved(task: Task, **fields: object) -> list[Change]:
-    """Changes that update a task's row by compare-and-set on its version."""
+    """Return changes that update a task's row by compare-and-set on its version."""
     after = msgspec.structs.replace(task, version=task.version + 1, **fields)
     return [expected(task), Load(after)]
 
 
 def written(changes: list[Change]) -> Task:
-    """The task's row as `moved` writes it."""
+    """Return the task's row as `moved` writes it."""
     load = changes[1]
     assert isinstance(load, Load) and isinstance(load.record, Task)
     return load.record
 
 
 def expected(task: Task) -> Expect:
-    """The version this task must still have."""
+    """Return the version that this task must still have."""
     return Expect(Task, task.row_key, task.version)
 
 
 def _next_state(
     saved: Saved, state: object, update: Mapping[str, object] | None, extend: Mapping[str, list[Any]] | None
 ) -> tuple[State, Patch | None]:
-    """The state to save, and the patch that leads to it; None instead of a patch where only a snapshot will do."""
+    """Return the state to save, and the patch that leads to it, or None if only a snapshot will do."""
     before = saved.image
     if before is None:
         return State.of(None if state is NOTHING else state), None
@@ -197,7 +199,7 @@ def _next_state(
 def _next_items(
     saved: Saved, completed: Sequence[str] | None, done: Sequence[str]
 ) -> tuple[dict[str, None], tuple[str, ...] | None]:
-    """All completed subtasks, and the new ones; None instead of these if some are no longer complete."""
+    """Return all completed subtasks, and the new ones, or None if some are no longer complete."""
     if completed is None:
         added = {item: None for item in done if item not in saved.completed}
         # Shared and changed in place on purpose: copying it would cost more with every subtask.
@@ -211,7 +213,9 @@ def _next_items(
 
 
 def _due(saved: Saved, size: int, weight: int) -> bool:
-    """Whether the next step should be a snapshot, because the patches since the last one would be larger than it."""
+    """Return whether the next step should be a snapshot, because the patches since the last one would be larger than
+    it.
+    """
     patches = saved.task.saved - saved.task.base + 1
     if patches > MAX_PATCHES or patches * size > REPLAY_BYTES:
         return True
@@ -223,7 +227,7 @@ def _weight(body: bytes, completed: Sequence[str]) -> int:
 
 
 def _prune(changes: list[Change], after: Saved) -> None:
-    """Delete steps that are not kept: those before the snapshot from which the oldest kept step is restored."""
+    """Delete steps that are no longer needed: those before the snapshot from which the oldest kept step is restored."""
     task = after.task
     if task.keep is None:
         return

@@ -1,8 +1,8 @@
-"""Tasks: long-running work with checkpoints, which resumes where it stopped and does no step twice.
+"""Tasks are long-running work with checkpoints. They resume where they stopped and do no step twice.
 
-A task has one small row (`Task`: step, status, lease) and a row per saved step (`CheckpointStep`: a snapshot of the
-state, or a patch of the step before). Every save replaces the task's row by compare-and-set on its version, so that of
-two workers one gets `LeaseLost` and writes nothing; the effects of a step are committed in the same transaction.
+A task has one small row (`Task`: step, status, lease) and one row per saved step (`CheckpointStep`: a snapshot of the
+state, or a patch of the previous step). Every save replaces the task's row by compare-and-set on its version, so one of
+two workers gets `LeaseLost` and writes nothing. The effects of a step are committed in the same transaction.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .steps import Saved, load, refuse_taken, restore, save_changes
 Keep = int | Literal["all", "latest"]
 """How many saved steps of a task stay readable."""
 KEPT_TEXTS = 16
-"""For how many tasks a handle caches the last saved state, so that `save` need not read it."""
+"""For how many tasks a handle caches the last saved state, so that `save` does not have to read it."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +69,11 @@ class Tasks:
 
         Args:
             checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
-            expect: Only if the present version is this one.
+            expect: Save only if this is the current version.
             keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
 
         Raises:
-            Conflict: `expect` is not the present version.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
@@ -293,7 +293,7 @@ class Tasks:
 
 
 def as_checkpoint(given: Checkpoint | Mapping[str, object]) -> Checkpoint:
-    """A checked checkpoint from one or from a dict."""
+    """Return a checked checkpoint from a `Checkpoint` or a dict."""
     if not isinstance(given, Checkpoint):
         given = _read(given)
     check_name(given.task_id, "task id")
@@ -317,7 +317,7 @@ def _read(given: JsonMapping) -> Checkpoint:
 
 
 def kept_steps(keep: Keep | None) -> Any:
-    """`keep` as a number, None for all, or UNSET if not given."""
+    """Return `keep` as a number, None for all steps, or UNSET if it was not passed."""
     if keep is None:
         return msgspec.UNSET
     if keep == "all":

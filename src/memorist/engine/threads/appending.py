@@ -1,7 +1,7 @@
-"""Appends messages to a thread: completes their fields, and commits them with the job that will index them.
+"""Appends messages to a thread: fills in their fields, and commits them with the job that will index them.
 
-An idempotency key belongs to one `Append` change: to all messages of a call, or to one of them. A change whose key the
-thread has seen before does nothing; the other changes of the same commit are done.
+An idempotency key belongs to one `Append` change, which contains all messages of a call, or one of them. A change whose
+key the thread has already seen does nothing; the other changes of the same commit are applied.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Keys = str | Sequence[str | None] | None
 """One idempotency key for all messages of a call, or one per message."""
 KNOWN_THREADS = 10_000
 JOB_AGE = timedelta(seconds=1)
-"""How long one outbox row object is reused by appends to a thread."""
+"""How long appends to a thread reuse one outbox row object."""
 _replace = msgspec.structs.replace
 
 
 class Keyed(msgspec.Struct, frozen=True):
-    """Messages as given, and their idempotency keys: none, one for all, or one each."""
+    """Messages, and their idempotency keys: none, one for all, or one each."""
 
     messages: Sequence[Given]
     key: str | None = None
@@ -82,14 +82,14 @@ class Appending:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._counting: tuple[Callable[[Message], int], str | None] | None = None
-        """`Shared.counting`, taken with the first message, because the counter is made on first use."""
+        """`Shared.counting`, read with the first message, because the counter is created on first use."""
 
     async def append(
         self, id: str, ns: str, given: Keyed, expect: int | None = None, *, create: Thread | None = None
     ) -> list[MessageReceipt]:
-        """Commit messages; raises NotFound if there is no such thread in this namespace.
+        """Commit messages. Raises NotFound if there is no such thread in this namespace.
 
-        With `create`, the thread is created in the same transaction; raises Conflict if its id is taken.
+        With `create`, the thread is created in the same transaction. Raises Conflict if its id is taken.
         """
         core, at = self._core, self._core.at()
         stamped, plain = [], expect is None and given.keys is None
@@ -114,7 +114,10 @@ class Appending:
         return await self._answered(ns, await self.receipts(id, appends, results))
 
     async def _answered(self, ns: str, receipts: list[MessageReceipt]) -> list[MessageReceipt]:
-        """The receipts; where a message may ask to forget something, that is done first, and they say what ended."""
+        """Return the receipts.
+
+        If a message asks to forget something, that is done first, and the receipts say what ended.
+        """
         core = self._core
         asked = [receipt for receipt in receipts if receipt.durable and may_ask_to_forget(receipt.message)]
         if not asked or not core.shared.reads_by_rules or core.scope.foreign:
@@ -126,7 +129,7 @@ class Appending:
         return [msgspec.structs.replace(receipt, **state(receipt.message.seq)) for receipt in receipts]
 
     async def _creation(self, asked: Thread | None) -> tuple[Thread | None, list[Change]]:
-        """The thread to be created, if any, and the changes that create it."""
+        """Return the thread to be created, if any, and the changes that create it."""
         if asked is None:
             return None, []
         if await self._core.get(Thread, asked.id) is not None:
@@ -134,7 +137,7 @@ class Appending:
         return await fresh(self._core, asked)
 
     def stamped(self, thread: str, given: Given, at: datetime, gate: Gate | None = None) -> Message:
-        """A message as it will be stored, except its number: with org, thread, time and token count.
+        """Return a message as it will be stored, except for its number: with org, thread, time and token count.
 
         With a `gate`, its secrets are masked before its tokens are counted.
         """
@@ -151,7 +154,7 @@ class Appending:
         return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
 
     def changes(self, id: str, ns: str, messages: Sequence[Message], given: Keyed, at: datetime) -> list[Append]:
-        """One change for all messages, or one for each that has a key of its own."""
+        """Return one change for all messages, or one for each message that has its own key."""
         org = self._core.org
         if given.keys is None:
             return [Append(org, id, tuple(messages), at, given.key, ns)]
@@ -164,10 +167,12 @@ class Appending:
         return out
 
     def job(self, id: str, ns: str, at: datetime) -> Put:
-        """The outbox row that an append ensures; the same object for a second, because mostly the row exists already.
+        """Return the outbox row that an append creates if it is missing.
 
-        `doctor` computes the lag of indexing from the row's creation time. There is only this one job: the indexer asks
-        for the rest (deriving, folding, archiving).
+        The same object is returned for a second, because the row usually exists already.
+
+        `doctor` computes the indexing lag from the row's creation time. There is only this one job; the indexer creates
+        the others (deriving, folding, archiving).
         """
         known, key = self._core.shared.jobs, (self._core.org, id, ns)
         found = known.get(key)
@@ -179,9 +184,10 @@ class Appending:
         return found[2]
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
-        """A receipt for each message, in order; in a batch, numbers are given only at the commit.
+        """Return a receipt for each message, in order. In a batch, numbers are assigned only at the commit.
 
-        `done` may have results of other changes after those of the appends. Wakes the worker if a message was new.
+        `done` may contain results of other changes after those of the appends. This wakes the worker if a message was
+        new.
         """
         out: list[MessageReceipt] = []
         new = False
@@ -211,8 +217,10 @@ class Appending:
         return out
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
-        """Receipts for an append that was done before under its key; a message deleted since is returned as given
-        now."""
+        """Return receipts for an append that was done before under its key.
+
+        A message deleted since is returned as given now.
+        """
         numbers = range(done.first, done.first + done.count)
         messages = await self._core.get_many(Message, [(id, number) for number in numbers])
         given: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
@@ -227,7 +235,9 @@ class Appending:
     async def _append_special(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Append messages of which some are pinned or carry recalled text, or that expect a length of the thread."""
+        """Append messages if some are pinned or contain recalled text, or if they expect a certain length of the
+        thread.
+        """
         if any(message.metadata and carried(message) for change in appends for message in change.messages):
             done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
                 lambda: self._append_derived(id, ns, appends, at, expect, create)
@@ -251,8 +261,10 @@ class Appending:
     async def _append_derived(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Append messages that carry recalled text, with the lineage links by which forgetting finds it. If a source
-        was forgotten meanwhile, the carried text is left out."""
+        """Append messages that contain recalled text, with the lineage links that let forgetting find it.
+
+        If a source was forgotten in the meantime, its text is left out.
+        """
         messages = [message for change in appends for message in change.messages]
         links = [link for message in messages for link in carried_links(message, at)]
         held = await guard(
@@ -293,7 +305,7 @@ class Appending:
         return [results.appended(change) for change in appends]
 
     async def _done_before(self, id: str, appends: Sequence[Append]) -> dict[str | None, Appended]:
-        """The appends that were done before under these keys."""
+        """Return the appends that were already done under these keys."""
         keys = [change.key for change in appends if change.key is not None]
         receipts = await self._core.get_many(Receipt, [(id, key) for key in keys]) if keys else []
         return {row.key: Appended(row.first, row.count, replayed=True) for row in receipts if row is not None}

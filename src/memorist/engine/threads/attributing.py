@@ -12,9 +12,9 @@ from ...messages.message import Message
 from ...records import as_dict
 
 MAX_SOURCES = 3
-"""Messages named for one line."""
+"""How many messages to name for one line."""
 MIN_SHARE = 0.6
-"""Further messages are named if they share at least this much of what the best one shares."""
+"""Further messages are named if they share at least this fraction of what the best one shares."""
 
 
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,9 @@ class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]:
-    """The lines of a summary, each with the messages behind it; none where no message shares a telling word."""
+    """Return the lines of a summary, each with the messages behind it, or none if no message shares a distinctive
+    word.
+    """
     from ...recall.analyze import tokens
 
     terms = [frozenset(tokens(message.text)) for message in messages]

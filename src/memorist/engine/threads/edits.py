@@ -1,8 +1,8 @@
-"""Changes to a thread other than appending: pop, replace, redact, fork.
+"""Changes to a thread other than appending: pop, replace, redact and fork.
 
-Each reads the thread, then commits by compare-and-set on its version, which every append raises; after a conflict the
-caller reads and tries again. Sequence numbers are never reused: `length` is the last one given, and stays when messages
-are deleted.
+Each reads the thread, then commits by compare-and-set on its version, which every append raises. After a conflict, the
+caller reads the thread again and retries. Sequence numbers are never reused. `length` is the last one assigned, and
+stays when messages are deleted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ThreadEdits:
         return message
 
     async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
-        """Replace all messages by others, which get new numbers."""
+        """Replace all messages with others, which get new numbers."""
         core, org, id = self._core, thread.org, thread.id
         stored, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
         results = await core.apply(
@@ -77,7 +77,7 @@ class ThreadEdits:
         return [results.appended(change) for change in appends]
 
     async def redact(self, thread: Thread, seq: int) -> Message:
-        """Remove a message's content but keep its place; what was derived from it is deleted."""
+        """Remove a message's content but keep its position. Everything derived from it is deleted."""
         from ..forgetting.erase import Eraser
 
         message = await self._core.get(Message, thread.id, seq)
@@ -92,7 +92,7 @@ class ThreadEdits:
         return bare
 
     async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
-        """Pin or unpin a message; the numbers of a thread's pinned messages are kept in a mark, for contexts."""
+        """Pin or unpin a message. A mark contains the numbers of a thread's pinned messages, for contexts."""
         core = self._core
         message = await core.get(Message, thread.id, seq)
         if message is None:
@@ -111,8 +111,11 @@ class ThreadEdits:
         return changed
 
     async def fork(self, source: Thread, last: int, made: Thread, *, is_prefix_shared: bool = False) -> Thread:
-        """Copy the messages up to a number into a new thread; its row is written last, so that no half copy is
-        visible. Its lineage link comes first: whoever forgets the source finds the copies, finished or not."""
+        """Copy the messages up to a number into a new thread.
+
+        Its row is written last, so that no partial copy is visible. Its lineage link is written first, so that
+        forgetting the source finds the copies, finished or not.
+        """
         core = self._core
         if await core.get(Thread, made.id) is not None:
             raise taken(made.id)
@@ -160,7 +163,7 @@ class ThreadEdits:
         return made
 
     async def _summaries(self, source: Thread, made: Thread) -> list[Change]:
-        """Copies of the summaries of the copied messages; each names its original, whose id requests show."""
+        """Return copies of the summaries of the copied messages. Each names its original, whose id requests show."""
         summaries = await self._core.scan(Summary, source.id, before=(made.length + 1,))
         changes: list[Change] = []
         for summary in summaries:
@@ -170,7 +173,10 @@ class ThreadEdits:
         return changes
 
     async def _marks(self, source: Thread, made: Thread) -> list[Change]:
-        """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""
+        """Return the marks and jobs of a fork.
+
+        Copies are indexed like new messages, but nothing is derived from them again.
+        """
         core, item = self._core, f"thread:{made.id}"
         derived, pins = await core.get(Derivation, source.id), await core.get(Pins, source.id)
         changes: list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
@@ -190,14 +196,14 @@ class ThreadEdits:
 
 
 def child_link(core: Core, parent: str, child: str) -> Link:
-    """The link by which forgetting a thread also forgets a thread that was made for it."""
+    """Return the link that makes forgetting a thread also forget a thread that was created for it."""
     return Link.of(core.org, thread_ref(parent), thread_ref(child), core.at(), "child")
 
 
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
 ) -> list[Thread]:
-    """Threads sorted by a time; the page after the thread with an id."""
+    """Sort threads by a time, and return the page after the thread with an id."""
     if by not in ("updated_at", "created_at"):
         raise UsageError("threads are listed by id, updated_at or created_at")
     ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)
@@ -210,7 +216,7 @@ def sorted_threads(
 
 
 def checked_roles(roles: Sequence[str]) -> list[str]:
-    """Checked roles to filter messages by."""
+    """Check the roles by which to filter messages, and return them."""
     roles = [roles] if isinstance(roles, str) else as_list(roles, "roles")
     unknown = [role for role in roles if role not in ROLES]
     if unknown:
@@ -224,7 +230,7 @@ def _removal(thread: Thread, message: Message) -> list[Change]:
 
 
 def _redacted(message: Message) -> Message:
-    """A message without its content, but with its tool call ids, so that a tool exchange stays valid."""
+    """Return a message without its content, but with its tool call ids, so that a tool exchange stays valid."""
     content, extra = message.content, message.extra
     fields: JsonObject = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
     if isinstance(extra.get("tool_calls"), list):
@@ -245,7 +251,7 @@ def _bare_call(call: Json) -> JsonObject:
 
 
 def _bare_item(item: Json) -> JsonObject:
-    """An item of the Responses API without its content, but with the ids that pair it with others."""
+    """Return an item of the Responses API without its content, but with the ids that pair it with other items."""
     fields: JsonObject = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
     kind = str(fields["type"])
     if kind.endswith("_output"):
@@ -266,17 +272,17 @@ def _bare_block(block: Json) -> JsonObject:
 
 
 def taken(id: str) -> Conflict:
-    """The error for an id that a new thread cannot have."""
+    """Return the error for an id that is already taken."""
     return Conflict(f"thread {id!r} exists already; choose another id", final=True)
 
 
 def another_length(id: str, expected: int, actual: int) -> Conflict:
-    """The error for a thread whose length is not the expected one."""
+    """Return the error for a thread that does not have the expected length."""
     text = f"thread {id!r} has length {actual}, expected {version_of(expected)}; read it again"
     return Conflict(text, expected=expected, actual=actual, final=True)
 
 
 def another_version(id: str, expected: int, actual: int) -> Conflict:
-    """The error for a thread that was changed."""
+    """Return the error for a thread that has changed."""
     text = f"thread {id!r} has version {actual}, expected {version_of(expected)}; read it again"
     return Conflict(text, expected=expected, actual=actual, final=True)

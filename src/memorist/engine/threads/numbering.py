@@ -1,7 +1,7 @@
 """Ensures that message numbers are never reused, even when a thread is created again under a former id.
 
-A thread that is deleted or forgotten leaves a watermark with its last number, under the fingerprint of its id; the next
-thread of that id continues after it. A thread that expires cannot leave one, because its rows vanish by themselves: it
+A thread that is deleted or forgotten leaves a watermark with its last number, under the fingerprint of its id. The next
+thread with that id continues after it. An expiring thread cannot leave one, because its rows vanish on their own. So it
 reserves more numbers than it can ever use when it is created.
 """
 
@@ -16,11 +16,11 @@ from ..core import Core
 from ..forgetting.fingerprints import fingerprint
 
 RESERVED = 1_000_000_000
-"""How many numbers are reserved for a thread that expires."""
+"""How many numbers to reserve for a thread that expires."""
 
 
 async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
-    """A new thread with the number it continues after, and the changes to commit after its row."""
+    """Return a new thread with the number after which it continues, and the changes to commit after its row."""
     earlier = await core.get(Watermark, "numbers", fingerprint(thread.id))
     gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
     last = gone.length if gone is not None else earlier.position if earlier is not None else 0
@@ -32,7 +32,9 @@ async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
 
 
 async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
-    """A new thread and the changes that create it, which also delete the remains of an expired thread of that id."""
+    """Return a new thread and the changes that create it, which also delete the remains of an expired thread with that
+    id.
+    """
     org, id = core.org, thread.id
     core.shared.threads.pop((org, id), None)
     changes, numbers = await numbered(core, thread)
@@ -46,7 +48,7 @@ async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
 
 
 async def used_before(core: Core, id: str) -> bool:
-    """Whether an earlier thread of this id gave numbers to messages."""
+    """Return whether an earlier thread with this id assigned numbers to messages."""
     earlier = await core.get(Watermark, "numbers", fingerprint(id))
     if earlier is not None and earlier.position > 0:
         return True
@@ -54,7 +56,10 @@ async def used_before(core: Core, id: str) -> bool:
 
 
 def numbering_changes(core: Core, thread: Thread) -> list[Change]:
-    """Changes that record a thread's last number before its row is deleted; they fail if someone appends meanwhile."""
+    """Return changes that record a thread's last number before its row is deleted.
+
+    They fail if someone appends meanwhile.
+    """
     ended = thread.expires_at is not None and thread.expires_at <= core.at()
     live = 0 if ended else thread.version
     return [Expect(Thread, thread.row_key, live), Put(_last_number(core, thread.id, thread.length))]

@@ -1,4 +1,4 @@
-"""Stores the binary parts of messages apart from them, and reads them back; see `memorist.messages.parts`."""
+"""Stores the binary parts of messages separately, and reads them back; see `memorist.messages.parts`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _replace = msgspec.structs.replace
 
 
 async def changes_apart(store: Store, changes: Sequence[Change], now: int, at: datetime) -> Sequence[Change]:
-    """The changes with binary parts in rows of their own, which follow them; the changes keep their order."""
+    """Return the changes with binary parts in separate rows at the end. The order of the changes does not change."""
     written: list[Change] = []
     rows: dict[Key, Change] = {}
     for change in changes:
@@ -49,7 +49,7 @@ def _rows(
 
 
 async def _expiry(store: Store, changes: Sequence[Change], org: str, thread: str, now: int) -> datetime | None:
-    """When the thread expires, and its parts with it."""
+    """Return when the thread and its parts expire."""
     for change in changes:
         if isinstance(change, Put) and isinstance(change.record, Thread) and change.record.row_key == (org, thread):
             return change.record.expires_at
@@ -58,7 +58,7 @@ async def _expiry(store: Store, changes: Sequence[Change], org: str, thread: str
 
 
 async def whole_messages(store: Store, messages: Sequence[Message | None], now: int) -> list[Message | None]:
-    """The messages as they were appended, with their binary parts."""
+    """Return the messages as they were appended, with their binary parts."""
     keys = dict.fromkeys(
         (message.org, message.thread, digest)
         for message in messages
@@ -81,14 +81,14 @@ def _whole(message: Message, parts: dict[tuple[str, str, str], bytes]) -> Messag
 
 
 def lacks_parts(message: Message | None) -> bool:
-    """Whether a stored message must be completed."""
+    """Return whether a stored message has binary parts that must be added."""
     return message is not None and bool(message.metadata) and PARTS in message.metadata
 
 
 async def released_parts(core: Core, thread: Thread, gone: Sequence[Message]) -> list[Change]:
-    """Changes that delete the binary parts that no message of the thread has once some of them are gone.
+    """Return changes that delete the binary parts that no message of the thread contains once some messages are gone.
 
-    They expect the thread unchanged, because an append meanwhile may refer to a part again.
+    They expect the thread to be unchanged, because an append in the meantime may refer to a part again.
     """
     digests = {digest for message in gone if may_hold_parts(message) for digest in part_digests(message)}
     if not digests:
@@ -105,7 +105,7 @@ async def _digests_in_use(core: Core, thread: str, gone: Collection[int]) -> set
 
 
 async def release_parts(core: Core, id: str, gone: Sequence[Message]) -> None:
-    """Delete the binary parts of messages that were deleted from a thread, if no other message has them."""
+    """Delete the binary parts of deleted messages, if no other message of the thread contains them."""
     if not any(may_hold_parts(message) for message in gone):
         return
 

@@ -1,4 +1,4 @@
-"""Receipts of appended messages: whether each is stored, indexed, and processed by derivation."""
+"""Receipts of appended messages say whether each is stored, indexed and processed by derivation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Derived = Literal["none", "pending", "done", "failed", "unread"]
 
 
 class MessageReceipt(msgspec.Struct, frozen=True):
-    """The state of an appended message: durable, indexed, and how far derivation has come."""
+    """The state of an appended message: whether it is durable and indexed, and how far derivation has come."""
 
     to_dict = as_dict
 
@@ -23,15 +23,15 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     durable: bool
     indexed: bool
     derived: Derived
-    """`unread`: it is in a language without extraction rules, so nothing was derived from it."""
+    """`unread` means that it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
     ended: tuple[str, ...] = ()
-    """The ids of facts and learnings that the message asked to forget; `facts.unforget` with the last undoes it."""
+    """The ids of facts and learnings that the message asked to forget; `facts.unforget` with the last one undoes it."""
     masked: tuple[str, ...] = ()
     """The kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
-    """Who has read it: `rules` beside `pending` or `failed` means that they stand in for the model."""
+    """Who has read it. `rules` together with `pending` or `failed` means that they stand in for the model."""
     refused: tuple[str, ...] = ()
     """Why items that the model noted from it were refused."""
 
@@ -46,12 +46,12 @@ _HINTS = (
     "merk dir", "oublie", "olvid", "borra", "dimentica", "scorda", "cancella", "esque", "apag", "vergeet", "onthoud",
     "忘", "删", "记住", "覚え", "不再",
 )  # fmt: skip
-"""Words without which no rule reads a request to forget; looking for them costs an append nothing."""
+"""Words that every request to forget contains; looking for them costs an append almost nothing."""
 MAX_REQUEST_CHARACTERS = 400
 
 
 def may_ask_to_forget(message: Message) -> bool:
-    """Whether the rules should look at a message at once, because it may ask to forget something."""
+    """Return whether the rules should read a message immediately, because it may ask to forget something."""
     if message.role != "user":
         return False
     text = message.text
@@ -59,7 +59,7 @@ def may_ask_to_forget(message: Message) -> bool:
 
 
 async def receipt_states(core: Core, thread: str) -> Any:
-    """A function from sequence number to the fields of a receipt that workers change, from their progress."""
+    """Return a function from a sequence number to the receipt fields that workers change, based on their progress."""
     index, derivation = await core.get(IndexProgress, thread), await core.get(Derivation, thread)
     notes = derivation or Derivation(thread=thread, updated_at=core.at())
     failed, unread, by_rules = frozenset(notes.failed), frozenset(notes.unread), frozenset(notes.by_rules)

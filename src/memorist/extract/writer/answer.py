@@ -60,7 +60,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_operations(data: object) -> tuple[list[Operation], list[Refused]] | None:
-    """The operations of an answer, and the items that are not one; None if the answer as a whole is unusable."""
+    """Return the operations of an answer, and the items that are not one; None if the answer as a whole is unusable."""
     items = data.get("operations") if isinstance(data, dict) else data if isinstance(data, list) else None
     if not isinstance(items, list):
         return None
@@ -87,7 +87,7 @@ def _text(limit: int) -> JsonObject:
 
 
 def answer_schema(messages: int) -> JsonObject:
-    """The JSON Schema of an answer, in the subset that providers enforce: closed objects, every field required.
+    """Return the JSON Schema of an answer, in the subset that providers enforce: closed objects, every field required.
 
     The order of the fields is the order in which a model should think: evidence first, then what follows from it.
     """

@@ -136,7 +136,7 @@ def check_operations(
 
 
 def _check(operation: Operation, request: Request) -> Note | str:
-    """The note that an operation becomes, or why it is refused."""
+    """Return the note that an operation becomes, or why it is refused."""
     if not 1 <= operation.number <= len(request.turns):
         return "cites a message that is not there"
     turn = request.turns[operation.number - 1]
@@ -216,7 +216,7 @@ def _ended(operation: Operation, target: Known, subject: str | None, turn: Turn)
 def _stated(
     operation: Operation, request: Request, turn: Turn, target: Known | None, kind: str, subject: str | None
 ) -> Note | str:
-    """The checks of `add` and `update`."""
+    """Return the checks of `add` and `update`."""
     text = " ".join(operation.text.split())
     if not text or len(text) > MAX_TEXT_CHARACTERS:
         return "has no sentence" if not text else "its sentence is too long"
@@ -280,7 +280,7 @@ def _fact_problem(operation: Operation, key: str | None, value: object, subject:
 def _unsaid(
     text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
 ) -> str | None:
-    """The first name or number of a memory that nobody said; None if there is none."""
+    """Return the first name or number of a memory that nobody said; None if there is none."""
     item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.known]
     heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
     speakers = [other.speaker for other in (*request.context, *request.turns)]
@@ -315,7 +315,7 @@ def _is_common(name: str) -> bool:
 
 
 def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
-    """The folded words with a capital; with `inside` not those that begin a sentence."""
+    """Yield the folded words with a capital; with `inside` not those that begin a sentence."""
     for match in _WORD.finditer(text):
         if not match[0][0].isupper():
             continue
@@ -326,19 +326,19 @@ def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
 
 
 def _numbers(text: str) -> list[str]:
-    """The digits in a text, dates and decimals taken apart, without leading zeros."""
+    """Return the digits in a text, dates and decimals taken apart, without leading zeros."""
     return [str(int(part)) for match in _NUMBER.findall(text) for part in re.split(r"[.,:]", match) if part]
 
 
 def _date_numbers(operation: Operation, turn: Turn) -> set[str]:
-    """Numbers that a resolved date may bring: those of the dates in the answer and of the message's own time."""
+    """Return numbers that a resolved date may bring: those of the dates in the answer and of the message's own time."""
     dates = " ".join(filter(None, (operation.start, operation.end, turn.at.date().isoformat())))
     years = {str(turn.at.year + offset) for offset in (-1, 0, 1)}
     return {str(int(part)) for part in re.findall(r"\d+", dates)} | years
 
 
 def _spelled(digits: str, source: str) -> bool:
-    """Whether a number was said in words ("two cats")."""
+    """Return whether a number was said in words ("two cats")."""
     value = int(digits)
     return value <= 1000 and any(number(word, "en") == value for word in _WORD.findall(source))
 
@@ -356,7 +356,7 @@ def _same_subject(one: str | None, other: str | None) -> bool:
 
 
 def read_date(text: str | None, at: datetime) -> datetime | None:
-    """A date as the model wrote it, as an aware datetime; None if it is none, or more than a century away."""
+    """Return a date as the model wrote it, as an aware datetime; None if it is none, or more than a century away."""
     match = _DATE.fullmatch((text or "").strip())
     if match is None:
         return None
@@ -374,7 +374,7 @@ _NEGATIONS = frozenset(
 
 
 def details(text: str) -> set[str]:
-    """The names, numbers and negations of a sentence: what a change of words must keep."""
+    """Return the names, numbers and negations of a sentence: what a change of words must keep."""
     numbers = set(re.findall(r"\d+", text))
     names = {fold(match[0]) for match in re.finditer(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]+", text)}
     negations = {word for word in re.findall(r"[\w']+", fold(text)) if word in _NEGATIONS}
@@ -382,7 +382,7 @@ def details(text: str) -> set[str]:
 
 
 def fold(text: str) -> str:
-    """A text without case, typographic quotes and extra space, for comparing."""
+    """Return a text without case, typographic quotes and extra space, for comparing."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     plain = plain.translate({ord(sign): "'" for sign in "’‘`´"} | {ord(sign): '"' for sign in "“”„«»"})
     return " ".join(plain.replace("\u200b", "").split()).strip(" .,;!")

@@ -69,7 +69,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     people: tuple[str, ...] = ()
 
     def target(self, id: str | None) -> Known | None:
-        """The known memory that the model calls k1, k2, …"""
+        """Return the known memory that the model calls k1, k2, …"""
         digits = (id or "").lstrip("kK")
         number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 5 else 0
         return self.known[number - 1] if 1 <= number <= len(self.known) else None
@@ -77,7 +77,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def rules() -> str:
-    """The fixed part of the prompt."""
+    """Return the fixed part of the prompt."""
     return (Path(__file__).parent / "prompt.md").read_text("utf-8").strip()
 
 
@@ -118,7 +118,7 @@ def make_request(
 
 
 def known_line(number: int, item: Known) -> str:
-    """A known memory as the model sees it."""
+    """Return a known memory as the model sees it."""
     notes = [
         item.subject or "user",
         *([f"{item.key} = {_shown(item.value)}"] if item.key else []),
@@ -143,7 +143,7 @@ def _one_line(text: str, limit: int) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """A text of at most `limit` characters: its beginning and its end."""
+    """Return a text of at most `limit` characters: its beginning and its end."""
     if len(text) <= limit:
         return text
     return f"{text[: limit * 2 // 3]} […] {text[-limit // 3 + 5 :]}"

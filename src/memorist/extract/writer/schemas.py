@@ -52,16 +52,16 @@ class Schema(msgspec.Struct, frozen=True):
         return f"{snake_case(self.name)}."
 
     def field(self, key: str) -> Field | None:
-        """The field that a fact's key names; None if the key is not of this schema."""
+        """Return the field that a fact's key names; None if the key is not of this schema."""
         name = key.removeprefix(self.prefix) if key.startswith(self.prefix) else None
         return next((field for field in self.fields if field.name == name), None)
 
     def is_complete(self, values: Mapping[str, object]) -> bool:
-        """Whether no required field is missing."""
+        """Return whether no required field is missing."""
         return all(field.name in values for field in self.fields if field.required)
 
     def build(self, values: Mapping[str, object]) -> Any:
-        """An instance with these values, which must be complete."""
+        """Return an instance with these values, which must be complete."""
         if isinstance(self.spec, Mapping):
             return dict(values)
         if hasattr(self.spec, "model_validate"):
@@ -69,7 +69,7 @@ class Schema(msgspec.Struct, frozen=True):
         return msgspec.convert(dict(values), self.spec, strict=False)
 
     def shown(self) -> str:
-        """The schema as the prompt shows it."""
+        """Return the schema as the prompt shows it."""
         lines = [f"{self.name}: {self.description}".rstrip(": ").strip()]
         for field in self.fields:
             meaning = f" ({field.description})" if field.description else ""
@@ -78,7 +78,7 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 def read_schema(spec: SchemaSpec) -> Schema:
-    """A schema from any of the forms users write it in; raises UsageError for anything else."""
+    """Return a schema from any of the forms users write it in; raises UsageError for anything else."""
     if isinstance(spec, Mapping):
         return _from_json_schema(spec)
     model: Any = spec
@@ -133,7 +133,7 @@ def _from_document(name: str, document: JsonMapping, types: JsonMapping, spec: o
 
 
 def convert_value(field: Field, value: object) -> object:
-    """A value as JSON that fits its field; raises InvalidValue if it does not."""
+    """Return a value as JSON that fits its field; raises InvalidValue if it does not."""
     if field.convert is not None:
         try:
             value = field.convert(value)
@@ -157,7 +157,7 @@ def snake_case(name: str) -> str:
 
 
 def _shape_words(shape: JsonMapping) -> str:
-    """The type of a field in words a model understands."""
+    """Return the type of a field in words a model understands."""
     if "enum" in shape:
         return "one of " + ", ".join(map(str, shape["enum"]))
     choices: Sequence[JsonMapping] = shape.get("anyOf", ())

@@ -35,18 +35,18 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def rules() -> str:
-    """The fixed part of the prompt."""
+    """Return the fixed part of the prompt."""
     return (Path(__file__).parent / "tidy.md").read_text("utf-8").strip()
 
 
 def tidy_request(known: Sequence[Known]) -> str:
-    """The memories as the model sees them."""
+    """Return the memories as the model sees them."""
     lines = [known_line(number, item) for number, item in enumerate(known[:MAX_MEMORIES], start=1)]
     return "\n".join(["# MEMORIES", *lines, "", "Answer with your proposals, as JSON."])
 
 
 def tidy_schema() -> JsonObject:
-    """The JSON Schema of the answer."""
+    """Return the JSON Schema of the answer."""
     text = {"type": "string", "maxLength": 400}
     properties = {
         "op": {"type": "string", "enum": ["merge", "end", "reword", "learn"]},
@@ -65,7 +65,7 @@ def tidy_schema() -> JsonObject:
 
 
 def find_duplicates(known: Sequence[Known]) -> list[Proposal]:
-    """Memories of one kind and subject whose sentences are equal, or nearly so with the same numbers."""
+    """Return memories of one kind and subject whose sentences are equal, or nearly so with the same numbers."""
     proposals: list[Proposal] = []
     taken: set[str] = set()
     for index, item in enumerate(known):
@@ -92,7 +92,10 @@ def _is_twin(one: Known, other: Known) -> bool:
 
 
 def check_proposal(proposal: Proposal, known: dict[str, Known]) -> str | None:
-    """Why a proposal is refused: it names what is not there, or would lose or change a detail; None if it is sound."""
+    """Return why a proposal is refused: it names what is not there, or would lose or change a detail.
+
+    None if it is sound.
+    """
     members = [known[id] for id in proposal.ids if id in known]
     if not members or len(members) != len(set(proposal.ids)):
         return "names a memory that is not there"

@@ -32,7 +32,7 @@ class Batches(ServerNoun, server_nouns.Batches):
         return answer_data(asked, await _called(batch, asked, last))
 
     async def again(self, call: str, operations: Sequence[Step], **rest: Any) -> Committed:
-        """The answer to a commit whose idempotency key was used before."""
+        """Return the answer to a commit whose idempotency key was used before."""
         return Committed(len(operations), [], replayed=True)
 
 
@@ -50,7 +50,7 @@ async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]
 
 
 def checked(step: Step, key: ApiKey) -> Operation:
-    """The operation of a step, if the key may do it and it can be part of a batch."""
+    """Return the operation of a step, if the key may do it and it can be part of a batch."""
     operation = BY_NAME.get(step.operation)
     if operation is None or operation.noun not in COLLECTED:
         raise InvalidValue("this operation cannot be part of a batch; it takes writes of facts, threads and the like")

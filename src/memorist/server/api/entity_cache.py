@@ -54,7 +54,7 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
         return await self._memory.entities.invalidate(type, id)
 
     async def again(self, call: str, type: str, id: str | None = None, **rest: Any) -> Any:
-        """The answer to a request whose idempotency key was used before."""
+        """Return the answer to a request whose idempotency key was used before."""
         if call != "lease":
             return call != "invalidate" or 0
         row = await self._row(type, str(id))

@@ -40,7 +40,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         return Forgetting(erasure=await self._memory.forget(**target, physical=physical, shred=shred), done=True)
 
     async def again(self, call: str, code: str | None = None, **target: Any) -> Forgetting:
-        """The answer to a request whose idempotency key was used before: forgetting runs again to its end."""
+        """Return the answer to a request whose idempotency key was used before: forgetting runs again to its end."""
         return Forgetting(erasure=await self._memory.forget(**target), done=True)
 
     async def _new_code(self, target: JsonObject) -> str:
@@ -59,7 +59,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         return self._server.memory.scope(org=KEYS_ORG).records
 
     def _bound(self, target: JsonObject) -> str:
-        """A digest of what a code is valid for: the key, its scope and the target."""
+        """Return a digest of what a code is valid for: the key, its scope and the target."""
         scope = self._core.scope
         return _digest(repr((self._key.id, scope.org, scope.user, sorted(target.items()))))
 

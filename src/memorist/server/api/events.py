@@ -64,7 +64,7 @@ class Feed:
         return self._number
 
     def since(self, number: int, org: str, names: Sequence[str]) -> tuple[list[Numbered], bool]:
-        """The events after a number, and whether some of them have already left the buffer."""
+        """Return the events after a number, and whether some of them have already left the buffer."""
         numbered = list(self._last)
         missed = bool(numbered) and number + 1 < numbered[0].number
         return [

@@ -47,7 +47,7 @@ class Functions(ServerNoun, server_nouns.Functions):
         return await Injection(self._core).keep(Output(value, said, asked, fact, thread), self._made(made))
 
     async def again(self, call: str, remember: RememberAs | None = None, **rest: Any) -> bool:
-        """The answer to an output whose idempotency key was used before."""
+        """Return the answer to an output whose idempotency key was used before."""
         return remember is None or await self._memory.facts.get(remember.namespace, remember.key) is not None
 
     def _made(self, given: MadeFrom | None) -> Made:

@@ -24,7 +24,9 @@ MAX_TURN = 500
 
 
 def _as(converted: Any) -> Any:
-    """The argument itself: a cast, since the request's decoder has already made budgets and policies from JSON."""
+    """Return the argument itself: a cast, since the request's decoder has already made budgets and policies from
+    JSON.
+    """
     return converted
 
 
@@ -99,7 +101,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return await running.end()
 
     async def again(self, call: str, **options: Any) -> Any:
-        """The answer to a request whose idempotency key was used before."""
+        """Return the answer to a request whose idempotency key was used before."""
         if call == "add":
             return await self.add(**options)
         if call == "end":
@@ -118,7 +120,9 @@ class Turns(ServerNoun, server_nouns.Turns):
         return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
-        """The messages with recalled memory stored in one of them, if the HMAC shows that this server made it."""
+        """Return the messages with recalled memory stored in one of them, if the HMAC shows that this server made
+        it.
+        """
         if not 0 <= carried.place < len(messages) or not hmac.compare_digest(
             carried.proof, await self._proof(carried.kept)
         ):
@@ -128,7 +132,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return [carrier if position == carried.place else message for position, message in enumerate(messages)]
 
     async def _proof(self, memory: Any) -> str:
-        """An HMAC over recalled memory, bound to the org and user it was given to."""
+        """Return an HMAC over recalled memory, bound to the org and user it was given to."""
         scope = self._core.scope
         signed = msgspec.json.encode([scope.org, scope.user, memory])
         secret = await self._server.keys.secret()

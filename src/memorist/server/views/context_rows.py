@@ -30,7 +30,7 @@ ORDER = {
 
 
 async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
-    """All that the page shows of a context."""
+    """Return all that the page shows of a context."""
     asked, thread, made = built.asked, built.thread, built.context
     head = {
         "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
@@ -66,7 +66,7 @@ async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
 
 
 def _settings(chosen: Any) -> dict[str, Any]:
-    """The options that the request was built with, and whether they are those of the program's last request."""
+    """Return the options that the request was built with, and whether they are those of the program's last request."""
     stored, budget = chosen.stored, chosen.budget
     recall, policy = chosen.recall, chosen.policy or SlidingWindow()
     return {
@@ -101,7 +101,7 @@ def _named(tool: Any) -> dict[str, Any]:
 
 
 async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
-    """The profile lines in sending order; one whose fact replaced a correction shows the corrected value."""
+    """Return the profile lines in sending order; one whose fact replaced a correction shows the corrected value."""
     rows = []
     for line in sorted(made.profile, key=lambda line: LANES.index(line.lane)):
         named = line.source if "/" in line.source else line.text
@@ -118,7 +118,7 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
 
 
 async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict[str, Any]]:
-    """One row per unit of the thread with what was done with it, oldest first, after a stored summary."""
+    """Return one row per unit of the thread with what was done with it, oldest first, after a stored summary."""
     account = made.account
     rows: list[dict[str, Any]] = []
     if account.behind and made.summary_message is not None:
@@ -140,7 +140,7 @@ async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict
 
 
 def _under_summary(made: Context, units: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, with the units that a new summary replaces merged into one row with its text."""
+    """Return the rows, with the units that a new summary replaces merged into one row with its text."""
     inside = [row for row in units if row["state"] == "folded"]
     rest = [row for row in units if row["state"] != "folded"]
     row = _run(
@@ -202,7 +202,7 @@ def _repaired(fix: Any) -> dict[str, Any]:
 
 
 def _memory(made: Context, hits: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row per recalled item, best first: whether it was sent, and the hit it came from."""
+    """Return one row per recalled item, best first: whether it was sent, and the hit it came from."""
     found = []
     for fate in made.recalled:
         item = fate.item
@@ -223,7 +223,7 @@ def _memory(made: Context, hits: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _items(made: dict[str, Any]) -> list[dict[str, Any]]:
-    """The items of a request in the order they are sent."""
+    """Return the items of a request in the order they are sent."""
     if made.get("tokens") is None:
         return []
     rows: list[dict[str, Any]] = []
@@ -256,7 +256,7 @@ _SAME = ("text", "state", "tokens", "superseded")
 
 
 def changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    """The items of two contexts in pairs, in sending order, with the number of pairs that differ."""
+    """Return the items of two contexts in pairs, in sending order, with the number of pairs that differ."""
     left, right = _items(a), _items(b)
     mine = {row["id"]: row for row in left}
     theirs = {row["id"] for row in right}

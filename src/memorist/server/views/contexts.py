@@ -115,7 +115,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
-    """The options that were asked for, over those that the program used, over the defaults."""
+    """Return the options that were asked for, over those that the program used, over the defaults."""
     used = stored or RequestSettings(budget={"total": DEFAULT_BUDGET}, at=EPOCH)
     policy = policy_in(used.policy) if used.policy is not None else None
     recall: Any = used.recall if asked.recall is None else asked.recall
@@ -133,7 +133,7 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
 
 
 def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
-    """The budget with its ceilings; a model's name stands for its window."""
+    """Return the budget with its ceilings; a model's name stands for its window."""
     total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
     if isinstance(total, str) and total.strip().isdecimal():
         total = int(total)
@@ -147,7 +147,7 @@ def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBud
 
 
 def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> int:
-    """The tokens of a system prompt and tools that the program sends and that are not at hand here."""
+    """Return the tokens of a system prompt and tools that the program sends and that are not at hand here."""
     if stored is None:
         return 0
     parts = _stored_parts(stored, thread)
@@ -157,7 +157,7 @@ def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread 
 
 
 def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> dict[str, Any]:
-    """The system prompt and the tools in the thread's metadata, unless the program's last request had none."""
+    """Return the system prompt and the tools in the thread's metadata, unless the program's last request had none."""
     sent = {"system": stored is None or stored.system_tokens > 0, "tools": stored is None or bool(stored.tools)}
     metadata = thread.metadata if thread is not None else {}
     return {name: metadata.get(name) for name, was_sent in sent.items() if was_sent}
@@ -177,19 +177,21 @@ class Built(msgspec.Struct, frozen=True):
 
 
 async def context(handle: AsyncMemory, asked: ContextAsked) -> Any:
-    """A context with the outcome of every item, the hits of recall, and how much of it a prompt cache would serve."""
+    """Return a context with the outcome of every item, the hits of recall, and how much of it a prompt cache would
+    serve.
+    """
     return await drawn(handle, await _built(handle, asked))
 
 
 async def compare(handle: AsyncMemory, asked: Compare) -> Any:
-    """Two contexts and their items in pairs."""
+    """Return two contexts and their items in pairs."""
     a = await drawn(handle, await _built(handle, asked.a))
     b = await drawn(handle, await _built(handle, asked.b))
     return {"a": a, "b": b, **changes(a, b)}
 
 
 async def turns(handle: AsyncMemory, asked: Turns) -> Any:
-    """The user's messages of a thread, newest first, to which a replay can go back."""
+    """Return the user's messages of a thread, newest first, to which a replay can go back."""
     if await handle.threads.get(asked.thread) is None:
         raise NotFound("there is no such thread", thread=asked.thread)
     messages = await turns_of(core_of(handle), asked.thread, asked.before, max(1, min(asked.limit, 100)))
@@ -215,7 +217,7 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
 
 
 def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Core:
-    """The engine narrowed to the user the context is for: the one asked for, or the owner of the thread."""
+    """Return the engine narrowed to the user the context is for: the one asked for, or the owner of the thread."""
     user = asked.user
     if user is None and thread is not None:
         meant = thread.metadata.get("user")
@@ -224,7 +226,7 @@ def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Cor
 
 
 async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
-    """The input, and the overlay to read through: an earlier turn, an earlier time, an unsaved correction."""
+    """Return the input, and the overlay to read through: an earlier turn, an earlier time, an unsaved correction."""
     facts: dict[Any, Any] = {}
     input: Any = asked.input
     moment = as_datetime(asked.at, "at") if asked.at else None
@@ -255,7 +257,7 @@ def _options(asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, reca
 async def _prefix(
     core: Core, asked: ContextAsked, chosen: Chosen, thread: Thread | None, context: Context
 ) -> Prefix | None:
-    """The common prefix with the context of the turn before, which is assembled again for the comparison."""
+    """Return the common prefix with the context of the turn before, which is assembled again for the comparison."""
     if thread is None:
         return None
     before = asked.until if asked.until is not None else thread.length + 1
@@ -282,7 +284,7 @@ async def _prefix(
 
 
 def _just_before(message: Message) -> datetime | None:
-    """The time just before a turn: facts derived from its message have the message's own time."""
+    """Return the time just before a turn: facts derived from its message have the message's own time."""
     return None if message.created_at is None else message.created_at - timedelta(microseconds=1)
 
 

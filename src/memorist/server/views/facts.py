@@ -37,7 +37,7 @@ class Suppose(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def fact(handle: AsyncMemory, asked: FactAsked) -> Any:
-    """The fact with its history as diffs, its sources back to the messages, its uses and its audit trail."""
+    """Return the fact with its history as diffs, its sources back to the messages, its uses and its audit trail."""
     versions = await handle.facts.history(asked.ns, asked.key)
     if not versions:
         raise NotFound("there is no such fact", namespace=asked.ns, key=asked.key)
@@ -77,7 +77,7 @@ async def _message(handle: AsyncMemory, id: str | None) -> Message | None:
 
 
 async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
-    """A source: a message with its neighbours, or the kind of another record; `present` false if deleted."""
+    """Return a source: a message with its neighbours, or the kind of another record; `present` false if deleted."""
     message = await _message(handle, id)
     if message is None:
         why = await _others(handle, id)
@@ -93,7 +93,7 @@ async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
 
 
 async def _others(handle: AsyncMemory, id: str) -> str | None:
-    """The kind of a source that is not a message, or None where it no longer exists."""
+    """Return the kind of a source that is not a message, or None where it no longer exists."""
     try:
         found = await handle.why(id)
     except NotFound:
@@ -102,7 +102,9 @@ async def _others(handle: AsyncMemory, id: str) -> str | None:
 
 
 async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
-    """Where a fact is used: its profile line, the messages it marks as superseded, and what was derived from it."""
+    """Return where a fact is used: its profile line, the messages it marks as superseded, and what was derived from
+    it.
+    """
     core = core_of(handle)
     lines: list[Any] = []
     if now.ns.startswith("user:"):
@@ -125,7 +127,7 @@ async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
 
 
 async def suppose(handle: AsyncMemory, asked: Suppose) -> Any:
-    """The profile lines that a correction would remove and add, and the profile's tokens before and after."""
+    """Return the profile lines that a correction would remove and add, and the profile's tokens before and after."""
     if not asked.ns.startswith("user:"):
         return {"gone": [], "new": [], "before": None, "after": None}
     user = core_of(handle).scope.subject(asked.ns.removeprefix("user:"))

@@ -24,7 +24,7 @@ class Find(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def find(handle: AsyncMemory, asked: Find) -> Any:
-    """Matches by kind: users by the start of their id or name, facts and threads that contain every word."""
+    """Return matches by kind: users by the start of their id or name, facts and threads that contain every word."""
     words = asked.text.casefold().split()
     if not words:
         return {"users": [], "threads": [], "facts": [], "id": None}
@@ -71,7 +71,7 @@ async def _threads(handle: AsyncMemory, words: list[str]) -> list[Any]:
 
 
 async def _id(handle: AsyncMemory, text: str) -> Any:
-    """The thread or message of a pasted id."""
+    """Return the thread or message of a pasted id."""
     if " " in text or len(text) < 8:
         return None
     thread, _, seq = text.partition("#")
@@ -82,6 +82,6 @@ async def _id(handle: AsyncMemory, text: str) -> Any:
 
 
 def _holds(text: str, words: list[str]) -> bool:
-    """Whether every word is the start of a word of the text."""
+    """Return whether every word is the start of a word of the text."""
     parts = text.casefold().replace(":", " ").replace("-", " ").split()
     return all(any(part.startswith(word) for part in parts) for word in words)

@@ -112,7 +112,7 @@ def _record(row: Any) -> dict[str, Any]:
 
 
 def _value(row: Any) -> Any:
-    """The value of a JSON record stored in its row; None for bytes and large records."""
+    """Return the value of a JSON record stored in its row; None for bytes and large records."""
     return msgspec.json.decode(row.data) if row.form == "json" and row.data is not None else None
 
 
@@ -164,7 +164,7 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None
 
 
 async def listing(handle: AsyncMemory, asked: Listing) -> Any:
-    """Rows of a kind in the order of their keys, and the cursor of the next page."""
+    """Return rows of a kind in the order of their keys, and the cursor of the next page."""
     if asked.kind not in KINDS:
         raise UsageError(f"kind must be one of {', '.join(KINDS)}")
     record, shown, index = KINDS[asked.kind]
@@ -189,7 +189,7 @@ def _space(row: Any) -> str:
 
 
 async def document(handle: AsyncMemory, asked: DocumentAsked) -> Any:
-    """A document and its chunks, in the order of the text."""
+    """Return a document and its chunks, in the order of the text."""
     found = await handle.documents.get(asked.ns, asked.id)
     if found is None:
         raise NotFound("there is no such document")
@@ -212,7 +212,7 @@ async def document(handle: AsyncMemory, asked: DocumentAsked) -> Any:
 
 
 async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
-    """The audit trail, newest first."""
+    """Return the audit trail, newest first."""
     limit = max(1, min(asked.limit, 500))
     events = await handle.audit.list(
         subject=asked.subject, kind=asked.kind, after=asked.after, limit=limit, reverse=True
@@ -222,7 +222,7 @@ async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
 
 
 async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Any:
-    """Audit events, newest first; the first page also has the threads, at the time of their last message."""
+    """Return audit events, newest first; the first page also has the threads, at the time of their last message."""
     limit = max(1, min(asked.limit, 500))
     space = None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
     items: list[dict[str, Any]] = []
@@ -245,7 +245,7 @@ def _concerns(event: Any, space: str) -> bool:
 
 
 async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
-    """One timeline row per thread with messages, at the time of its last one."""
+    """Return one timeline row per thread with messages, at the time of its last one."""
     core = core_of(handle)
     found = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
     return [
@@ -259,14 +259,14 @@ async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
 
 
 async def plans(handle: AsyncMemory, asked: PlansAsked) -> Any:
-    """The applied tidy-ups of a namespace that can be undone, newest first."""
+    """Return the applied tidy-ups of a namespace that can be undone, newest first."""
     rows = await handle.records.scan(asked.ns, (PLANS,), limit=PAGE)
     items = [{**row.data["plan"], "at": row.updated_at} for row in rows if isinstance(row.data, dict)]
     return {"items": sorted(items, key=lambda item: item["at"], reverse=True)}
 
 
 async def analyses(handle: AsyncMemory, asked: Analyses) -> Any:
-    """The analyser's reports stored in this memory."""
+    """Return the analyser's reports stored in this memory."""
     if asked.name is not None:
         found = await handle.records.get("global", (*ANALYSES, asked.name))
         if found is None:

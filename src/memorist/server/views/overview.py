@@ -60,7 +60,7 @@ def _plain(value: Any) -> bool:
 
 
 async def recent(handle: AsyncMemory) -> list[Any]:
-    """The newest events of the audit trail; consecutive events with the same source are merged into one row."""
+    """Return the newest events of the audit trail; consecutive events with the same source are merged into one row."""
     events = await handle.audit.list(limit=4 * RECENT, reverse=True)
     return [await event_row(handle, event, count) for event, count in _gathered(events)][:RECENT]
 
@@ -78,7 +78,9 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
 
 
 async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
-    """A fingerprint (`mark`) that changes when the memory does, the number of dead letters, and what is installed."""
+    """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and what is
+    installed.
+    """
     core = core_of(handle)
     events = await handle.audit.list(limit=1, reverse=True)
     threads = await core.scan(Thread, reverse=True, limit=20)

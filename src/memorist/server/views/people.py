@@ -53,7 +53,10 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def facts(handle: AsyncMemory, asked: Facts) -> Any:
-    """Facts by key, with whether each was corrected or replaced a correction; a word is searched in `MOST` per page."""
+    """Return facts by key, with whether each was corrected or replaced a correction.
+
+    A word is searched in `MOST` per page.
+    """
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
     found = await handle.facts.list(asked.ns, after=asked.after, limit=MOST if word else limit)
     more = len(found) == (MOST if word else limit)
@@ -65,7 +68,7 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Any:
 
 
 async def threads(handle: AsyncMemory, asked: Threads) -> Any:
-    """Threads of a user, the last active first."""
+    """Return threads of a user, the last active first."""
     limit = max(1, min(asked.limit, 500))
     ns = f"user:{core_of(handle).scope.subject(asked.user)}"
     found = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
@@ -74,7 +77,7 @@ async def threads(handle: AsyncMemory, asked: Threads) -> Any:
 
 
 async def users(handle: AsyncMemory, asked: Users) -> Any:
-    """Users by id, each with a name, counts and the time of the last message."""
+    """Return users by id, each with a name, counts and the time of the last message."""
     limit = max(1, min(asked.limit, 500))
     after = f"user:{asked.after}" if asked.after else None
     found = await handle.namespaces("user", prefix=asked.prefix, after=after, limit=limit)
@@ -95,7 +98,7 @@ async def _user_row(handle: AsyncMemory, ns: str) -> dict[str, Any]:
 
 
 async def user(handle: AsyncMemory, asked: User) -> Any:
-    """The page of a user: profile block, facts, threads, learnings, documents, state and working memory."""
+    """Return the page of a user: profile block, facts, threads, learnings, documents, state and working memory."""
     name = core_of(handle).scope.subject(asked.user)
     ns, core = f"user:{name}", core_of(handle)
     talks = await handle.threads.list(ns, by="updated_at", reverse=True)
@@ -126,7 +129,7 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
 
 
 async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
-    """The lines of a user's profile block that fit its default ceiling, with their tokens."""
+    """Return the lines of a user's profile block that fit its default ceiling, with their tokens."""
     from ...context.budget import TokenBudget
     from ...context.profile import fit_profile
 
@@ -151,7 +154,7 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
 
 
 async def _doubt(handle: AsyncMemory, source: str) -> dict[str, Any]:
-    """The correction that the fact behind a line replaced, if it did, and when the fact was updated."""
+    """Return the correction that the fact behind a line replaced, if it did, and when the fact was updated."""
     ns, _, key = source.partition("/")
     fact = await core_of(handle).get(Fact, ns, key) if key else None
     standing_ = await standing(core_of(handle), fact) if fact is not None else {}
@@ -167,7 +170,7 @@ async def _thread_row(handle: AsyncMemory, thread: Thread) -> dict[str, Any]:
 
 
 def learning_row(one: Learning) -> dict[str, Any]:
-    """A learning as lists show it."""
+    """Return a learning as lists show it."""
     return {
         "id": one.id, "ns": one.ns, "content": one.content, "type": one.type, "confidence": one.confidence,
         "uses": one.usage_count, "last": one.last_used, "sources": list(one.sources), "status": one.status,

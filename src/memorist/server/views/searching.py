@@ -41,12 +41,12 @@ class WhyNot(Search, kw_only=True):
 
 
 def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
-    """The memory narrowed to a user, if one is given."""
+    """Return the memory narrowed to a user, if one is given."""
     return handle if user is None else handle.scope(user=user)
 
 
 async def search(handle: AsyncMemory, asked: Search) -> Any:
-    """The hits, best first, each with its signals; and how many entries were searched."""
+    """Return the hits, best first, each with its signals; and how many entries were searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
     found = await _found(own, asked, max(1, min(asked.top_k, 100)))
@@ -70,7 +70,7 @@ async def _found(own: AsyncMemory, asked: Any, top_k: int) -> list[Hit]:
 
 
 async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
-    """A hit with its signals and the thread it belongs to."""
+    """Return a hit with its signals and the thread it belongs to."""
     thread = hit.id.rpartition("#")[0] if hit.kind in ("message", "summary") else ""
     titled = await handle.threads.get(thread) if thread else None
     return {
@@ -83,7 +83,9 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
 
 
 async def why_not(handle: AsyncMemory, asked: WhyNot) -> Any:
-    """Why an expected item is not among the hits: its rank, the filter that excludes it, or that it does not exist."""
+    """Return why an expected item is not among the hits: its rank, the filter that excludes it, or that it does not
+    exist.
+    """
     own = as_user(handle, asked.user)
     shown = await _found(own, asked, FAR if not asked.trusts else 100)
     place = _place(shown, asked.id)
@@ -108,7 +110,7 @@ def _reason(place: int, asked: WhyNot) -> str:
 
 
 async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
-    """The filter that excludes the item, found by searching again without each."""
+    """Return the filter that excludes the item, found by searching again without each."""
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
     for field, name in loosened.items():
         if getattr(asked, field):
@@ -123,7 +125,7 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
 
 
 async def _absent(own: AsyncMemory, id: str) -> str:
-    """Why an item is not found even without filters."""
+    """Return why an item is not found even without filters."""
     thread, _, seq = id.rpartition("#")
     if seq.isdecimal() and thread:
         if await own.threads.get(thread) is None:

@@ -21,7 +21,7 @@ LONG = 20_000
 
 
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> dict[str, Any]:
-    """One audit event: whose record changed, who changed it, and the title of the thread it is about."""
+    """Return one audit event: whose record changed, who changed it, and the title of the thread it is about."""
     thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
     found = await handle.threads.get(thread) if thread else None
     rows = sum((event.detail or {}).get("counts", {}).values()) if event.action == "forget" else None
@@ -34,14 +34,14 @@ async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> d
 
 
 def owner_of(subject: str) -> str | None:
-    """The namespace of a record by its id: `user:ada/location` is Ada's; None where the id does not tell."""
+    """Return the namespace of a record by its id: `user:ada/location` is Ada's; None where the id does not tell."""
     ns, slash, _ = subject.partition("/")
     kind, colon, _ = ns.partition(":")
     return ns if slash and (ns == "global" or (colon and kind in NAMESPACE_KINDS)) else None
 
 
 def message_row(message: Message) -> dict[str, Any]:
-    """A message with text, tool calls and results apart."""
+    """Return a message with text, tool calls and results apart."""
     text = message.text
     return {
         "id": message.id, "thread": message.thread, "seq": message.seq, "role": message.role, "name": message.name,
@@ -54,7 +54,7 @@ def message_row(message: Message) -> dict[str, Any]:
 
 
 def fact_row(fact: Fact) -> dict[str, Any]:
-    """A fact or one of its versions."""
+    """Return a fact or one of its versions."""
     return {
         "id": fact.id, "ns": fact.ns, "key": fact.key, "value": fact.value, "confidence": fact.confidence,
         "trust": fact.trust, "actor": fact.actor, "status": fact.status, "reason": fact.reason,
@@ -64,7 +64,7 @@ def fact_row(fact: Fact) -> dict[str, Any]:
 
 
 async def standing(core: Core, fact: Fact) -> dict[str, Any]:
-    """Whether a fact is a correction, and the correction it replaced, if any."""
+    """Return whether a fact is a correction, and the correction it replaced, if any."""
     if fact.version < 2:
         return {"corrected": False, "replaced": None}
     versions = [one for one in await Facts(core).history(fact.ns, fact.key) if one.status == "active"]
@@ -74,7 +74,7 @@ async def standing(core: Core, fact: Fact) -> dict[str, Any]:
 
 
 async def yields(core: Core, message: Message) -> list[dict[str, Any]]:
-    """What was derived from a message: facts with the value they got, and learnings."""
+    """Return what was derived from a message: facts with the value they got, and learnings."""
     found: list[dict[str, Any]] = []
     for link in await core.scan(Link, "", message.thread, "message", str(message.seq), limit=50):
         ns, key = link.target_ns, link.target_key

@@ -31,7 +31,7 @@ class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Any:
-    """The backlog of each queue, and its jobs with their messages: dead letters first."""
+    """Return the backlog of each queue, and its jobs with their messages: dead letters first."""
     core = core_of(handle)
     rows = [job for queue in QUEUES for job in await core.scan(Job, queue, limit=MOST) if core.scope.may_write(job.ns)]
     queues = await handle.jobs.backlog()
@@ -56,7 +56,7 @@ async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
 
 
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
-    """A task, the owner of its lease, and its steps newest first with what each changed in the state."""
+    """Return a task, the owner of its lease, and its steps newest first with what each changed in the state."""
     row = await core_of(handle).get(Task, asked.id)
     found = await handle.tasks.resume(asked.id)
     if row is None or found is None:
@@ -83,7 +83,7 @@ async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
 
 
 def changed(before: Any, after: Any, path: str = "") -> list[dict[str, Any]]:
-    """What differs between two JSON values, by path."""
+    """Return what differs between two JSON values, by path."""
     if before == after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):

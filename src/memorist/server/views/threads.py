@@ -36,7 +36,7 @@ class Messages(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
-    """The thread, its summaries, and a ruler: a bar of tokens per message, or per group in a long thread."""
+    """Return the thread, its summaries, and a ruler: a bar of tokens per message, or per group in a long thread."""
     found = await handle.threads.get(asked.id)
     if found is None:
         raise NotFound("there is no such thread", thread=asked.id)
@@ -69,7 +69,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
 
 
 async def _told(handle: AsyncMemory, summary: Any) -> int | None:
-    """The tokens of the messages that a summary replaces; None where there are too many to count."""
+    """Return the tokens of the messages that a summary replaces; None where there are too many to count."""
     if summary.last - summary.first > WHOLE:
         return None
     rows = await core_of(handle).scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
@@ -95,7 +95,7 @@ async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[dict[str, An
 
 
 async def messages(handle: AsyncMemory, asked: Messages) -> Any:
-    """Messages in order, each with what was derived from it."""
+    """Return messages in order, each with what was derived from it."""
     limit = max(1, min(asked.limit, 200))
     found = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
     items = [{**message_row(one), "yields": await yields(core_of(handle), one)} for one in found]

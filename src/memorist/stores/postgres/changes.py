@@ -41,13 +41,13 @@ class Statements(NamedTuple):
     answers: dict[int, tuple[int, Read]]
 
     def results(self, replies: Sequence[Reply]) -> list[Any]:
-        """One result per change."""
+        """Return one result per change."""
         readers = (self.answers[n] for n in range(len(self.answers)))
         return [read(replies[position]) for position, read in readers]
 
 
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
-    """Statements for the changes; `enter` makes the step that switches row-level security to an org."""
+    """Return statements for the changes; `enter` makes the step that switches row-level security to an org."""
     planner = _Planner(now, enter)
     for position in _lock_order(changes):
         planner.add(position, changes[position])
@@ -170,7 +170,7 @@ class _Planner:
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
-    """The order in which to do the changes, as indexes: consecutive changes of different rows are sorted by row.
+    """Return the order in which to do the changes, as indexes: consecutive changes of different rows are sorted by row.
 
     Two batches that write the same rows then take their row locks in the same order, which avoids deadlocks."""
     order: list[int] = []
@@ -197,7 +197,7 @@ def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | 
 
 
 def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
-    """The cells of a row at these places as parameters, then the row's checksum where the table has one."""
+    """Return the cells of a row at these places as parameters, then the row's checksum where the table has one."""
     cells = [cell(row[position]) for position in places]
     if kind.table.checksum:
         cells.append(b"%d" % codec(kind).sum(summed(kind)(row)))
@@ -214,7 +214,7 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
 
 
 def stored_reader(kind: type[Record]) -> Read:
-    """A function that reads the reply to a Put."""
+    """Return a function that reads the reply to a Put."""
     created_there = "created_at" in codec(kind).place
 
     def read(reply: Reply) -> Stored | None:

@@ -22,7 +22,7 @@ _NO_WRITES = ("53100", "25006")
 
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
-    """The error for a connection that broke; `unsure` if a write may have been committed."""
+    """Return the error for a connection that broke; `unsure` if a write may have been committed."""
     place = options.place
     if unsure:
         return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
@@ -32,7 +32,7 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
 
 
 def refused(failed: Failed, options: Options) -> MemoristError:
-    """The error for a statement that failed, by its SQLSTATE."""
+    """Return the error for a statement that failed, by its SQLSTATE."""
     state, place = failed.state, options.place
     if state == "57014":
         return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")

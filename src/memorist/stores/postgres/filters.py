@@ -60,8 +60,10 @@ class _Inexact(Exception):
 
 
 def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[str, str] | None = None) -> Condition:
-    """A filter over the rows of a kind, with parameters numbered from `first` on. It sees the record's metadata and the
-    fields given here under their names, or all."""
+    """Return a filter over the rows of a kind, with parameters numbered from `first` on.
+
+    It sees the record's metadata and the fields given here under their names, or all.
+    """
     translation = _Translation(kind, first, fields)
     part = translation.part(filter)
     return translation.whole(part)
@@ -81,7 +83,7 @@ class _Translation:
         self._used: dict[str, None] = {}
 
     def whole(self, part: _Part) -> Condition:
-        """The condition with the columns it needs."""
+        """Return the condition with the columns it needs."""
         sql, cells = self._numbered(part.sql)
         if not self._used:
             return Condition("", sql, cells, part.exact)
@@ -94,13 +96,13 @@ class _Translation:
         return Condition(source, f"({odd} OR {sql})", cells, part.exact)
 
     def _numbered(self, sql: str) -> tuple[str, list[Cell]]:
-        """The SQL with its parameters renumbered; parameters of parts that were not used are left out."""
+        """Return the SQL with its parameters renumbered; parameters of parts that were not used are left out."""
         used = sorted({int(number) for number in _PARAMETER.findall(sql)})
         positions = {number: self._first + n for n, number in enumerate(used)}
         return _PARAMETER.sub(lambda found: f"${positions[int(found[1])]}", sql), [self._cells[n] for n in used]
 
     def part(self, filter: Filter) -> _Part:
-        """A part of the filter; its SQL is never NULL."""
+        """Return a part of the filter; its SQL is never NULL."""
         if isinstance(filter, Not):
             inner = self.part(filter.part)
             return _Part(f"NOT {inner.sql}", True) if inner.exact else _PASSES
@@ -129,7 +131,7 @@ class _Translation:
         return _Part(self._of(test, self._value(test.path)), True)
 
     def _value(self, path: Sequence[str]) -> str:
-        """The value at a path, as `matches` looks it up: NULL where it is missing."""
+        """Return the value at a path, as `matches` looks it up: NULL where it is missing."""
         name, *rest = path
         field = self._field(name)
         walked = "NULL::jsonb" if field is None else self._walk(field, rest)
@@ -143,7 +145,7 @@ class _Translation:
         return walked if dotted is None else f"coalesce({dotted}, {walked})"
 
     def _in(self, column: str | None, names: Sequence[str]) -> str | None:
-        """The value under a name in the JSON object of a column; None if there is no such column."""
+        """Return the value under a name in the JSON object of a column; None if there is no such column."""
         return None if column is None else self._walk(self._json(column), names, top=True)
 
     def _walk(self, value: str, names: Sequence[str], *, top: bool = False) -> str:
@@ -159,7 +161,7 @@ class _Translation:
         return value
 
     def _field(self, name: str) -> str | None:
-        """A field of the record as `jsonb`, its default if the cell is empty; None if there is no such field."""
+        """Return a field of the record as `jsonb`, its default if the cell is empty; None if there is no such field."""
         column = self._columns.get(name)
         if column is None or column.kind in ("time", "bytes"):
             return None
@@ -188,7 +190,7 @@ class _Translation:
     # -- comparisons
 
     def _of(self, test: Test, value: str) -> str:
-        """The test of a JSON value."""
+        """Return the test of a JSON value."""
         op, operand = test.op, test.operand
         if op == "$exists":
             return f"({value} IS {'NOT ' if operand else ''}NULL)"
@@ -228,7 +230,7 @@ class _Translation:
         return f"CASE jsonb_typeof({value}) WHEN 'number' THEN {typed} ELSE false END"
 
     def _of_time(self, test: Test, name: str) -> str:
-        """The test of a time, which is kept as microseconds."""
+        """Return the test of a time, which is kept as microseconds."""
         op, operand, column = test.op, test.operand, f't."{name}"'
         if op == "$exists":
             return "true" if operand else "false"
@@ -244,13 +246,13 @@ class _Translation:
 
 
 def cannot_compare(refused: MemoristError) -> bool:
-    """Whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
+    """Return whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
     cause = refused.__cause__
     return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 
 
 def _sendable(text: str) -> bool:
-    """Whether Postgres can hold a text; one that it cannot hold is in no row either."""
+    """Return whether Postgres can hold a text; one that it cannot hold is in no row either."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -261,7 +263,7 @@ def _text(operand: str) -> bytes:
 
 
 def _json_text(operand: object) -> str:
-    """An operand as JSON, if Postgres compares it with JSON as Python does."""
+    """Return an operand as JSON, if Postgres compares it with JSON as Python does."""
     _check(operand, 0)
     return msgspec.json.encode(operand).decode()
 

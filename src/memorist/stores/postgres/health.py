@@ -45,7 +45,7 @@ MAX_COUNTED = 10_000
 
 
 async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> dict[str, Any]:
-    """A report on the server, its settings, the schema, row-level security, sizes and problems."""
+    """Return a report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
     asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED)
@@ -82,7 +82,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
 
 
 async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
-    """The rows of small tables, where this user may see those of all orgs."""
+    """Return the rows of small tables, where this user may see those of all orgs."""
     if not (server.owner or server.superuser or server.bypasses):
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"
@@ -124,7 +124,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
 
 
 async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
-    """How many rows do not match their checksum, by table."""
+    """Return how many rows do not match their checksum, by table."""
     counts: dict[str, int] = {}
     for org in orgs:
         for kind in (kind for kind in kinds() if kind.table.checksum):

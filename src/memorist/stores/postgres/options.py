@@ -33,7 +33,7 @@ _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "fals
 
 
 def options_of(url: str, **given: object) -> Options:
-    """Options from a URL and keywords; keywords win."""
+    """Return options from a URL and keywords; keywords win."""
     plain, ours = _split(url)
     values = {name: _read(name, text) for name, text in ours.items()}
     values.update((name, value) for name, value in given.items() if value is not None)

@@ -87,8 +87,10 @@ class State:
         self._readable = _readable_test(self.pgconn.socket)
 
     def may_be_dead(self) -> bool:
-        """Whether an idle connection has to be probed. Raises if it is dead: it has something to read, which is how a
-        server says good-bye."""
+        """Return whether an idle connection has to be probed.
+
+        Raises if it is dead: it has something to read, which is how a server says good-bye.
+        """
         if self._readable():
             self.pgconn.finish()
             raise psycopg.OperationalError("the server closed the connection")
@@ -144,7 +146,7 @@ class Exchange:
                 self._results.append(result)
 
     def _failure(self, error: psycopg.Error) -> Exception:
-        """The error of a connection that broke."""
+        """Return the error of a connection that broke."""
         expected = len(self._steps) + len(self._preparing)
         fatal = self._results and self._results[-1].status == pq.ExecStatus.FATAL_ERROR
         if fatal and len(self._results) <= expected:
@@ -206,14 +208,16 @@ class Exchange:
 
 @lru_cache(maxsize=10 * MAX_PREPARED)
 def statement_name(sql: bytes) -> bytes:
-    """The name under which a statement is prepared: a hash of its text. Behind a pooler many clients share one server
-    connection, and a statement that another client prepared under this name is the same statement. psycopg numbers its
-    names, so that one client could run another's statement there."""
+    """Return the name under which a statement is prepared: a hash of its text.
+
+    Behind a pooler many clients share one server connection, and a statement that another client prepared under this
+    name is the same statement. psycopg numbers its names, so that one client could run another's statement there.
+    """
     return b"memorist_" + hashlib.sha1(sql, usedforsecurity=False).hexdigest()[:24].encode()
 
 
 def cell(value: Any) -> Cell:
-    """A value encoded as a parameter: in text format, except bytes."""
+    """Return a value encoded as a parameter: in text format, except bytes."""
     kind = type(value)
     if kind is str:
         return text_cell(value)
@@ -229,7 +233,7 @@ def cell(value: Any) -> Cell:
 
 
 def text_cell(value: str) -> bytes:
-    """A text encoded as a parameter. A NUL is refused, because libpq would silently cut the text there."""
+    """Return a text encoded as a parameter. A NUL is refused, because libpq would silently cut the text there."""
     try:
         data = value.encode()
     except UnicodeEncodeError as cause:
@@ -240,6 +244,6 @@ def text_cell(value: str) -> bytes:
 
 
 def array_cell(values: Sequence[str | int]) -> bytes:
-    """A one-dimensional array in Postgres' text form."""
+    """Return a one-dimensional array in Postgres' text form."""
     quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
     return text_cell("{" + ",".join(quoted) + "}")

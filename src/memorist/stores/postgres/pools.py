@@ -53,7 +53,7 @@ class Client(Protocol):
     async def close(self) -> None: ...
 
     async def take(self, seconds: float) -> Any:
-        """A connection of the pool; raises PoolTimeout."""
+        """Return a connection of the pool; raises PoolTimeout."""
         ...
 
     async def give_back(self, connection: Any) -> None: ...
@@ -61,11 +61,11 @@ class Client(Protocol):
     async def exchange(self, connection: Any, steps: Sequence[Step], prepare: bool, seconds: float) -> list[Reply]: ...
 
     def connect_errors(self) -> int:
-        """How often the pool failed to connect."""
+        """Return how often the pool failed to connect."""
         ...
 
     async def connect(self) -> Any:
-        """A connection outside the pool, for scripts; raises psycopg's error."""
+        """Return a connection outside the pool, for scripts; raises psycopg's error."""
         ...
 
     async def script(self, connection: Any, sql: str) -> None:
@@ -256,7 +256,7 @@ class Pools:
             await client.give_back(connection)
 
     async def client(self) -> Client:
-        """The client of this process and event loop."""
+        """Return the client of this process and event loop."""
         if self._closed:
             raise StoreUnavailable("this store was closed", place=self._options.place)
         return await self._homes.clients()
@@ -280,7 +280,10 @@ class Pools:
                     raise StoreTimeout(f"{text} for {self._options.statement_timeout:g} s; raise pool_size") from busy
 
     async def connect(self, client: Client) -> Any:
-        """A connection outside the pool; raises StoreUnavailable with the driver's reason, which names no password."""
+        """Return a connection outside the pool.
+
+        Raises StoreUnavailable with the driver's reason, which names no password.
+        """
         place = self._options.place
         try:
             return await client.connect()

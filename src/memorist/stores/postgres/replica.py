@@ -86,7 +86,7 @@ class ReplicatedSession(Session):
         return reply
 
     async def _from_standby(self, org: str, steps: Sequence[Step]) -> Reply | None:
-        """The reply to the last step, or None where the primary must answer."""
+        """Return the reply to the last step, or None where the primary must answer."""
         with self._guard:
             position, current = self._position, self._covered == self._writes
         if not current or time.monotonic() < self._away_until:

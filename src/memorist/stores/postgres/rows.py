@@ -30,14 +30,14 @@ _PHYSICAL = (
 
 @cache
 def server_columns(kind: type[Record]) -> tuple[str, ...]:
-    """The columns that the server fills in, which a checksum therefore leaves out."""
+    """Return the columns that the server fills in, which a checksum therefore leaves out."""
     names = ("seq", "expires_at") if kind is Message else ("version", "created_at")
     return tuple(name for name in names if name in codec(kind).place)
 
 
 @cache
 def summed(kind: type[Record]) -> Callable[[Row], Row]:
-    """Empties the cells of a row that the server fills in; compiled, because it is done for each row read."""
+    """Empty the cells of a row that the server fills in; compiled, because it is done for each row read."""
     hidden = server_columns(kind)
     cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(kind).columns))
     empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
@@ -53,7 +53,10 @@ class Reader:
         """By table and shape: the columns that checksums of other versions cover."""
 
     async def records(self, kind: type[Record], rows: list[Row]) -> list[Any]:
-        """Records of fetched rows, whose last cell is the checksum; raises CorruptRecord for a row that was altered."""
+        """Return records of fetched rows, whose last cell is the checksum.
+
+        Raises CorruptRecord for a row that was altered.
+        """
         if kind.table.checksum:
             strip, base = summed(kind), codec(kind).sum_base
             for number, row in enumerate(rows):
@@ -62,7 +65,9 @@ class Reader:
         return records_of(kind, rows)
 
     async def _of_another_version(self, kind: type[Record], row: Row) -> Row:
-        """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
+        """Return the row, once it matches the checksum that a program with other columns gave it; else
+        CorruptRecord.
+        """
         key, positions, checksum = codec(kind).key(row), codec(kind).place, Sum.of(row[-1])
         if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
@@ -94,7 +99,9 @@ class Reader:
     async def _with_unknown(
         self, kind: type[Record], key: Key, names: Sequence[str]
     ) -> tuple[dict[str, Any], int] | None:
-        """The cells of a row by name, those we do not know included, and its checksum; None if the row is gone."""
+        """Return the cells of a row by name, those we do not know included, and its checksum, or None if the row is
+        gone.
+        """
         wanted = [*names, *(name for name in codec(kind).names if name not in names), "checksum"]
         match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(kind.table.key, 1))
         columns = ", ".join(f'"{name}"' for name in wanted)
@@ -109,7 +116,7 @@ class Reader:
 
 
 def records_of(kind: type[Record], rows: list[Row]) -> list[Any]:
-    """Records of rows whose checksum, if any, was checked."""
+    """Return records of rows whose checksum, if any, was checked."""
     decode = codec(kind).decode
     try:
         return [decode(row) for row in rows]

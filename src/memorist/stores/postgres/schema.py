@@ -66,7 +66,7 @@ class Server(NamedTuple):
 
 
 def migrations() -> list[Migration]:
-    """Every migration there is, in order."""
+    """Return every migration there is, in order."""
     return migrations_in(_FOLDER)
 
 
@@ -113,7 +113,10 @@ async def prepare(session: Session, *, partitions: int = 0) -> Server:
 
 
 def roles(server: Server) -> tuple[str | None, str | None]:
-    """The roles to switch to. An ordinary user, who is bound by row-level security and holds the grants, needs none."""
+    """Return the roles to switch to.
+
+    An ordinary user, who is bound by row-level security and holds the grants, needs none.
+    """
     if server.owner or server.superuser or server.bypasses:
         return (APP if server.app else None, WORKER if server.worker else None)
     return None, None
@@ -142,7 +145,7 @@ def _script(migration: Migration, partitions: int) -> str:
 
 
 def partitioned(sql: str, partitions: int) -> str:
-    """The same migration with each table that it creates split by org into hash partitions."""
+    """Return the same migration with each table that it creates split by org into hash partitions."""
 
     def split(table: re.Match[str]) -> str:
         name, columns, options = table.groups(default="")

@@ -93,7 +93,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _copies(session: Session) -> Scrubbed:
-    """Reports copies of the log outside this server: replicas keep their own, and archived segments are files."""
+    """Report copies of the log outside this server: replicas keep their own, and archived segments are files."""
     archives, replicas = await _row(
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )

@@ -60,7 +60,7 @@ class Search:
     async def text(
         self, org: str, ns: str, terms: Sequence[str], limit: int, now: int, only: EntryFilter
     ) -> list[Entry]:
-        """Live entries that hold any of the terms, best first."""
+        """Return live entries that hold any of the terms, best first."""
         if not terms or limit < 1:
             return []
         total, _ = await self._size(org, ns)
@@ -73,7 +73,7 @@ class Search:
         return await _passing(only, limit, ask, lambda entry: entry)
 
     async def counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """The document frequency of each term: how many entries hold it in their own text."""
+        """Return the document frequency of each term: how many entries hold it in their own text."""
         if not terms:
             return {}
         reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
@@ -82,7 +82,7 @@ class Search:
     async def near(
         self, org: str, ns: str, embedder: str, vector: Sequence[float], limit: int, now: int, only: EntryFilter
     ) -> list[tuple[Entry, float]]:
-        """Live entries of the embedder, nearest first, with their cosine.
+        """Return live entries of the embedder, nearest first, with their cosine.
 
         The index is asked first, also with a filter: it goes on to farther and farther entries until enough pass, or it
         has looked at INDEX_TUPLES of them. If too few passed, the filter is selective, and every entry that passes is
@@ -135,8 +135,10 @@ async def _passing(
     ask: Callable[[Condition, int], Awaitable[list[T]]],
     entry_of: Callable[[T], Entry],
 ) -> list[T]:
-    """The first results that pass a filter. What the server could not compare as Python does is compared here, and
-    more is asked for while too few pass."""
+    """Return the first results that pass a filter.
+
+    What the server could not compare as Python does is compared here, and more is asked for while too few pass.
+    """
     condition, count = _condition(only), limit
     while True:
         try:
@@ -158,7 +160,7 @@ async def _passing(
 
 
 def _condition(only: EntryFilter) -> Condition:
-    """A filter as SQL over the entry `t`, but for its kinds, which both statements have a parameter for."""
+    """Return a filter as SQL over the entry `t`, but for its kinds, which both statements have a parameter for."""
     if not only.beyond_kinds:
         return _NONE
     parts: list[str] = []
@@ -180,8 +182,11 @@ def _kinds(only: EntryFilter) -> Cell:
 
 
 def _whole(key: str, source: str = "", condition: str = "true") -> str:
-    """Fetches whole rows, each by its key, if they pass. OFFSET 0 keeps the planner from merging this into the outer
-    query: without statistics it would scan the namespace once per row."""
+    """Fetch whole rows, each by its key, if they pass.
+
+    OFFSET 0 keeps the planner from merging this into the outer query: without statistics it would scan the namespace
+    once per row.
+    """
     row = f"SELECT {_OWN} FROM memorist.entries AS t{source} WHERE {key} AND {condition} OFFSET 0"
     return f"CROSS JOIN LATERAL ({row}) AS e"
 
@@ -191,7 +196,7 @@ def _text_sql(condition: Condition) -> bytes:
 
 
 def _found_sql(source: str, condition: str) -> bytes:
-    """Ranks all entries that hold a term, and looks them up in that order until enough pass the condition."""
+    """Return ranks all entries that hold a term, and looks them up in that order until enough pass the condition."""
     return f"{_FOUND.format('NULL')}{_whole(_KEY, source, condition)} ORDER BY r.place LIMIT $6".encode()
 
 

@@ -58,15 +58,15 @@ class Session:
         self._across = f"{enter}, {common}, {durable}{across}".encode()
 
     def reading(self, org: str) -> Step:
-        """The step that comes before reads of an org."""
+        """Return the step that comes before reads of an org."""
         return Step(self._read, [cell(org)])
 
     def writing(self, org: str) -> Step:
-        """The step that comes before changes of an org."""
+        """Return the step that comes before changes of an org."""
         return Step(self._write, [cell(org)])
 
     def across(self) -> Step:
-        """The step that comes before work across orgs: claiming jobs, listing orgs, purging."""
+        """Return the step that comes before work across orgs: claiming jobs, listing orgs, purging."""
         return Step(self._across, [b""])
 
     async def read(self, org: str, *steps: Step) -> Reply:
@@ -74,8 +74,11 @@ class Session:
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
-        """One transaction, one round trip. Raises Failed for our own refusals, else errors of our tree. With
-        `repeatable`, steps whose reply was lost are sent again."""
+        """Return one transaction, one round trip.
+
+        Raises Failed for our own refusals, else errors of our tree. With `repeatable`, steps whose reply was lost are
+        sent again.
+        """
         tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
         while True:
             tries += 1
@@ -112,6 +115,6 @@ class Session:
 
 
 def _worth_repeating(failed: Failed) -> bool:
-    """Whether a failed transaction, which was rolled back, is likely to succeed when tried again."""
+    """Return whether a failed transaction, which was rolled back, is likely to succeed when tried again."""
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
     return failed.state in _COLLISIONS or stale_plan or (failed.fatal and failed.state.startswith("57P"))

@@ -34,31 +34,31 @@ class Writes(NamedTuple):
 
 
 def quoted(names: tuple[str, ...]) -> str:
-    """Column names as a list."""
+    """Return column names as a list."""
     return ", ".join(f'"{name}"' for name in names)
 
 
 def table(kind: type[Record]) -> str:
-    """The table of a record."""
+    """Return the table of a record."""
     return f'memorist."{kind.table.name}"'
 
 
 @cache
 def selected(kind: type[Record]) -> str:
-    """The columns that a read selects: the record's own, and the checksum where the table has one."""
+    """Return the columns that a read selects: the record's own, and the checksum where the table has one."""
     names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(kind).columns]
     return ", ".join([*names, "checksum"] if kind.table.checksum else names)
 
 
 @cache
 def put_cells(kind: type[Record]) -> tuple[int, ...]:
-    """The places of a row that a put takes as parameters: all but the version, which the server gives."""
+    """Return the places of a row that a put takes as parameters: all but the version, which the server gives."""
     return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and codec(kind).versioned))
 
 
 @cache
 def writes(kind: type[Record]) -> Writes:
-    """The writing statements of a kind of record, made on first use."""
+    """Return the writing statements of a kind of record, made on first use."""
     columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
     names = tuple(column.name for column in columns)
     preserved = {"version", "created_at"} & set(names) - set(key)
@@ -150,7 +150,7 @@ def _alive(kind: type[Record], place: int) -> str:
 
 @cache
 def get_sql(kind: type[Record]) -> bytes:
-    """The live row under a key; parameters are the key and, where rows expire, the time."""
+    """Return the live row under a key; parameters are the key and, where rows expire, the time."""
     key = kind.table.key
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
     return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)}".encode()
@@ -158,7 +158,7 @@ def get_sql(kind: type[Record]) -> bytes:
 
 @cache
 def get_many_sql(kind: type[Record]) -> bytes:
-    """The live rows of an org under keys given as one array per further column, each with its place in them.
+    """Return the live rows of an org under keys given as one array per further column, each with its place in them.
 
     The org is a parameter of its own, so that the planner sees which partition is meant."""
     key = kind.table.key
@@ -188,12 +188,12 @@ class Shape(NamedTuple):
 
 @cache
 def scan_sql(kind: type[Record], shape: Shape) -> bytes:
-    """A scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
+    """Return a scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
     return filtered_sql(kind, shape, "", "true")
 
 
 def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
-    """A scan of rows (alias `t`) that pass a condition on them and on what is joined to each row (`source`)."""
+    """Return a scan of rows (alias `t`) that pass a condition on them and on what is joined to each row (`source`)."""
     order = kind.table.order(shape.along)
     parts, position = _bounds(order, shape)
     alive = _alive(kind, position)
@@ -207,7 +207,7 @@ def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) 
 
 @cache
 def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
-    """Deletes the rows that a scan with the same bounds would return, and expired ones."""
+    """Delete the rows that a scan with the same bounds would return, and expired ones."""
     parts, _ = _bounds(kind.table.key, shape)
     return f"DELETE FROM {table(kind)} WHERE {' AND '.join(parts) or 'true'}".encode()
 

@@ -109,7 +109,7 @@ class PostgresStore:
         self._opened = False
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         cells = [cell(value) for value in key]
         if "expires_at" in codec(kind).place:
             cells.append(b"%d" % now)
@@ -117,7 +117,7 @@ class PostgresStore:
         return (await self._reader.records(kind, rows))[0] if rows else None
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         records: list[R | None] = [None] * len(keys)
         orgs: dict[str, list[int]] = {}
         for position, key in enumerate(keys):
@@ -133,7 +133,7 @@ class PostgresStore:
         return records
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Live rows in key (or index) order within the bounds."""
+        """Return live rows in key (or index) order within the bounds."""
         if scan.limit is not None and scan.limit <= 0:
             return []
         if scan.columns[0] == "org" and scan.prefix:
@@ -186,18 +186,18 @@ class PostgresStore:
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def orgs(self) -> list[str]:
-        """Every org that has rows."""
+        """Return every org that has rows."""
         replies = await self._session.run([self._session.across(), Step(sql.ORGS, ())], repeatable=True)
         return [org for (org,) in replies[1].rows]
 
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Live entries of a namespace that hold any of the terms, best first."""
+        """Return live entries of a namespace that hold any of the terms, best first."""
         return await self._search.text(org, ns, terms, limit, now, only)
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """The document frequency of each term: how many entries hold it in their own text."""
+        """Return the document frequency of each term: how many entries hold it in their own text."""
         return await self._search.counts(org, ns, terms)
 
     async def _search_vector(
@@ -211,7 +211,7 @@ class PostgresStore:
         now: int,
         only: EntryFilter = ALL_ENTRIES,
     ) -> list[tuple[Entry, float]]:
-        """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
+        """Return live entries of a namespace made by this embedder, nearest first, with their cosine."""
         return await self._search.near(org, ns, embedder, vector, limit, now, only)
 
     async def scrub(self) -> Scrubbed:
@@ -221,7 +221,7 @@ class PostgresStore:
         return await scrub(self._session, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """A report on the server, its settings, the schema, row-level security, sizes and problems."""
+        """Return a report on the server, its settings, the schema, row-level security, sizes and problems."""
         from .health import diagnose
 
         report = await diagnose(self._session, deep, self.orgs)
@@ -242,7 +242,7 @@ class PostgresStore:
         return matching[: scan.limit]
 
     async def _filtered(self, org: str, scan: Scan[R], now: int) -> tuple[list[Row], bool]:
-        """Rows that the filter's SQL condition accepts, and whether there may be more."""
+        """Return rows that the filter's SQL condition accepts, and whether there may be more."""
         step, limit = _filtered_step(scan, now)
         try:
             rows = (await self._session.read(org, step)).rows
@@ -256,13 +256,13 @@ class PostgresStore:
 
 
 def _scan_step(scan: Scan[R], now: int) -> Step:
-    """The statement of a scan without its filter."""
+    """Return the statement of a scan without its filter."""
     shape, values = _scan_parts(scan, now)
     return Step(sql.scan_sql(scan.kind, shape), [cell(value) for value in values])
 
 
 def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
-    """The statement of one page of a scan with a filter, and how many rows it gives at most."""
+    """Return the statement of one page of a scan with a filter, and how many rows it gives at most."""
     assert scan.where is not None
     shape, values = _scan_parts(replace(scan, limit=_PAGE), now)
     condition = translate(scan.where, scan.kind, len(values) + 1)
@@ -284,7 +284,7 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
 
 
 def _beyond(scan: Scan[R], record: R) -> Scan[R]:
-    """The same scan, from after this record on."""
+    """Return the same scan, from after this record on."""
     row, positions = codec(scan.kind).encode(record), codec(scan.kind).place
     last = tuple(row[positions[name]] for name in scan.columns[len(scan.prefix) :])
     return replace(scan, before=last) if scan.reverse else replace(scan, after=last)

@@ -33,8 +33,9 @@ END $memorist$;
 
 
 def once(condition: str, sql: str, record: str = "") -> str:
-    """A script that runs `sql` once: it takes the advisory lock first, and does nothing if `condition` is false by
-    then. `record` is PL/pgSQL that runs after it."""
+    """Return a script that runs `sql` once: it takes the advisory lock first, and does nothing if `condition` is false
+    by then. `record` is PL/pgSQL that runs after it.
+    """
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;

@@ -117,8 +117,9 @@ def _index(width: int) -> str:
 
 
 def _what(schema: str, width: int) -> str:
-    """What to index: there is one index for each number of dimensions in common use, since an index needs a fixed one;
-    others are searched exactly."""
+    """Return what to index: there is one index for each number of dimensions in common use, since an index needs a
+    fixed one; others are searched exactly.
+    """
     return (
         f"USING hnsw ((embedding::{schema}.halfvec({width})) {schema}.halfvec_cosine_ops) "
         f"WITH (m = 12, ef_construction = 48) WHERE {schema}.vector_dims(embedding) = {width}"

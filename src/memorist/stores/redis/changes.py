@@ -20,7 +20,7 @@ from .rows import layout
 
 
 def one_org_of(changes: Sequence[Change]) -> str:
-    """The one org of a batch."""
+    """Return the one org of a batch."""
     orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
         raise Unsupported("a batch on Redis is of one org, so that it is one atomic script; split it by org")
@@ -28,12 +28,12 @@ def one_org_of(changes: Sequence[Change]) -> str:
 
 
 def only_removes(changes: Sequence[Change]) -> bool:
-    """Whether a batch writes no new row; such a batch must succeed even when the server is out of memory."""
+    """Return whether a batch writes no new row; such a batch must succeed even when the server is out of memory."""
     return all(isinstance(change, Delete | DeleteRange | Expect) for change in changes)
 
 
 def removes(changes: Sequence[Change]) -> bool:
-    """Whether a batch deletes anything."""
+    """Return whether a batch deletes anything."""
     return any(isinstance(change, Delete | DeleteRange) for change in changes)
 
 
@@ -64,7 +64,7 @@ def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges
 
 
 def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges) -> list[Any]:
-    """The arguments of apply.lua."""
+    """Return the arguments of apply.lua."""
     body: list[Any] = []
     for number, change in enumerate(changes):
         if number in merges:
@@ -157,7 +157,7 @@ _ENCODERS: dict[type, Any] = {
 
 
 def results(changes: Sequence[Change], reply: list[Any]) -> list[Any]:
-    """The results of a batch from the script's reply; raises our error if the script refused a change."""
+    """Return the results of a batch from the script's reply; raises our error if the script refused a change."""
     verdict = reply[0]
     if verdict == b"done":
         # The script answers false rather than nil where there is no result: a nil would end the array.

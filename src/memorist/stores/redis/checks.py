@@ -36,13 +36,13 @@ async def check(client: Client, *, durability: str, on_risk: str) -> None:
 
 
 async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None]]:
-    """Each server's settings; None where it does not tell them."""
+    """Return each server's settings; None where it does not tell them."""
     replies = await client.everywhere("CONFIG GET", *_WANTED)
     return [(name, None if isinstance(reply, ResponseError) else reply) for name, reply in replies]
 
 
 def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
-    """The risks of one server's settings, one sentence each."""
+    """Return the risks of one server's settings, one sentence each."""
     if settings is None:
         return [
             f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
@@ -68,6 +68,6 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
 
 
 async def read_info(client: Client, section: str) -> list[tuple[str, dict[str, Any]]]:
-    """Each server's INFO as pairs; none where it refuses."""
+    """Return each server's INFO as pairs; none where it refuses."""
     replies = await client.everywhere("INFO", section)
     return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

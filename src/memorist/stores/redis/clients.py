@@ -68,14 +68,16 @@ class Factory:
             self._limits = {"max_connections": connections, "timeout": None}
 
     def client(self, address: Address | None = None) -> Any:
-        """A client of the server that the URL names, or of the one at an address."""
+        """Return a client of the server that the URL names, or of the one at an address."""
         settings = {**self._settings, **self._limits, "connection_class": self._extend(self._base, self._on_connect)}
         if address is not None:
             settings["host"], settings["port"] = address
         return self._driver.Redis(connection_pool=self._pool_types[0](**settings))
 
     def sentinel_client(self) -> tuple[Any, list[Any]]:
-        """A client of the primary of a service, which asks the Sentinels before each connection, and their clients."""
+        """Return a client of the primary of a service, which asks the Sentinels before each connection, and their
+        clients.
+        """
         shared = {name: self._settings[name] for name in _FOR_SENTINELS}
         manager = self._driver.Sentinel(self._servers.seeds, sentinel_kwargs=shared)
         sort = "SSL" if issubclass(self._base, self._driver.SSLConnection) else ""
@@ -87,7 +89,7 @@ class Factory:
         return self._driver.Redis(connection_pool=pool), list(manager.sentinels)
 
     def cluster_client(self) -> object:
-        """A client of the whole Cluster. The blocking one connects at once."""
+        """Return a client of the whole Cluster. The blocking one connects at once."""
         settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
         return self._driver.RedisCluster(
             startup_nodes=[self._driver.cluster.ClusterNode(*seed) for seed in self._servers.seeds],
@@ -115,7 +117,7 @@ class Factory:
 
 
 def _extend(base: Any, on_connect: Callable[[], None]) -> object:
-    """A class of blocking connections that marks the errors of connecting."""
+    """Return a class of blocking connections that marks the errors of connecting."""
 
     class Marked(base):  # type: ignore[misc]
         def connect(self) -> None:
@@ -132,7 +134,7 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> object:
 
 
 def _extend_async(base: Any, on_connect: Callable[[], None]) -> object:
-    """A class of asyncio connections that marks the errors of connecting, and notices a closed one in time."""
+    """Return a class of asyncio connections that marks the errors of connecting, and notices a closed one in time."""
 
     class Marked(base):  # type: ignore[misc]
         async def connect(self) -> None:

@@ -100,11 +100,13 @@ class Client:
             return await self._send(("EVAL", script.text, 1, key, *args), _Attempt(key, True, write))
 
     async def command(self, key: bytes, *command: Any) -> Any:
-        """The reply to an idempotent command; it is sent once more if the connection breaks."""
+        """Return the reply to an idempotent command; it is sent once more if the connection breaks."""
         return await self._send(command, _Attempt(key))
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
-        """Replies to idempotent commands on several keys, in one round trip per server that owns some of them."""
+        """Return replies to idempotent commands on several keys, in one round trip per server that owns some of
+        them.
+        """
         replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
         return [
             await self.command(key, *command) if isinstance(reply, Exception) else reply
@@ -121,11 +123,11 @@ class Client:
         ]
 
     async def everywhere(self, *command: object) -> list[tuple[str, Any]]:
-        """The reply of each server that holds data, with its name; a refusal in its place."""
+        """Return the reply of each server that holds data, with its name; a refusal in its place."""
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 
     async def ask(self, address: Address, *command: object) -> Any:
-        """The reply of one server, or its refusal."""
+        """Return the reply of one server, or its refusal."""
         try:
             return await self._homes.use(lambda clients: self._execute(self._node(clients, address), command))
         except ResponseError as refusal:
@@ -134,18 +136,18 @@ class Client:
             raise errors.broken(error, self.name(address), write=False) from error
 
     async def servers(self) -> list[Address]:
-        """The primaries that hold data."""
+        """Return the primaries that hold data."""
         try:
             return await self._homes.use(self._primaries)
         except _FAILURES as error:
             raise errors.broken(error, self.name(), write=False) from error
 
     def reaches(self, address: Address) -> bool:
-        """Whether a server can be asked by its address. Through a Unix socket only the one server can."""
+        """Return whether a server can be asked by its address. Through a Unix socket only the one server can."""
         return self._factory.path is None or address == self._factory.address
 
     def name(self, address: Address | None = None) -> str:
-        """A server's name in messages."""
+        """Return a server's name in messages."""
         if self._factory.path:
             return self._factory.path
         host, port = address or (self._seeds or (self._factory.address,))[0]
@@ -187,7 +189,7 @@ class Client:
     # -- sending
 
     async def _send(self, command: Sequence[Any], attempt: _Attempt) -> Any:
-        """The reply of the server that owns a key."""
+        """Return the reply of the server that owns a key."""
 
         def send(clients: _Clients) -> Awaitable[Any]:
             return self._send_once(clients, attempt, command)
@@ -260,7 +262,7 @@ class Client:
         await self._refresh()
 
     async def _may_repeat(self, error: Any, attempt: _Attempt) -> bool:
-        """Whether sending again is safe, and may help."""
+        """Return whether sending again is safe, and may help."""
         sent = errors.was_sent(error)
         if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
             return False
@@ -282,7 +284,7 @@ class Client:
         return True
 
     async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
-        """The client of the server on which a key lives."""
+        """Return the client of the server on which a key lives."""
         if self.cluster:
             await self._initialize(clients)
             node = clients.main.get_node_from_key(attempt.key)
@@ -291,7 +293,7 @@ class Client:
         return clients.main
 
     def _where(self, attempt: _Attempt) -> str:
-        """The name of the server that a command went to."""
+        """Return the name of the server that a command went to."""
         clients = self._homes.peek()
         if self.service is not None and clients is not None:
             return self.name(clients.main.connection_pool.master_address)
@@ -313,14 +315,14 @@ class Client:
             await clients.main.initialize()
 
     def _node(self, clients: _Clients, address: Address) -> Any:
-        """The client of one server."""
+        """Return the client of one server."""
         if not self.cluster and self.service is None and address == self._factory.address:
             return clients.main
         node = clients.nodes.get(address)
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
     async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
-        """Replies in the order of the commands; an exception for each that has to be sent alone."""
+        """Return replies in the order of the commands; an exception for each that has to be sent alone."""
         replies: list[Any] = [None] * len(commands)
         groups: dict[Any, list[int]] = {}
         try:
@@ -339,7 +341,7 @@ class Client:
         return await self._result(client.execute_command(*command))
 
     async def _execute_many(self, client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """The replies to several commands over one connection, refusals in their place."""
+        """Return the replies to several commands over one connection, refusals in their place."""
         self.round_trips += 1
         pipeline = client.pipeline(transaction=False)
         for command in commands:
@@ -348,5 +350,5 @@ class Client:
         return replies
 
     async def _result(self, reply: Any) -> Any:
-        """What redis-py returned: the blocking clients the result, the asyncio ones an awaitable."""
+        """Return what redis-py returned: the blocking clients the result, the asyncio ones an awaitable."""
         return reply if self._runtime.blocking else await reply

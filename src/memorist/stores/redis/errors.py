@@ -36,7 +36,7 @@ _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
 
 
 def was_sent(error: BaseException) -> bool:
-    """Whether a command may have been done although this error was raised instead of its reply."""
+    """Return whether a command may have been done although this error was raised instead of its reply."""
     if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
         return False
     # behind Sentinels redis-py raises a ConnectionError for a server that refused a write as a replica
@@ -44,7 +44,7 @@ def was_sent(error: BaseException) -> bool:
 
 
 def broken(error: BaseException, where: str, *, write: bool) -> StoreError:
-    """The error for a command that got no reply."""
+    """Return the error for a command that got no reply."""
     if not was_sent(error):
         return _not_sent(error, where)
     if write:
@@ -73,7 +73,7 @@ def _not_sent(error: BaseException, where: str) -> StoreError:
 
 
 def refused(error: RedisError, where: str) -> StoreError:
-    """The error for a command that the server refused."""
+    """Return the error for a command that the server refused."""
     # Servers repeat arguments in some messages, so only the code is quoted; the rest is in __cause__.
     code = code_of(error)
     kind, what = _REFUSALS.get(code, (StoreError, f"refused a command ({code or type(error).__name__})"))
@@ -82,7 +82,7 @@ def refused(error: RedisError, where: str) -> StoreError:
 
 
 def code_of(error: RedisError) -> str:
-    """The first word of an error reply, also where the driver has cut it off."""
+    """Return the first word of an error reply, also where the driver has cut it off."""
     names = {
         "OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM", "AskError": "ASK",
         "TryAgainError": "TRYAGAIN", "ClusterDownError": "CLUSTERDOWN", "MasterDownError": "MASTERDOWN",

@@ -60,7 +60,7 @@ class ExpiryRegister:
         self._entered[org] = (time.monotonic(), ends)
 
     async def due(self, now: int) -> list[str]:
-        """Up to DUE_ORGS orgs that may have expired rows."""
+        """Return up to DUE_ORGS orgs that may have expired rows."""
         orgs = await self._client.command(
             ENDING_KEY, "ZRANGE", ENDING_KEY, b"-inf", now, "BYSCORE", "LIMIT", 0, DUE_ORGS
         )
@@ -100,7 +100,7 @@ class ExpiryRegister:
 
 
 def _earliest(changes: Sequence[Change]) -> int | None:
-    """The earliest expiry in a batch. Messages expire with their thread, for which the org was entered."""
+    """Return the earliest expiry in a batch. Messages expire with their thread, for which the org was entered."""
     ends = [
         to_micros(at)
         for change in changes

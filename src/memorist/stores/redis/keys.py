@@ -29,13 +29,15 @@ AFTER_ALL = b"\xff"
 
 
 def base_of(org: str) -> bytes:
-    """The prefix of every key of an org; braces and other special characters are percent-encoded."""
+    """Return the prefix of every key of an org; braces and other special characters are percent-encoded."""
     return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
 
 
 def encode_key(columns: Sequence[str | int]) -> bytes:
-    """Bytes that compare as the columns do; every column is terminated or of fixed width, so none is another's
-    prefix."""
+    """Return bytes that compare as the columns do.
+
+    Every column is terminated or of fixed width, so none is another's prefix.
+    """
     return b"".join([_encode_column(column) for column in columns])
 
 
@@ -44,7 +46,7 @@ def _encode_column(column: str | int) -> bytes:
 
 
 def encode_text(column: str) -> bytes:
-    """A text column; NUL ends it, so none may be inside."""
+    """Return a text column; NUL ends it, so none may be inside."""
     if "\0" in column:
         raise InvalidValue("a key with a NUL, which no store can keep")
     try:
@@ -54,12 +56,12 @@ def encode_text(column: str) -> bytes:
 
 
 def encode_number(column: int) -> bytes:
-    """A signed 64-bit column as 16 hex digits, offset so that negative numbers sort first."""
+    """Return a signed 64-bit column as 16 hex digits, offset so that negative numbers sort first."""
     return b"%016x" % (column + _INT_OFFSET)
 
 
 def decode_key(member: bytes, is_text: Sequence[bool]) -> list[str | int]:
-    """The columns that `encode_key` made a member from."""
+    """Return the columns that `encode_key` made a member from."""
     columns: list[str | int] = []
     start = 0
     for text in is_text:
@@ -71,7 +73,7 @@ def decode_key(member: bytes, is_text: Sequence[bool]) -> list[str | int]:
 
 
 def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:
-    """The range of members, `low` included and `high` excluded, of a scan or a DeleteRange."""
+    """Return the range of members, `low` included and `high` excluded, of a scan or a DeleteRange."""
     head = encode_key(prefix)
     low, high = head, head + AFTER_ALL
     if starts:
@@ -85,10 +87,10 @@ def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | Non
 
 
 def stamp(micros: int) -> str:
-    """A time as digits of one width: comparing them as text compares the times."""
+    """Return a time as digits of one width: comparing them as text compares the times."""
     return f"{micros + _TIME_OFFSET:019d}"
 
 
 def unstamp(text: bytes) -> int:
-    """The microseconds of a stamp."""
+    """Return the microseconds of a stamp."""
     return int(text) - _TIME_OFFSET

@@ -43,7 +43,7 @@ class Server(msgspec.Struct):
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
-    """Primaries and their replicas, and a sentence for each that could not be asked."""
+    """Return primaries and their replicas, and a sentence for each that could not be asked."""
     servers: dict[Address, Server] = {}
     unreachable: list[str] = []
     waiting = [(address, address) for address in await client.servers()]
@@ -99,6 +99,6 @@ async def until(
 
 
 async def info_of(client: Client, address: Address) -> dict[str, Any]:
-    """A server's INFO as pairs; empty if it refuses."""
+    """Return a server's INFO as pairs; empty if it refuses."""
     reply = await client.ask(address, "INFO", "all")
     return {} if isinstance(reply, ResponseError) else reply

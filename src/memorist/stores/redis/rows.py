@@ -87,12 +87,13 @@ class Layout:
         self._join = _compile_join(record_codec, fields)
 
     def spec_as(self, shape: int) -> tuple[Any, ...]:
-        """The description of a table that scripts take: name, number of fields, checksum or not, number of indexes, the
-        shape of the rows we write, and the shapes of rows that may be replaced without merging."""
+        """Return the description of a table that scripts take: name, number of fields, checksum or not, number of
+        indexes, the shape of the rows we write, and the shapes of rows that may be replaced without merging.
+        """
         return (*self._head, shape, ";" + "".join(f"{shape_number};" for shape_number in sorted(self.replaceable)))
 
     def merged(self, encoded: list[Any], old_shape: int, old_body: bytes) -> tuple[list[Any], int]:
-        """An encoded record with the unknown cells of an old body added, and the shape it then has."""
+        """Return an encoded record with the unknown cells of an old body added, and the shape it then has."""
         unknown = unknown_cells(self.kind, _unpack(old_body))
         if not unknown:
             self.replaceable.add(old_shape)
@@ -101,21 +102,21 @@ class Layout:
         return [*encoded[:-1], pack({**_unpack(encoded[-1]), **unknown})], old_shape
 
     def index_members(self, record: Record) -> bytes:
-        """The members of a row in the indexes, as it holds them."""
+        """Return the members of a row in the indexes, as it holds them."""
         members: bytes = self.encode(record)[-2]
         return members
 
     def member(self, key: Key) -> bytes:
-        """The member that stands for a row in the sorted sets of its table."""
+        """Return the member that stands for a row in the sorted sets of its table."""
         return encode_key(key[1:])
 
     def encode(self, record: Record) -> list[Any]:
-        """Member, fields, index members and body: what a script takes to write the row."""
+        """Return member, fields, index members and body: what a script takes to write the row."""
         parts: list[Any] = self._split(self._encode_row(record))
         return parts
 
     def decode(self, raw: bytes, now: int | None) -> Any:
-        """The record of a stored row; None when it has ended by `now`."""
+        """Return the record of a stored row; None when it has ended by `now`."""
         try:
             if raw[:1] != FORMAT:
                 raise self.damaged()
@@ -135,7 +136,7 @@ class Layout:
             raise self.damaged() from cause
 
     def decode_member(self, raw: bytes, org: str) -> Any:
-        """The record of a view of keys, from the expiry and the member of a row."""
+        """Return the record of a view of keys, from the expiry and the member of a row."""
         expires, _, member = raw.partition(b";")
         row = list(self._missing)
         row[self._org] = org
@@ -146,13 +147,13 @@ class Layout:
         return self._decode_row(row)
 
     def damaged(self) -> CorruptRecord:
-        """The error for a row whose checksum or structure is wrong."""
+        """Return the error for a row whose checksum or structure is wrong."""
         return CorruptRecord(f"a row of {self.name} is damaged; restore it from a backup or delete it", table=self.name)
 
 
 @cache
 def layout(kind: type[Record]) -> Layout:
-    """The layout of a kind, made on first use."""
+    """Return the layout of a kind, made on first use."""
     return Layout(kind)
 
 
@@ -176,8 +177,10 @@ def _field(record_codec: Codec, name: str) -> _Field:
 def _compile_split(
     record_codec: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
 ) -> Any:
-    """Makes the function that turns a row into the arguments of a script. It is compiled, as the codec is; the source
-    holds only numbers and our own names."""
+    """Make the function that turns a row into the arguments of a script.
+
+    It is compiled, as the codec is; the source holds only numbers and our own names.
+    """
     writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
     held = {position for position, _ in fields}
     parts = [_key_source(record_codec, key)]
@@ -192,7 +195,7 @@ def _compile_split(
 
 
 def _compile_join(record_codec: Codec, fields: list[_Field]) -> Any:
-    """Makes the function that turns fields and body into a row; missing cells take their default."""
+    """Make the function that turns fields and body into a row; missing cells take their default."""
     readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
     cells = [
         _cell_source(position, name, record_codec.missing[position]) for position, name in enumerate(record_codec.names)
@@ -236,7 +239,7 @@ def _unescaped(text: bytes) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a field; the leading quote distinguishes an empty text from NULL."""
+    """Return a text as a field; the leading quote distinguishes an empty text from NULL."""
     return "'" + _escaped(text)
 
 

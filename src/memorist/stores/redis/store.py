@@ -101,7 +101,7 @@ class RedisStore:
         )
 
     async def incarnation(self) -> str:
-        """The run ids of the servers as one text; it changes after a restart or a failover."""
+        """Return the run ids of the servers as one text; it changes after a restart or a failover."""
         infos = await checks.read_info(self._client, "server")
         return " ".join(sorted(str(info.get("run_id", "")) for _, info in infos))
 
@@ -120,13 +120,13 @@ class RedisStore:
         self._opened = False
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         table, base = layout(kind), self._base(str(key[0]))
         raw = await self._client.command(base, "GET", base + table.spec[0] + b":" + table.member(key))
         return None if raw is None else table.decode(raw, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         table = layout(kind)
         out: list[R | None] = [None] * len(keys)
         for org in dict.fromkeys(str(key[0]) for key in keys):
@@ -141,7 +141,7 @@ class RedisStore:
         return out
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Live rows in key (or index) order within the bounds; one page, one round trip."""
+        """Return live rows in key (or index) order within the bounds; one page, one round trip."""
         table = layout(scan.kind)
         number = 0 if scan.index is None else table.index_numbers[scan.index]
         if scan.columns[0] == "org" and scan.prefix:
@@ -233,7 +233,7 @@ class RedisStore:
         await self._work.done([org for org, has_jobs in zip(sorted(quiet), there, strict=True) if not has_jobs])
 
     async def orgs(self) -> list[str]:
-        """Every org that has rows."""
+        """Return every org that has rows."""
         tables = [kind.table.name.encode() for kind in kinds() if kind is not StoreIdentity]
         return await self._holders(b"@", tables, retire=True)
 
@@ -244,7 +244,7 @@ class RedisStore:
         return await scrub(self._client, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Versions, settings and durability risks of the servers, and with `deep` the number of damaged rows."""
+        """Return versions, settings and durability risks of the servers, and with `deep` the number of damaged rows."""
         report = await health.diagnose(self._client, self._durability)
         if deep:
             await self._verify(report)
@@ -255,7 +255,7 @@ class RedisStore:
     async def _range(
         self, table: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
     ) -> list[R]:
-        """The rows of an org between two members of a sorted set; `index` 0 is the one of the key."""
+        """Return the rows of an org between two members of a sorted set; `index` 0 is the one of the key."""
         if index and table.late:
             await self._bring_in(org, table)
         out: list[R] = []
@@ -321,8 +321,10 @@ class RedisStore:
         return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
 
     async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
-        """The orgs that have any of these keys; with `retire`, those that have none are removed from the register
-        later."""
+        """Return the orgs that have any of these keys.
+
+        With `retire`, those that have none are removed from the register later.
+        """
         held: set[str] = set()
         cursor = 0
         while True:
@@ -334,8 +336,9 @@ class RedisStore:
     async def _holders_page(
         self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
     ) -> tuple[int, list[str]]:
-        """The next cursor and the holders among one page of all orgs: one reply of a million names would hold up
-        everyone else."""
+        """Return the next cursor and the holders among one page of all orgs: one reply of a million names would hold up
+        everyone else.
+        """
         following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", LOOK_ORGS)
         names = sorted(bytes(member).decode() for member in members)
         bases = [self._base(name) for name in names]
@@ -399,7 +402,7 @@ class RedisStore:
 
 
 def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Any]:
-    """The arguments of claim.lua."""
+    """Return the arguments of claim.lua."""
     ready, running = encode_key((queue, "ready")), encode_key((queue, "running"))
     due = encode_key((queue, "ready", now)) + AFTER_ALL
     leased = [quoted(owner), stamp(now + lease), quoted("running")]
@@ -408,12 +411,12 @@ def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, l
 
 @cache
 def _ending_tables() -> dict[bytes, tuple[Any, ...]]:
-    """The descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
+    """Return the descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
     return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 
 def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
-    """Rows of several orgs in the one order of the scan, within its bounds."""
+    """Return rows of several orgs in the one order of the scan, within its bounds."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
     positions = [codec(scan.kind).place[name] for name in scan.columns]
 

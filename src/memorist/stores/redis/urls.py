@@ -63,7 +63,7 @@ def _address(host: str, port: int) -> Address:
 
 
 def _ours(rest: str) -> tuple[str, int, int]:
-    """The rest of a URL without our own options, then the number of replicas and the wait in milliseconds."""
+    """Return the rest of a URL without our own options, then the number of replicas and the wait in milliseconds."""
     body, mark, query = rest.partition("?")
     if not mark:
         return rest, 0, WAIT_MS

@@ -55,7 +55,7 @@ class WorkRegister:
         self._entered[org] = time.monotonic()
 
     async def orgs(self) -> list[str]:
-        """The orgs that may have jobs."""
+        """Return the orgs that may have jobs."""
         orgs = await self._client.command(WORK_KEY, "ZRANGE", WORK_KEY, 0, -1)
         stale = self._swept is not None and time.monotonic() - self._swept > SWEEP_SECONDS
         if stale or self._cursor or _SWEPT not in orgs:

@@ -124,12 +124,12 @@ def _with_version(kind: type[Record], row: Row, version: int, created: int | Non
 
 
 def summed(kind: type[Record], row: Row) -> Row:
-    """The row with its checksum, if its table has one."""
+    """Return the row with its checksum, if its table has one."""
     return (*row, codec(kind).sum(row)) if kind.table.checksum else row
 
 
 def stored(kind: type[Record], row: Row) -> Stored:
-    """The result of a Put that wrote this row."""
+    """Return the result of a Put that wrote this row."""
     positions = codec(kind).place
     created = row[positions["created_at"]] if "created_at" in positions else None
     return Stored(

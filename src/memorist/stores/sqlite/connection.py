@@ -189,7 +189,7 @@ class Connections:
             self._new_writer(connection)
 
     def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
-        """The one cursor that writes, on a connection with the temporary views of fast_write.py."""
+        """Return the one cursor that writes, on a connection with the temporary views of fast_write.py."""
         connection = connection or self._connect()
         connection.execute(SCHEMA)
         self._writer = connection.cursor()
@@ -242,7 +242,7 @@ class Connections:
             self._renew(cursor)
 
     def read_rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        """All rows of one statement; a faster `read`, which keeps the cursor because its statement has ended."""
+        """Return all rows of one statement; a faster `read`, which keeps the cursor because its statement has ended."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -394,7 +394,7 @@ class Connections:
         _make_ballast(self._real)
 
     def files(self) -> list[Path]:
-        """The existing files of the database: itself, its logs and the ballast."""
+        """Return the existing files of the database: itself, its logs and the ballast."""
         names = [self._real + end for end in ("", "-wal", "-shm", "-journal", "-ballast")]
         return [Path(name) for name in names if os.path.exists(name)]
 
@@ -409,7 +409,7 @@ def _uncount(real: str, connections: list[apsw.Connection]) -> None:
 
 
 def _patience() -> Any:
-    """A busy handler with short random waits; SQLite's own sleeps for up to 100 ms, and some writers starve."""
+    """Return a busy handler with short random waits; SQLite's own sleeps for up to 100 ms, and some writers starve."""
     started = [0.0]
 
     def wait(count: int) -> bool:

@@ -14,7 +14,7 @@ BUSY_SECONDS = 60.0
 
 
 def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
-    """Our error for one of apsw's, or for stored text that is not valid UTF-8."""
+    """Return our error for one of apsw's, or for stored text that is not valid UTF-8."""
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):

@@ -32,14 +32,16 @@ _load = msgspec.json.Decoder().decode
 
 @cache
 def plain_columns(sql: str) -> str:
-    """The same scan over the plain columns, and one more that is NULL if all other columns are empty."""
+    """Return the same scan over the plain columns, and one more that is NULL if all other columns are empty."""
     _, _, tail = sql.partition(" FROM ")
     return f"SELECT {', '.join(_PLAIN)}, coalesce(nullif(pinned, 0), {', '.join(_REST)}) FROM {tail}"
 
 
 def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
-    """The messages of a page; None if one has more than text and original or a wrong checksum: read the page in
-    full."""
+    """Return the messages of a page.
+
+    None if one has more than text and original or a wrong checksum: read the page in full.
+    """
     org, thread = prefix
     if [row[6] for row in rows] != _sums(org, thread, rows):
         return None

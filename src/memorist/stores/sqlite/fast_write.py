@@ -45,7 +45,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _guarded(names: Sequence[str]) -> str:
-    """The new values; the checksum is NULL if the update before found no row, and NOT NULL then fails the statement."""
+    """Return the new values.
+
+    The checksum is NULL if the update before found no row, and NOT NULL then fails the statement.
+    """
     return ", ".join("CASE changes() WHEN 1 THEN new.crc END" if name == "crc" else f"new.{name}" for name in names)
 
 
@@ -97,7 +100,7 @@ Write = Callable[[str, Sequence[Any]], bool]
 
 
 def within(cursor: apsw.Cursor) -> Write:
-    """A `Write` inside the open transaction; a statement whose guard fails is undone by itself."""
+    """Return a `Write` inside the open transaction; a statement whose guard fails is undone by itself."""
 
     def write(sql: str, values: Sequence[object]) -> bool:
         try:
@@ -120,7 +123,7 @@ class FastWrite:
         """Facts that this process has set before: a new version of one takes the general path at once."""
 
     def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[Any] | None:
-        """The results; None, with nothing written, if the fast path does not apply or a guard failed.
+        """Return the results; None, with nothing written, if the fast path does not apply or a guard failed.
 
         `write` runs the statement; by default it is its own transaction.
         """

@@ -27,7 +27,7 @@ class GroupCommit:
         self._general = general
 
     def apply(self, units: Sequence[Unit]) -> list[Outcome[list[Any]]]:
-        """The outcome of each unit, returned once all of them are durable.
+        """Return the outcome of each unit, returned once all of them are durable.
 
         A refusal of ours (a failed guard, a missing thread) fails one unit and not the others. If the driver fails, the
         whole transaction is rolled back and each unit is applied alone, so that each gets its own outcome.

@@ -25,7 +25,10 @@ _DAMAGE = apsw.CorruptError, apsw.SQLError
 
 
 def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> dict[str, Any]:
-    """A report on the file and its problems; `deep` reads every page, and checks every row that has a checksum."""
+    """Return a report on the file and its problems.
+
+    `deep` reads every page, and checks every row that has a checksum.
+    """
     check = "integrity_check" if deep else "quick_check"
     health, version, synchronous, journal = connections.read(lambda cursor: _look(cursor, check))
     path = connections.files()[0]
@@ -59,7 +62,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
 
 
 def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
-    """The tables in which rows do not match their checksum, and how many."""
+    """Return the tables in which rows do not match their checksum, and how many."""
     problems = []
     for kind in (kind for kind in kinds() if kind.table.checksum):
         bad = connections.read(partial(_count_damaged, kind=kind, decode=reader.decoder(kind)))
@@ -99,7 +102,7 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
 
 
 def _file_system(path: str) -> str:
-    """The type of file system that a path is on; "unknown" without /proc/mounts."""
+    """Return the type of file system that a path is on; "unknown" without /proc/mounts."""
     best, kind = "", "unknown"
     try:
         mounts = Path("/proc/mounts").read_text("utf-8").splitlines()

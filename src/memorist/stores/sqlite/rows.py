@@ -28,14 +28,14 @@ class Reader:
         """By table and shape: the columns that checksums of other versions cover."""
 
     def decoder(self, kind: type[Record]) -> Callable[[Row], Any]:
-        """The function that turns a stored row into a record, after checking its checksum."""
+        """Return the function that turns a stored row into a record, after checking its checksum."""
         found = self._decoders.get(kind)
         if found is None:
             found = self._decoders[kind] = self._checking(kind) if kind.table.checksum else _plain(kind)
         return found
 
     def decode_all(self, kind: type[Record], rows: Sequence[Row]) -> list[Any]:
-        """The records of a page."""
+        """Return the records of a page."""
         decode = self.decoder(kind)
         return [decode(row) for row in rows]
 
@@ -54,7 +54,9 @@ class Reader:
         return checked
 
     def _of_another_version(self, kind: type[Record], row: Row, stored: int) -> Row:
-        """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
+        """Return the row, once it matches the checksum that a program with other columns gave it; else
+        CorruptRecord.
+        """
         key, positions = codec(kind).key(row), codec(kind).place
         if not isinstance(stored, int):
             raise damaged(kind, key)
@@ -83,7 +85,9 @@ class Reader:
         return columns
 
     def _with_unknown(self, kind: type[Record], key: Key, names: tuple[str, ...]) -> tuple[Row, int, Row] | None:
-        """The cells that a checksum covers, the checksum, and the row with our columns; None if the row is gone."""
+        """Return the cells that a checksum covers, the checksum, and the row with our columns, or None if the row
+        is gone.
+        """
         wanted = (*names, *(name for name in codec(kind).names if name not in names), "crc")
         match = " AND ".join(f"{name} = ?" for name in kind.table.key)
         sql = f"SELECT {', '.join(wanted)} FROM {kind.table.name} WHERE {match}"
@@ -95,7 +99,7 @@ class Reader:
 
 
 def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
-    """The columns a table has now, in the order in which they were added."""
+    """Return the columns a table has now, in the order in which they were added."""
     return [str(row[1]) for row in cursor.execute(f"PRAGMA table_info({table})")]
 
 

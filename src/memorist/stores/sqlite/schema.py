@@ -12,7 +12,7 @@ from ..migrations import Migration, migrations_in, refuse_newer
 
 
 def migrations() -> list[Migration]:
-    """Every migration there is, in order."""
+    """Return every migration there is, in order."""
     return migrations_in(Path(__file__).parent / "migrations")
 
 
@@ -50,5 +50,5 @@ def _apply(connection: apsw.Connection, one: Migration) -> bool:
 
 
 def schema_version(connection: apsw.Connection) -> int:
-    """The number of the last migration applied."""
+    """Return the number of the last migration applied."""
     return int(connection.pragma("user_version"))

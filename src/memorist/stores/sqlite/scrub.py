@@ -48,7 +48,7 @@ def _truncate(cursor: apsw.Cursor) -> None:
 
 
 def holding(files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
-    """The names of the files that contain any of the needles, byte for byte."""
+    """Return the names of the files that contain any of the needles, byte for byte."""
     # A subprocess reads them: closing a second descriptor of an open database would drop our locks on it.
     script = (
         "import sys, mmap, json; job = json.load(sys.stdin); out = []\n"

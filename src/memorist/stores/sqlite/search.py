@@ -37,18 +37,23 @@ _ROWID = "SELECT rowid FROM entries WHERE org = ? AND ns = ? AND kind = ? AND pa
 
 @lru_cache(4096)
 def scope_code(org: str, ns: str) -> str:
-    """A hash of ten hex digits for a namespace of an org. It may collide, so found rows are still compared by key."""
+    """Return a hash of ten hex digits for a namespace of an org.
+
+    It may collide, so found rows are still compared by key.
+    """
     return hashlib.blake2b(f"{len(org)}:{org}{ns}".encode(), digest_size=5).hexdigest()
 
 
 @lru_cache(65536)
 def _safe(term: str) -> str:
-    """A term that the ascii tokenizer keeps whole: ASCII letters and digits as they are, anything else in hex."""
+    """Return a term that the ascii tokenizer keeps whole: ASCII letters and digits as they are, anything else in
+    hex.
+    """
     return term if term.isascii() and term.isalnum() else f"0x{term.encode().hex()}"
 
 
 def coded(org: str, ns: str, terms: str) -> str:
-    """A string of terms, each prefixed with the code of its namespace."""
+    """Return a string of terms, each prefixed with the code of its namespace."""
     code = scope_code(org, ns)
     return " ".join([f"{code}{_safe(term)}" for term in terms.split()])
 
@@ -63,7 +68,7 @@ def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
 def search_text(
     cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str], limit: int, now: int, only: EntryFilter
 ) -> list[Entry]:
-    """Live entries that hold any of the terms and pass the filter, best first."""
+    """Return live entries that hold any of the terms and pass the filter, best first."""
     if not terms or limit < 1:
         return []
     # A coded term has letters and digits only; the quotes are a second safeguard.
@@ -83,7 +88,7 @@ def _live(rows: Iterable[Row], now: int) -> Iterator[Entry]:
 
 
 def term_counts(cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-    """The document frequency of each term: how many entries hold it in their own text."""
+    """Return the document frequency of each term: how many entries hold it in their own text."""
     counts = {}
     for term in terms:
         row = cursor.execute(_COUNT, (coded(org, ns, term),)).fetchone()

@@ -25,7 +25,7 @@ class Statements(NamedTuple):
 
 @cache
 def statements(kind: type[Record]) -> Statements:
-    """The fixed statements of a kind of record, made on first use."""
+    """Return the fixed statements of a kind of record, made on first use."""
     table, names = kind.table, column_names(kind)
     columns, marks = ", ".join(names), ", ".join("?" * len(names))
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
@@ -52,15 +52,17 @@ def statements(kind: type[Record]) -> Statements:
 
 @cache
 def column_names(kind: type[Record]) -> tuple[str, ...]:
-    """The columns of a table: those of the record, and the checksum where the table has one."""
+    """Return the columns of a table: those of the record, and the checksum where the table has one."""
     names = codec(kind).names
     return (*names, "crc") if kind.table.checksum else names
 
 
 @cache
 def many_sql(kind: type[Record], shared: int) -> str:
-    """Selects the rows of a JSON list of keys, each with its index in the list; the first `shared` columns of the keys
-    are equal and bound once."""
+    """Select the rows of a JSON list of keys, each with its index in the list.
+
+    The first `shared` columns of the keys are equal and bound once.
+    """
     columns = ", ".join(f"t.{name}" for name in column_names(kind))
     key = kind.table.key
     match = [f"t.{name} = ?" for name in key[:shared]]
@@ -72,7 +74,10 @@ def many_sql(kind: type[Record], shared: int) -> str:
 def scan_sql(
     kind: type[Record], index: str | None, prefix: int, after: int, before: int, starts: int, reverse: bool
 ) -> str:
-    """A scan over `prefix` fixed columns, with bounds on the next ones; `starts` is 0, 1 (from) or 2 (from, to)."""
+    """Return a scan over `prefix` fixed columns, with bounds on the next ones.
+
+    `starts` is 0, 1 (from) or 2 (from, to).
+    """
     table = kind.table
     order = table.order(index)
     parts = bounds_sql(order, prefix, after, before, starts)
@@ -86,13 +91,13 @@ def scan_sql(
 
 @cache
 def delete_range_sql(kind: type[Record], prefix: int, after: int, before: int) -> str:
-    """Deletes the rows that a scan with the same bounds would return, and expired ones."""
+    """Delete the rows that a scan with the same bounds would return, and expired ones."""
     parts = bounds_sql(kind.table.key, prefix, after, before, 0)
     return f"DELETE FROM {kind.table.name}" + (f" WHERE {' AND '.join(parts)}" if parts else "")
 
 
 def bounds_sql(order: tuple[str, ...], prefix: int, after: int, before: int, starts: int) -> list[str]:
-    """Conditions whose parameters are: prefix, after, before, starts."""
+    """Return conditions whose parameters are: prefix, after, before, starts."""
     parts = [f"{name} = ?" for name in order[:prefix]]
     rest = order[prefix:]
     for width, sign in ((after, ">"), (before, "<")):

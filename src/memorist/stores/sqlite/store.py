@@ -107,19 +107,19 @@ class SqliteStore:
         await self._runtime.call(self._connections.close)
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         if self._runtime.blocking:
             return self._get(kind, key, now)
         return await self._read_briefly(self._get, kind, key, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         if len(keys) <= BRIEF:
             return await self._read_briefly(self._get_many, kind, keys, now)
         return await self._runtime.call(self._get_many, kind, keys, now)
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Live rows in key (or index) order within the bounds."""
+        """Return live rows in key (or index) order within the bounds."""
         if self._runtime.blocking:
             return self._scan(scan, now)
         if scan.where is None and scan.limit is not None and scan.limit <= BRIEF:
@@ -144,20 +144,20 @@ class SqliteStore:
         return await self._runtime.call(self._claim, queue, owner, now, lease, limit, org)
 
     async def orgs(self) -> list[str]:
-        """Every org that has rows."""
+        """Return every org that has rows."""
         return await self._runtime.call(self._orgs)
 
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Live entries of a namespace that hold any of the terms, best first."""
+        """Return live entries of a namespace that hold any of the terms, best first."""
         read = self._connections.read
         return await self._runtime.call(
             lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, only))
         )
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """The document frequency of each term: how many entries hold it in their own text."""
+        """Return the document frequency of each term: how many entries hold it in their own text."""
         read = self._connections.read
         return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
@@ -176,7 +176,7 @@ class SqliteStore:
         return Absence(await self._runtime.call(holding, files, needles), [file.name for file in files])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """SQLite's version, the file, its schema, settings, size and health."""
+        """Return SQLite's version, the file, its schema, settings, size and health."""
         from .health import diagnose
 
         return await self._runtime.call(diagnose, self._connections, self._reader, self.durability, deep)
@@ -345,14 +345,17 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
 
 
 def _is_removal(change: Delete | DeleteRange) -> bool:
-    """Whether a deletion is of something stored, or begins a forgetting. A worker that is done with a job deletes the
-    job, which is ordinary work, and must not spend the space that is kept for deleting."""
+    """Return whether a deletion is of something stored, or begins a forgetting.
+
+    A worker that is done with a job deletes the job, which is ordinary work, and must not spend the space that is kept
+    for deleting.
+    """
     key = change.key if isinstance(change, Delete) else change.prefix
     return change.kind is not Job or "forget" in key[1:2]
 
 
 def _only_deletes(changes: Sequence[Change]) -> bool:
-    """Whether a batch only deletes, and writes at most the audit event, tombstone or job that goes with it."""
+    """Return whether a batch only deletes, and writes at most the audit event, tombstone or job that goes with it."""
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
     taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
     gone = {(change.kind, change.key) for change in taken if isinstance(change, Delete)}
@@ -372,11 +375,11 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
 
 
 def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
-    """Tables whose rows may expire, with their keys."""
+    """Return tables whose rows may expire, with their keys."""
     return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).place]
 
 
 def _shared(keys: Sequence[Key]) -> int:
-    """How many leading columns, except the last one, are the same in all keys."""
+    """Return how many leading columns, except the last one, are the same in all keys."""
     least, most = min(keys), max(keys)  # a prefix that these two share is shared by all between them
     return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)

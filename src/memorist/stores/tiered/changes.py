@@ -45,11 +45,11 @@ class CopyPlan:
         """Whether the batch deletes a range of hot rows, so that all copies of the org must go."""
 
     def copy_keys(self) -> list[Key]:
-        """The keys of every copy that the batch touches."""
+        """Return the keys of every copy that the batch touches."""
         return [*self.rows, *self.windows]
 
     def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
-        """The changes that bring the copies up to date once the batch is committed."""
+        """Return the changes that bring the copies up to date once the batch is committed."""
         out: list[Change] = []
         for copy_key, touches in self.rows.items():
             state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
@@ -60,7 +60,7 @@ class CopyPlan:
 
 
 def touches(changes: Sequence[Change]) -> bool:
-    """Whether a batch changes rows of kinds that are copied to the hot store."""
+    """Return whether a batch changes rows of kinds that are copied to the hot store."""
     hot = (*ROW_KINDS, Message)
     return any(isinstance(change, Append | Increment) or _kind(change) in hot for change in changes)
 
@@ -74,7 +74,7 @@ def _kind(change: Change) -> type[Record] | None:
 
 
 def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, CopyPlan]:
-    """The plan of each org that a batch touches."""
+    """Return the plan of each org that a batch touches."""
     plans: dict[str, CopyPlan] = {}
     for number, change in enumerate(changes):
         if isinstance(change, Append):
@@ -110,7 +110,7 @@ def _key(change: Change) -> Key:
 
 
 def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
-    """The body of the copy after a change, and its expiry; None if the change does not determine it."""
+    """Return the body of the copy after a change, and its expiry; None if the change does not determine it."""
     if isinstance(change, Delete):
         return {"a": None}, None
     if isinstance(change, Load):
@@ -125,8 +125,10 @@ def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
 def _grown(
     copy_key: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
 ) -> list[Change]:
-    """Changes to the copied messages of a thread after appends; after any other change of its messages, all are
-    deleted."""
+    """Return changes to the copied messages of a thread after appends.
+
+    After any other change of its messages, all are deleted.
+    """
     emptied: list[Change] = [DeleteRange(StateEntry, copy_key[:2], before=(NEWEST,)), hot.freed(copy_key, now)]
     if appends is None:
         return emptied
@@ -151,7 +153,7 @@ def _grown(
 
 
 def served(kind: type[Record], copy: Copy, now: int) -> Any:
-    """The row a copy stands for, None for a known absence, or MISS."""
+    """Return the row a copy stands for, None for a known absence, or MISS."""
     body = copy.body
     if body is None:
         return MISS
@@ -166,7 +168,7 @@ def served(kind: type[Record], copy: Copy, now: int) -> Any:
 
 
 def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | None:
-    """The newest messages from a thread's copies, newest first; None if the copies do not hold all of them."""
+    """Return the newest messages from a thread's copies, newest first; None if the copies do not hold all of them."""
     if len(copies) < 2 or copies[0].key != NEWEST or copies[1].key != FILLED:
         return None
     head, filled = copies[0].value.get("b"), copies[1].value.get("b")
@@ -188,12 +190,12 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
 
 
 def number_key(seq: int) -> str:
-    """The key of a message's copy: its number with leading zeros, so that texts sort as numbers."""
+    """Return the key of a message's copy: its number with leading zeros, so that texts sort as numbers."""
     return f"{seq:016d}"
 
 
 def state_of(row: Record) -> Any:
-    """The body of a row's copy: cells by name and the shape of the row; None if it is too large to be copied.
+    """Return the body of a row's copy: cells by name and the shape of the row; None if it is too large to be copied.
 
     `served` refuses a copy of another shape: a version with fewer columns made it without the cells it does not know,
     and the durable row may have them.
@@ -209,6 +211,6 @@ def _row(kind: type[Record], body: Any) -> Any:
 
 
 def ends_of(row: object) -> int | None:
-    """A row's expiry in microseconds, if it has one."""
+    """Return a row's expiry in microseconds, if it has one."""
     ends = getattr(row, "expires_at", None)
     return None if ends is None else to_micros(ends)

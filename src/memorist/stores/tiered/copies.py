@@ -100,18 +100,18 @@ class HotSide:
         return done
 
     def copy_key(self, org: str, table: str, key: Sequence[str | int]) -> Key:
-        """The key of a row's copy; rows of one partition share a namespace."""
+        """Return the key of a row's copy; rows of one partition share a namespace."""
         *partition, last = key
         return (org, self.partition(table, partition), str(last))
 
     def partition(self, table: str, columns: Sequence[str | int]) -> str:
-        """The namespace of the copies of a partition."""
+        """Return the namespace of the copies of a partition."""
         return ":".join(
             [self._prefix, table, *[str(column).replace("%", "%25").replace(":", "%3A") for column in columns]]
         )
 
     def entry(self, copy_key: Key, state: Mapping[str, object], now: int, ends: int | None = None) -> StateEntry:
-        """A copy as the hot store keeps it; it expires with its row, and after `max_age` in any case."""
+        """Return a copy as the hot store keeps it; it expires with its row, and after `max_age` in any case."""
         at, limit = to_datetime(now), now + self._max_age
         return StateEntry(
             org=str(copy_key[0]),
@@ -124,21 +124,21 @@ class HotSide:
         )
 
     def freed(self, copy_key: Key, now: int) -> Put:
-        """The change that empties a copy, so that a reader may fill it."""
+        """Return the change that empties a copy, so that a reader may fill it."""
         return Put(self.entry(copy_key, {}, now))
 
     def marked(self, copy_key: Key, now: int) -> Put:
-        """The change that marks a copy as being written: it is not served, and for a while not filled."""
+        """Return the change that marks a copy as being written: it is not served, and for a while not filled."""
         return Put(self.entry(copy_key, {"w": now + WRITING_MICROS}, now))
 
     async def read(self, org: str, copy_keys: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
-        """The generation of an org, and the copies under several keys."""
+        """Return the generation of an org, and the copies under several keys."""
         read = lambda: self.store.get_many(StateEntry, copy_keys, now=now)  # noqa: E731  # a thunk for `_trusted`
         generation, entries = await self.guarded(lambda: self._trusted(org, read))
         return generation, [Copy(entry, now) for entry in entries]
 
     async def scan(self, org: str, partition: str, limit: int, now: int) -> tuple[int, list[StateEntry]]:
-        """The generation of an org, and the copies of a partition, last first."""
+        """Return the generation of an org, and the copies of a partition, last first."""
         read = lambda: self.store.scan(Scan(StateEntry, (org, partition), reverse=True, limit=limit), now=now)  # noqa: E731  # a thunk for `_trusted`
         return await self.guarded(lambda: self._trusted(org, read))
 
@@ -244,7 +244,10 @@ class HotSide:
         self._connections = count
 
     async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
-        """The result of a read with its generation; HotDown if the server or the generation changed during it."""
+        """Return the result of a read with its generation.
+
+        HotDown if the server or the generation changed during it.
+        """
         await self._prepare(org)
         generation = self._generations.get(org)
         result = await read()

@@ -85,13 +85,13 @@ class TieredStore:
         await self.durable.close()
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """The live row under a key."""
+        """Return the live row under a key."""
         if kind not in ROW_KINDS or not self._hot.up:
             return await self.durable.get(kind, key, now=now)
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """The live rows under several keys, in their order."""
+        """Return the live rows under several keys, in their order."""
         orgs = {key[0] for key in keys}
         if kind not in ROW_KINDS or len(orgs) != 1:
             return await self.durable.get_many(kind, keys, now=now)
@@ -112,7 +112,7 @@ class TieredStore:
         return results
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Live rows within the bounds; the newest messages of a thread come from the hot store."""
+        """Return live rows within the bounds; the newest messages of a thread come from the hot store."""
         if scan.kind is Message and len(scan.prefix) == 2 and 0 < (scan.limit or 0) <= WINDOW:
             org, thread = scan.prefix
             if scan == Scan(scan.kind, scan.prefix, reverse=True, limit=scan.limit):
@@ -154,7 +154,7 @@ class TieredStore:
         return await self._claims().claim(queue, owner=owner, now=now, lease=lease, limit=limit, org=org)
 
     async def orgs(self) -> list[str]:
-        """Every org that has rows."""
+        """Return every org that has rows."""
         return await self._claims().orgs()
 
     @property
@@ -174,7 +174,7 @@ class TieredStore:
         return report
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """The reports of both stores; a hot store that is away is reported as a problem."""
+        """Return the reports of both stores; a hot store that is away is reported as a problem."""
         report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
         problems = list(report.get("problems", ()))
         hot: dict[str, Any] = {"store": self.hot.name}

@@ -14,7 +14,7 @@ from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, later, message, thr
 
 
 async def sequence(store: Store, org: str, id: str = "t") -> list[tuple[int, str]]:
-    """Numbers and contents of a thread's messages."""
+    """Return numbers and contents of a thread's messages."""
     return [(item.seq, item.content) for item in await store.scan(Scan(Message, (org, id)), now=NOW)]
 
 

@@ -20,7 +20,7 @@ async def furnish(memory: Any) -> None:
 
 
 async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
-    """Runs a task over what was furnished; returns the hits it was given."""
+    """Run a task over what was furnished; returns the hits it was given."""
     given: list[Any] = []
 
     def advise(text: str, recalled: Any = ()) -> str:

@@ -50,7 +50,7 @@ class FilterDice:
         self._random = random.Random(seed)
 
     def value(self, depth: int = 3) -> Any:
-        """A JSON value."""
+        """Return a JSON value."""
         roll = self._random.random()
         if depth == 0 or roll < 0.6:
             return self._random.choice(LEAVES)
@@ -60,7 +60,7 @@ class FilterDice:
         return {self._random.choice((*NAMES, "a", "b")): self.value(depth - 1) for _ in many}
 
     def filter(self, depth: int = 2) -> dict[str, Any]:
-        """A filter as a user writes it."""
+        """Return a filter as a user writes it."""
         roll = self._random.random()
         if depth and roll < 0.3:
             parts = [self.filter(depth - 1) for _ in range(self._random.randint(1, 3))]
@@ -70,19 +70,19 @@ class FilterDice:
         return {self._path(): self._test()}
 
     def page(self) -> dict[str, Any]:
-        """The limit and direction of a scan."""
+        """Return the limit and direction of a scan."""
         return {"reverse": self._random.random() < 0.3, "limit": self._random.choice((None, 1, 3))}
 
     def byte(self) -> int:
-        """A coordinate of a vector, as it is stored."""
+        """Return a coordinate of a vector, as it is stored."""
         return self._random.randrange(256)
 
     def word(self) -> str:
-        """A term of an entry."""
+        """Return a term of an entry."""
         return self._random.choice(("tea", "cup", "milk", "spoon", "pot"))
 
     def entry_filter(self) -> tuple[dict[str, Any], EntryFilter, int]:
-        """A filter of a search, its part that a user writes, and a limit."""
+        """Return a filter of a search, its part that a user writes, and a limit."""
         given = self.filter() if self._random.random() < 0.9 else {}
         kinds = self._random.choice((None, None, ("message",), ("fact", "document"), ()))
         after, before = (

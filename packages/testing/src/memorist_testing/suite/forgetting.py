@@ -276,7 +276,7 @@ async def _talk(memory: Any) -> None:
 
 
 async def _tables_with(scan_table: Any, text: str) -> list[str]:
-    """The tables of this org in which a text can be read, expired rows included."""
+    """Return the tables of this org in which a text can be read, expired rows included."""
     return [
         record_type.table.name
         for record_type in RECORDS

@@ -13,7 +13,7 @@ from memorist.errors import CorruptRecord, Forbidden
 
 
 def _lines(path: Path, count: int, threads: int = 3) -> Path:
-    """Messages of some threads, one after the other, a minute apart."""
+    """Return messages of some threads, one after the other, a minute apart."""
     rows = [
         {
             "role": "user" if number % 2 else "assistant",

@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[Any, type[UsageError]]] = {
 
 
 def exact(value: Any) -> str:
-    """Text equal only for values equal in type, sign of zero and order of keys."""
+    """Return text equal only for values equal in type, sign of zero and order of keys."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 

@@ -10,7 +10,7 @@ from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, fact, message, thre
 
 
 def tenants(org: str) -> list[str]:
-    """Orgs with names that are easily confused."""
+    """Return orgs with names that are easily confused."""
     return [org, *(f"{org}{odd}" for odd in ADVERSARIAL[:56]), *(f"{odd}{org}" for odd in ADVERSARIAL[:30])]
 
 

@@ -12,7 +12,7 @@ CANARY = b"zqxpicture"
 
 
 def picture(number: int = 0) -> str:
-    """A picture in base64, large enough to be stored apart."""
+    """Return a picture in base64, large enough to be stored apart."""
     return base64.b64encode(CANARY + random.Random(number).randbytes(6_000)).decode()
 
 

@@ -33,7 +33,7 @@ async def put(store: Store, *records: Record) -> None:
 
 
 async def keys(store: Store, org: str, *prefix: str, **bounds: object) -> list[str]:
-    """The keys of the state entries a scan finds."""
+    """Return the keys of the state entries a scan finds."""
     found = await store.scan(Scan(StateEntry, (org, *prefix), **bounds), now=NOW)  # type: ignore[arg-type]  # passed on as is
     return [item.key for item in found]
 
@@ -220,7 +220,7 @@ class Reads:
 
 
 def _given(back: Record) -> dict[str, object]:
-    """The fields that the store itself sets on a new row."""
+    """Return the fields that the store itself sets on a new row."""
     return {"version": 1} if "version" in back.__struct_fields__ and "version" not in back.table.key else {}
 
 

@@ -43,7 +43,7 @@ async def _write_as_earlier(memory: Any) -> None:
 
 
 async def _texts(memory: Any) -> set[str]:
-    """What a search for another form of the word finds, without the turn after it."""
+    """Return what a search for another form of the word finds, without the turn after it."""
     hits = await memory.recall("Who sails?", namespaces=NS)
     return {hit.text for hit in hits if "sailing" in hit.text.lower()}
 

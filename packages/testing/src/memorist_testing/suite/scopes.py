@@ -379,7 +379,7 @@ async def _furnish(memory: Any) -> None:
 
 
 async def _belongings(memory: Any) -> str:
-    """All of ada's data, as text."""
+    """Return all of ada's data, as text."""
     ada = memory.scope(user="ada")
     return repr([
         await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
@@ -390,7 +390,7 @@ async def _belongings(memory: Any) -> str:
 
 
 def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
-    """Every public method that must be awaited, of the memory and of its groups."""
+    """Yield every public method that must be awaited, of the memory and of its groups."""
     surface = memory if isinstance(memory, AsyncMemory) else AsyncMemory._over(memory._core)
     for group in sorted(name for name in dir(surface) if not name.startswith("_")):
         value = getattr(surface, group)
@@ -412,7 +412,7 @@ class _Signed:
 
 
 async def _tried(method: _Signed) -> str:
-    """What an attacker gets from a method, as text; one of our errors counts as nothing."""
+    """Return what an attacker gets from a method, as text; one of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)
     free = {

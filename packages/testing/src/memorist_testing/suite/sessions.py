@@ -98,7 +98,7 @@ class SessionTests:
 
 
 def _count_rows_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The rows that each later read of the store returns."""
+    """Return the rows that each later read of the store returns."""
     rows: list[int] = []
 
     def counting(name: str) -> Any:

@@ -19,7 +19,7 @@ Call = tuple[str, str, tuple[Any, ...], dict[str, Any]]
 
 
 def program(seed: int) -> Iterator[Call]:
-    """Random calls on two threads and a few records, so that they collide."""
+    """Yield random calls on two threads and a few records, so that they collide."""
     dice = random.Random(seed)
     for step in range(STEPS):
         id, other = dice.sample(THREADS, 2)
@@ -43,7 +43,7 @@ def program(seed: int) -> Iterator[Call]:
 
 
 async def answer(memory: Any, call: Call) -> Any:
-    """The result of a call, without what may differ between two memories: times, orgs and states of receipts."""
+    """Return the result of a call, without what may differ between two memories: times, orgs and states of receipts."""
     noun, method, args, options = call
     try:
         given = getattr(getattr(memory, noun), method)(*args, **options)
@@ -53,7 +53,7 @@ async def answer(memory: Any, call: Call) -> Any:
 
 
 def told(value: Any) -> Any:
-    """The part of a result that must be equal."""
+    """Return the part of a result that must be equal."""
     if isinstance(value, list):
         return [told(one) for one in value]
     if hasattr(value, "message"):

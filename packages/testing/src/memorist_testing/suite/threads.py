@@ -63,7 +63,7 @@ WIRE: dict[str, list[dict[str, Any]]] = {
 
 
 async def texts(memory: Any, id: str = "t", **bounds: Any) -> list[str]:
-    """The texts of a thread's messages."""
+    """Return the texts of a thread's messages."""
     return [message.text for message in await memory.threads.messages(id, **bounds)]
 
 

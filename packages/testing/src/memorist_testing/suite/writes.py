@@ -19,7 +19,7 @@ K = ("global", "k")
 
 
 async def value(store: Store, org: str, key: str = "k") -> Any:
-    """The value of a state entry, or None."""
+    """Return the value of a state entry, or None."""
     found = await store.get(StateEntry, (org, "global", key), now=NOW)
     return found and found.value
 
