@@ -205,7 +205,7 @@ class _Assembly:
         return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
 
     def summary_task(self) -> SummaryTask | None:
-        """The summary that the policy wants in the room that history will have."""
+        """Return the summary that the policy wants in the room that history will have."""
         self._check()
         about, lines = self._profile()
         spent = _tokens(about)

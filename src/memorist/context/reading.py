@@ -218,7 +218,7 @@ class Reading:
                 return True
 
     def _sight(self) -> tuple[Reach | None, int]:
-        """How far back to read, and a number of tokens: only once more than that were read, it may be enough."""
+        """Return how far back to read, and a number of tokens: only once more than that were read, it may be enough."""
         reach = self._reach or self._look()
         if reach is None or reach.units is not None:
             return reach, -1

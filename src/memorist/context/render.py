@@ -24,7 +24,7 @@ DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{
 
 
 def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list[dict[str, Any]]:
-    """Return messages in the OpenAI chat shape, unchanged if the provider accepts them.
+    """Return messages in OpenAI's chat format, unchanged if the provider accepts them.
 
     With `merge`, neighbours with the same role become one message, for templates that require alternating roles. Tool
     results stay separate, since each answers its own call. So do messages with fields of their own, such as another
@@ -89,7 +89,7 @@ def response_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Return messages in the Anthropic shape: content as blocks, roles merged, results first and ids unique."""
+    """Return messages in Anthropic's format: content as blocks, roles merged, results first and ids unique."""
     out: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     seen: set[str] = set()

@@ -56,32 +56,32 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 RETRY_SECONDS = 60.0
-"""How long a read-then-write is tried again while others are quicker. A number of tries would not do: of eight
-processes that edit one thread each loses most tries, and among thousands of edits some lose forty in a row."""
+"""How long to retry a read-then-write while other writers are faster. A fixed number of attempts would not work: if
+eight processes edit one thread, each loses most attempts, and among thousands of edits some lose forty in a row."""
 KEPT_VECTORS = 3_000_000
-"""The name of the mark that says that an org is being watched."""
+"""The name of the mark that shows that someone is watching an org."""
 LOOK_SECONDS = 0.5
-"""Within this time every writing process notices that mark."""
+"""Every writing process notices that mark within this time."""
 _UNKNOWN = (0.0, False)
 _METADATA = attrgetter("metadata")
 _NO_POLICY: tuple[float, Any] = (0.0, None)
 
 
 class Parts(msgspec.Struct):
-    """What was plugged into a memory when it was opened, as it was given; each part is made on first use."""
+    """The parts that were plugged into a memory when it was opened. Each is created on first use."""
 
     embedder: object = "default"
-    """None if recall is lexical only."""
+    """None if recall uses only words."""
     reranker: object = None
     model: object = None
     """None if only local rules are used."""
     counter: object = None
     extract: object = None
-    """`auto`, `rules`, an `Extraction`, or None to take no facts from messages."""
+    """`auto`, `rules`, an `Extraction`, or None to extract no facts from messages."""
     record_bytes: int | None = None
-    """How many bytes of records each org may keep."""
+    """How many bytes of records each org may store."""
     gate: Gate | None = None
-    """What may be written, in orgs without a policy of their own; None is the default policy."""
+    """What may be written in orgs without their own policy; None means the default policy."""
 
 
 class Shared:
@@ -92,48 +92,48 @@ class Shared:
         self.runtime = runtime
         self.clock = clock
         self.now: Callable[[], int] = _micros if clock is None else lambda: to_micros(clock())
-        """The time in microseconds."""
+        """Returns the time in microseconds."""
         self.at: Callable[[], datetime] = partial(datetime.now, UTC) if clock is None else lambda: _in_utc(clock())
-        """The time as a datetime, as in records."""
+        """Returns the time as a datetime, as in records."""
         self.parts = parts or Parts()
         self.derives = self.parts.extract is not None
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
-        """A cache of the namespaces of threads, which never change."""
+        """A cache of the threads' namespaces, which never change."""
         self.request_settings: dict[tuple[str, str], tuple[float, Any]] = {}
-        """By thread: when this process stored the settings of its last request, and what they were."""
+        """By thread: when this process last stored the settings of a request, and the settings."""
         self.message_tokens: dict[tuple[str, str], int] = {}
         """By thread: the average tokens of the messages last read, which sets the size of the next page."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
-        """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
+        """A cache of the outbox rows that appends create: when each was created, how long it is used, and the row."""
         self.appended: dict[tuple[str, str], int] = {}
         """By thread: the number of the last message that this process has appended to it."""
         self.wrote: Callable[[], None] = _nothing
-        """Called after each append: wakes the in-process worker where there is one."""
+        """Called after each append to wake the in-process worker, if there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}
-        """By org: the bytes of its records (the last count plus what was put since), and when they were counted."""
+        """By org: the bytes of its records (the last count plus the bytes added since), and when they were counted."""
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
         self.watched: dict[str, tuple[float, bool]] = {}
-        """By org: whether some process watches it, cached until a time."""
+        """By org: whether some process is watching it, and how long this is cached."""
         self.policies: dict[str, tuple[float, Gate]] = {}
-        """By org: the policy of its gate, cached until a time."""
+        """By org: the policy of its gate, and how long this is cached."""
         self.tool_vectors: dict[tuple[str, str], Any] = {}
         """Vectors of tool descriptions, by the embedder's name and the text."""
         self.limits = NO_LIMITS
-        """The most that one call may ask for; a server sets it."""
+        """The maximum that one call may ask for; a server sets it."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
         self.entity_locks = KeyedLocks(runtime)
         self.entity_cache: EntityCache | None = None
-        """Loaders and running loads of entities, made on first use, and common to both flavours."""
+        """The loaders and running loads of entities, created on first use and shared by blocking and async callers."""
         self.working_locks = KeyedLocks(runtime)
         self.twin: Any = None
-        """Finds the shared parts of the other flavour (blocking or async) over the same store; see `opening.Twin`."""
+        """Finds the shared parts of the other variant (blocking or async) over the same store; see `opening.Twin`."""
         self.closed = False
         self.closing = False
-        """Whether the memory is being closed: long jobs stop after their present batch, and stay in the outbox."""
+        """Whether the memory is being closed. Long jobs then stop after their current batch, and stay in the outbox."""
         self.worker: Any = None
         """The in-process worker, if there is one."""
         self._counter: Counter | None = None
@@ -146,7 +146,7 @@ class Shared:
 
     @property
     def counter(self) -> Counter:
-        """The token counter, made on first use."""
+        """The token counter, created on first use."""
         if self._counter is None:
             from ..context.tokens import open_counter
 
@@ -155,7 +155,7 @@ class Shared:
 
     @property
     def counting(self) -> tuple[Callable[[Any], int], str | None]:
-        """A function that counts a message's tokens, and the counter's name, None for the default one."""
+        """A function that counts a message's tokens, and the counter's name, or None for the default counter."""
         from ..context.measure import counting
         from ..context.tokens import DEFAULT_COUNTER
 
@@ -164,7 +164,7 @@ class Shared:
 
     @property
     def embedder(self) -> Embedding | None:
-        """The embedder, made on first use; None if recall is lexical only."""
+        """The embedder, created on first use, or None if recall uses only words."""
         spec = self.parts.embedder
         if self._embedder is None and spec is not None:
             from ..recall.embedding import Embedding
@@ -174,7 +174,7 @@ class Shared:
 
     @property
     def earlier(self) -> Earlier:
-        """Embedders that made older vectors, by the name stored beside each vector."""
+        """The embedders that made older vectors, by the name stored with each vector."""
         if self._earlier is None:
             from ..recall.embedding import Earlier
 
@@ -183,7 +183,7 @@ class Shared:
 
     @property
     def reranker(self) -> Reranking | None:
-        """The reranker, made on first use; None if there is none."""
+        """The reranker, created on first use, or None if there is none."""
         spec = self.parts.reranker
         if self._reranker is None and spec is not None:
             from ..recall.reranking import Reranking
@@ -193,7 +193,7 @@ class Shared:
 
     @property
     def model(self) -> Any:
-        """The language model, made on first use; None if only local rules are used."""
+        """The language model, created on first use, or None if only local rules are used."""
         spec = self.parts.model
         if self._model is None and spec is not None:
             from ..models import open_model
@@ -203,27 +203,29 @@ class Shared:
 
     @property
     def extraction_model(self) -> Any:
-        """The model that extracts facts from messages; None with extract="rules"."""
+        """The model that extracts facts from messages, or None with extract="rules"."""
         return None if self.parts.extract == "rules" else self.model
 
     @property
     def reads_by_rules(self) -> bool:
-        """Whether facts are extracted from messages by the local rules alone, which take less than a millisecond."""
+        """Whether only the local rules extract facts from messages, which takes less than a millisecond."""
         return self.derives and (self.parts.model is None or self.parts.extract == "rules")
 
     def emit(self, name: str, **data: object) -> None:
-        """Call the hooks of an event: ids and sizes only."""
+        """Call the hooks of an event, which receive only ids and sizes."""
         self.events.emit(name, str(data.pop("org", "")), data)
 
     def note(self, part: str, problem: Exception) -> None:
-        """Remember a part's failure for `doctor`; of errors that are not ours only the type, as they may hold
-        content."""
+        """Remember a part's failure for `doctor`.
+
+        For errors that are not ours, only the type is kept, because they may contain content.
+        """
         kind = type(problem).__name__
         self.problems[part] = f"{kind}: {problem}" if isinstance(problem, MemoristError) else kind
 
     @contextmanager
     def reading_on(self, part: str) -> Iterator[None]:
-        """Let a read go on although the store refuses what it writes by the way."""
+        """Let a read continue even if the store refuses what it writes along the way."""
         try:
             yield
         except StoreError as problem:
@@ -232,8 +234,9 @@ class Shared:
             self.problems.pop(part, None)
 
     def unwritten(self, part: str, problem: StoreError) -> None:
-        """Say in the log and to `doctor` what a read could not write, as with a full disk; raise what prevents reading
-        too."""
+        """Log what a read could not write (for example on a full disk) and tell `doctor`, but raise errors that also
+        prevent reading.
+        """
         if not problem.refuses_writes:
             raise problem
         if part not in self.problems:
@@ -241,13 +244,17 @@ class Shared:
         self.note(part, problem)
 
     def appended_length(self, org: str, thread: str) -> int:
-        """The number of the last message that this process has appended to a thread; 0 if it has appended none."""
+        """Return the number of the last message that this process has appended to a thread.
+
+        0 if it has appended none.
+        """
         other = None if self.twin is None else self.twin.beside(self)
         return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
 
     def drop_cached(self, org: str) -> None:
-        """Drop what this process caches of an org in RAM, for blocking and for awaiting callers: part of it was
-        forgotten."""
+        """Drop this process's cached data of an org, for blocking and async callers, because part of it was
+        forgotten.
+        """
         other = None if self.twin is None else self.twin.beside(self)
         for shared in (self, other):
             if shared is not None:
@@ -280,14 +287,14 @@ class Shared:
             raise UsageError("this memory is closed; open another one")
 
     async def close(self) -> None:
-        """Finish work in progress, then close the store, for both flavours; closing twice is allowed."""
+        """Finish work in progress, then close the store for blocking and async callers. You can close it twice."""
         other = None if self.twin is None else self.twin.beside(self)
         if other is not None and not other.closed:
             await self.runtime.run_other(other.close_own)
         await self.close_own()
 
     async def close_own(self) -> None:
-        """Close what this flavour opened; every later call is refused."""
+        """Close what this variant opened. Every later call raises an error."""
         self.closed = True
         if self._opened and self.worker is not None:
             await self.worker.close()
@@ -308,7 +315,7 @@ class Scopes:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, str]) -> Any:
-        """The cached index of a namespace, marked as recently used."""
+        """Return the cached index of a namespace, marked as recently used."""
         with self._lock:
             scoped = self._kept.pop(key, None)
             if scoped is not None:
@@ -324,14 +331,17 @@ class Scopes:
                 del kept[next(iter(kept))]
 
     def drop(self, org: str) -> None:
-        """Evict everything of an org, because something of it was forgotten."""
+        """Evict all indexes of an org, because something in it was forgotten."""
         with self._lock:
             for key in [key for key in self._kept if key[0] == org]:
                 del self._kept[key]
 
 
 class Results:
-    """The results of a commit, by change or by the record that was put; never by position, which guards shift."""
+    """The results of a commit, by change or by the record that was put.
+
+    They are not looked up by position, because guards shift it.
+    """
 
     def __init__(
         self, changes: Sequence[Change], results: Sequence[ChangeResult], passed: Sequence[Change] | None = None
@@ -353,13 +363,13 @@ class Results:
         return self._results[self._index_of(wanted)]
 
     def stored(self, record: Record) -> Stored:
-        """What the Put of this very record gave."""
+        """Return the result of the Put of this record."""
         stored = self._of(record)
         assert isinstance(stored, Stored)
         return stored
 
     def written(self, record: R) -> R:
-        """A record as it was written: masked where the gate masked it, with the version and time that its Put gave."""
+        """Return a record as it was written: masked if the gate masked it, with the version and time from its Put."""
         change, stored = self._passed[self._index_of(record)], self.stored(record)
         passed = cast("Any", change).record
         written: R = msgspec.structs.replace(
@@ -368,38 +378,42 @@ class Results:
         return written
 
     def stored_if_absent(self, record: Record) -> Stored | None:
-        """What a Put with `absent` of this very record gave; None if the row was there."""
+        """Return the result of a Put of this record with `absent`, or None if the row already existed."""
         stored = self._of(record)
         return stored if isinstance(stored, Stored) else None
 
     def appended(self, change: Append) -> Appended:
-        """The numbers that an Append gave."""
+        """Return the sequence numbers that an Append assigned."""
         appended = self._of(change)
         assert isinstance(appended, Appended)
         return appended
 
     def existed(self, change: Delete) -> bool:
-        """Whether the row of a Delete was there."""
+        """Return whether the row of a Delete existed."""
         return bool(self._of(change))
 
     def total(self, change: Delete | DeleteRange | Increment) -> int:
-        """How many rows a deletion removed, or the total after an Increment."""
+        """Return how many rows a deletion removed, or the total after an Increment."""
         total = self._of(change)
         return int(total) if isinstance(total, int) else 0
 
 
 _facades: dict[bool, Callable[[Any], Any]] = {}
-"""How a facade is made over a core, for callers that block and for those that await."""
+"""Functions that create a facade over a core, for blocking and for async callers."""
 
 
 def register_facades(*, blocking: Callable[[Any], Any], awaited: Callable[[Any], Any]) -> None:
-    """Let the engine hand its users a memory (to processors, and as `task.batch()`) without importing upwards."""
+    """Let the engine create a memory for its users (for processors, and as `task.batch()`) without importing
+    upwards.
+    """
     _facades.update({True: blocking, False: awaited})
 
 
 class Core:
-    """One handle: the shared parts seen through a scope. A batch is a core whose store is an overlay, which collects
-    changes and shows them to the batch's own reads."""
+    """A handle: the shared parts, seen through a scope.
+
+    A batch is a core whose store is an overlay, which collects changes and shows them to the batch's own reads.
+    """
 
     def __init__(
         self,
@@ -412,7 +426,8 @@ class Core:
         self.scope = scope
         self.batch = batch
         self.watched: dict[str, str] = {} if watched is None else watched
-        """Threads that an open batch relies on, each with the namespace it must be in when the batch is committed."""
+        """The threads that an open batch relies on, each with the namespace it must be in when the batch is
+        committed."""
         self.org = scope.org
         # What an overlay does not do itself, it passes on to the store below it.
         self.store: Store = shared.store if batch is None else cast("Store", batch)
@@ -420,27 +435,33 @@ class Core:
         self.now = shared.now
         self.at = shared.at
         self.moment: datetime | None = None
-        """The moment whose memory this handle reads; None for the present. See `past.core_at`."""
+        """The time whose memory this handle reads, or None for the present. See `past.core_at`."""
         self.counts_deletions = True
-        """Whether deleted entries are counted by a job; False where the caller counts them itself."""
+        """Whether a job counts deleted entries. It is False if the caller counts them itself."""
         self.companions: list[Change] = []
         """Changes that are committed in the same transaction as the next write."""
 
     def part(self, kind: Callable[[Core], T]) -> T:
-        """One of the engine's nouns for this handle; the core of a remote handle returns one that sends requests."""
+        """Return one of the engine's nouns for this handle.
+
+        The core of a remote handle returns one that sends requests.
+        """
         return kind(self)
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """The class to instantiate for a session or the like; the core of a remote handle returns a remote one."""
+        """Return the class to instantiate for a session or the like.
+
+        The core of a remote handle returns a remote one.
+        """
         return wanted
 
     def expiry(self, ttl: Any, now: int) -> datetime | None:
-        """The expiry of a row with this TTL."""
+        """Return the expiry of a row with this TTL."""
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 
     def get(self, kind: type[R], *key: str | int) -> Coroutine[Any, Any, R | None]:
-        """The live row under a key of this org."""
+        """Return the live row under a key of this org."""
         if kind is Message:
             return self._get_message(key)
         if self.shared._opened:  # return the store's own coroutine, which saves a step on this hot path
@@ -452,7 +473,7 @@ class Core:
         return (await self._whole([message]))[0]
 
     async def _whole(self, rows: list[Any]) -> list[Any]:
-        """Messages with the binary parts that are stored apart from them."""
+        """Return messages together with the binary parts that are stored separately."""
         for message in rows:
             if message is not None and message.metadata and PARTS in message.metadata:
                 from .threads.parts import whole_messages
@@ -465,13 +486,13 @@ class Core:
         return await self.store.get(kind, (self.org, *key), now=self.now())
 
     async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]:
-        """The live rows under keys of this org."""
+        """Return the live rows under keys of this org."""
         await self.shared.open()
         rows = await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
         return await self._whole(rows) if kind is Message else rows
 
     def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]:
-        """Live rows of this org under a key prefix."""
+        """Return the live rows of this org under a key prefix."""
         scan = Scan(kind, (self.org, *prefix), **bounds)
         if kind is Message:
             return self._scan_messages(scan)
@@ -486,14 +507,14 @@ class Core:
         return await self.store.scan(scan, now=self.now())
 
     async def listed(self, kind: type[R], *prefix: str | int, **bounds: object) -> list[R]:
-        """The same for rows that are only shown to the caller, not used to decide a write: a replica may answer."""
+        """Return the same as `scan` for rows that are only shown to the caller, so that a replica may answer."""
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)
 
     async def apply(self, *changes: Change) -> Results:
         """Commit the changes in one transaction, or collect them if this is a batch.
 
-        This is the one way to the store for everything that is written, so the gate is here.
+        Everything that is written to the store passes through here, so this is where the gate runs.
         """
         apart = await self._with_parts_apart(changes)
         if not self._is_gated(apart):
@@ -504,7 +525,7 @@ class Core:
         return Results(changes, (await self._apply_in_order(passed))[: len(changes)], passed)
 
     async def _with_parts_apart(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """The changes with the binary parts of messages in rows of their own, which come last."""
+        """Return the changes with the binary parts of messages in separate rows, which come last."""
         for change in changes:
             if type(change) is Append:
                 is_heavy = any(type(message.content) is not str or message.raw for message in change.messages)
@@ -518,7 +539,7 @@ class Core:
         return changes
 
     def _is_gated(self, changes: Sequence[Change]) -> bool:
-        """Whether the gate must look at these changes."""
+        """Return whether the gate must look at these changes."""
         for change in changes:
             if type(change) is Put or type(change) is Load:
                 if type(change.record) in GATED:
@@ -556,7 +577,7 @@ class Core:
         return done
 
     async def _apply_counted(self, changes: Sequence[Change]) -> list[ChangeResult]:
-        """Commit changes that delete entries, and subtract these from the statistics of their namespaces."""
+        """Commit changes that delete entries, and subtract these entries from the statistics of their namespaces."""
         from .statistics import counted_rows, recount_jobs, subtract_deleted
 
         together = [*changes, *recount_jobs(changes, self.at())]
@@ -570,14 +591,16 @@ class Core:
         return await self.retry(attempt, rows=counted_rows(changes))
 
     def _deletes_entries(self, changes: Sequence[Change]) -> bool:
-        """Whether the statistics of a namespace must be counted again after these changes."""
+        """Return whether the statistics of a namespace must be counted again after these changes."""
         return self.counts_deletions and any(
             (type(change) is Delete or type(change) is DeleteRange) and change.kind is Entry for change in changes
         )
 
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
-        """Rows that notify watchers of these changes; empty if nobody watches, which is looked up every
-        LOOK_SECONDS/2."""
+        """Return rows that notify watchers of these changes.
+
+        Empty if nobody watches, which is looked up every LOOK_SECONDS/2.
+        """
         looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
         if time.monotonic() >= looked:
             now = self.now()
@@ -592,7 +615,7 @@ class Core:
         return notices(self, changes)
 
     def _tell(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
-        """Call hooks after the commit: for appended messages, and for whatever wrote an audit event."""
+        """Call hooks after the commit, for appended messages and for every change that wrote an audit event."""
         for change, result in zip(changes, done, strict=True):
             if isinstance(change, Append) and isinstance(result, Appended) and not result.replayed:
                 sizes = sum(len(message.text) for message in change.messages)
@@ -626,20 +649,25 @@ class Core:
         await self.retry(attempt, rows=self.guards(changes, batch.watched))
 
     def watch_thread(self, id: str, ns: str) -> None:
-        """Make the open batch fail to commit if the thread is then in another namespace."""
+        """Make the open batch fail to commit if the thread is in another namespace by then."""
         if self.batch is not None:
             self.watched.setdefault(id, ns)
 
     def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[RowId]:
-        """The threads on whose versions `guarded` alone relies; where the changes expect one, that is the caller's."""
+        """Return the threads whose versions only `guarded` relies on.
+
+        If the changes expect a version themselves, that is the caller's responsibility.
+        """
         expected = {change.key for change in changes if isinstance(change, Expect) and change.kind is Thread}
         threads: set[Key] = {(self.org, id) for id in watched}
         return {(Thread.table.name, key) for key in threads - expected}
 
     async def guarded(self, changes: Sequence[Change], watched: Mapping[str, str]) -> list[Change]:
-        """The changes, preceded by guards on the versions of the threads they rely on; raises Conflict if one moved.
+        """Return the changes, preceded by guards on the versions of the threads they rely on.
 
-        Changes that create a thread are left out if it exists already in the same namespace.
+        Raises Conflict if one of them has changed.
+
+        Changes that create a thread are left out if it already exists in the same namespace.
         """
         rows = await self.get_many(Thread, [(id,) for id in watched])
         expected: list[Change] = []
@@ -654,9 +682,9 @@ class Core:
         return [*expected, *remaining]
 
     async def retry(self, attempt: Callable[[], Coroutine[Any, Any, T]], *, rows: Collection[RowId] | None = None) -> T:
-        """Optimistic retry: run a read-then-write again, with back-off, while its Expect fails with Conflict.
+        """Repeat a read-then-write, with back-off, as long as its Expect fails with Conflict (optimistic retry).
 
-        With `rows`, only if the Expect was on one of these: any other would fail each time.
+        With `rows`, retry only if the Expect was on one of these rows, because any other would fail each time.
         """
         until, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
@@ -670,11 +698,11 @@ class Core:
                 await self.runtime.sleep(pause(tries, first=0.001, longest=0.05))
 
     def narrowed(self, scope: Scope) -> Core:
-        """A core over the same parts with a smaller scope."""
+        """Return a core over the same parts with a smaller scope."""
         return Core(self.shared, scope, self.batch, self.watched)
 
     def beside(self, *, blocking: bool) -> Core:
-        """This handle for blocking or for awaiting callers."""
+        """Return this handle for blocking or async callers."""
         if self.batch is not None:
             raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         if self.shared.runtime.blocking == blocking:
@@ -682,25 +710,25 @@ class Core:
         return Core(self.shared.twin.of(blocking=blocking), self.scope)
 
     def facade(self) -> Any:
-        """The public facade of this handle: `Memory` if its callers block, else `AsyncMemory`."""
+        """Return the public facade of this handle: `Memory` if its callers block, otherwise `AsyncMemory`."""
         return _facades[self.runtime.blocking](self)
 
     def awaitable(self) -> Any:
-        """An `AsyncMemory` over this handle; if its parts block, `run_blocking` runs its coroutines."""
+        """Return an `AsyncMemory` over this handle; if its parts block, `run_blocking` runs its coroutines."""
         return _facades[False](self)
 
     def uncounted(self) -> Core:
-        """This handle for a caller that counts the entries it deletes by itself."""
+        """Return this handle for a caller that counts the entries it deletes itself."""
         core = Core(self.shared, self.scope, self.batch, self.watched)
         core.counts_deletions = False
         return core
 
     def committed(self) -> Core:
-        """This handle without its open batch, for what searches or caches committed rows."""
+        """Return this handle without its open batch, for code that searches or caches committed rows."""
         return self if self.batch is None else Core(self.shared, self.scope)
 
     def batched(self) -> Core:
-        """A core that collects its changes into a new batch."""
+        """Return a core that collects its changes into a new batch."""
         if self.batch is not None:
             raise UsageError("batches cannot be nested; put all changes into one")
         from .overlay import Overlay
@@ -709,13 +737,15 @@ class Core:
 
 
 def _created(change: Change) -> str | None:
-    """The id of the thread that a change creates if absent; None for other changes."""
+    """Return the id of the thread that a change creates if it is absent, or None for other changes."""
     record = change.record if isinstance(change, Put) and change.absent else None
     return record.id if isinstance(record, Thread) else None
 
 
 def _check_keys(changes: Sequence[Change]) -> None:
-    """Raise if two appends of one batch have the same idempotency key: the second would be taken for a replay."""
+    """Raise an error if two appends in one batch have the same idempotency key, because the second would be mistaken
+    for a replay.
+    """
     keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
     if len(keyed) != len(set(keyed)):
         raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
@@ -730,4 +760,4 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _nothing() -> None:
-    """No worker to wake."""
+    """Do nothing, because there is no worker to wake."""

@@ -1,7 +1,7 @@
 """Tidying up: a plan of merges, endings and rewordings that a person can read, apply in one step, and undo.
 
-Without a model the plan merges exact and near-exact duplicates only. With one, it also ends what is no longer true,
-rewords what is long and states habits that several memories show. Nothing changes until the plan is applied.
+Without a model, the plan merges only exact and near-exact duplicates. With a model, it also ends memories that are no
+longer true, shortens long ones and states habits that several memories show. Nothing changes until the plan is applied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..ports import Model
 
 PLANS = "tidy"
-"""The first element of the keys under which applied plans are kept, for undoing them."""
+"""The first element of the keys under which applied plans are stored, for undoing them."""
 MAX_TOKENS = 4_000
 
 
@@ -43,7 +43,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     """`merge`, `end`, `reword` or `learn`."""
     ids: list[str]
     before: list[str]
-    """The sentences of these memories as they are."""
+    """The current sentences of these memories."""
     text: str | None = None
     """The sentence afterwards."""
     reason: str = ""
@@ -51,15 +51,15 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A tidy-up of one namespace."""
+    """A tidy-up plan for one namespace."""
 
     id: str
     ns: str
     lines: list[PlanLine] = []
     refused: list[str] = []
-    """Why proposals of the model were left out."""
+    """Why some of the model's proposals were left out."""
     versions: dict[str, int] = {}
-    """The versions of the memories that the plan was made from; one that changed since is not touched."""
+    """The versions of the memories that the plan was based on. A memory that has changed since is not touched."""
     applied: bool = False
 
 
@@ -70,7 +70,7 @@ class Plans:
         self._core = core
 
     async def make(self, *, ns: Ns | None = None) -> Plan:
-        """Look for what can be tidied up in a namespace, and return a plan. Nothing changes.
+        """Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
 
         Args:
             ns: The namespace; by default the user's own, and `global` on a handle without a user.
@@ -108,7 +108,7 @@ class Plans:
         )  # fmt: skip
 
     async def apply(self, plan: Plan) -> Plan:
-        """Carry out a plan in one transaction, and return it as applied.
+        """Carry out a plan in one transaction, and return the applied plan.
 
         Args:
             plan: The plan to carry out.
@@ -145,7 +145,8 @@ class Plans:
         return done
 
     async def undo(self, id: str, *, ns: Ns | None = None) -> int:
-        """Restore everything that an applied plan changed, in one transaction, and return how many memories.
+        """Restore everything that an applied plan changed, in one transaction, and return how many memories were
+        restored.
 
         Args:
             id: The id of the plan.
@@ -179,7 +180,7 @@ class Plans:
         return Core(self._core.shared, self._core.scope).batched()
 
     def _links(self, ns: str, line: PlanLine, target: Ref | None) -> list[Link]:
-        """Lineage links from the memories of a line to something that has words of them."""
+        """Return lineage links from the memories of a line to something that has words of them."""
         if target is None:
             return []
         sources = [_ref(ns, id) for id in line.ids]
@@ -235,7 +236,7 @@ class Plans:
 
 
 class AsyncPlan:
-    """A plan together with what you can do with it. `memory.tidy` returns one."""
+    """A plan together with the methods to apply and undo it. `memory.tidy` returns one."""
 
     plan: Plan
     """The plan as data."""
@@ -264,7 +265,7 @@ class AsyncPlan:
         return self.plan
 
     async def undo(self) -> int:
-        """Restore everything that the plan changed, and return how many memories.
+        """Restore everything that the plan changed, and return how many memories were restored.
 
         Raises:
             NotFound: The plan was not applied.
@@ -273,7 +274,7 @@ class AsyncPlan:
 
 
 async def _ask(model: Model, shown: Sequence[Known], known: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
-    """What a model proposes, checked one by one."""
+    """Return a model's proposals, each checked separately."""
     from ..extract.writer.tidying import MAX_MEMORIES, Proposal, check_proposal, rules, tidy_request, tidy_schema
 
     answer = await model.complete(

@@ -400,10 +400,7 @@ class Indexer:
 
 
 def _version_of(stats: NamespaceStats) -> str:
-    """Return the analysis that made the oldest entries of a namespace.
-
-    The present one for a namespace without entries.
-    """
+    """Return the analysis that made the oldest entries of a namespace, or the current one if it has no entries."""
     from ...recall.analyze import analysis_version
 
     return stats.analysis if stats.entries else analysis_version()

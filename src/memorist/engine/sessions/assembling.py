@@ -1,4 +1,6 @@
-"""Assembles contexts from stored threads: history read backwards as far as it fits, its summary, and recalled items."""
+"""Assembles contexts from stored threads: the history, read backwards as far as it fits, its summary, and recalled
+items.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,23 @@ if TYPE_CHECKING:
     from ...recall.hit import Hit
 
 NEIGHBOURS = 10
-"""How many messages around a pinned one are searched for the rest of its tool exchange."""
+"""How many messages around a pinned one to search for the rest of its tool exchange."""
 DEFAULT_BUDGET = 8000
 MAX_SIZES = 4096
 """Of so many threads a process remembers the size of their messages."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
-"""How many items are recalled when the caller does not say: as many as may fit, between these bounds."""
+"""How many items to recall if the caller does not say: as many as may fit, between these bounds."""
 
 
 class Recall(msgspec.Struct, frozen=True):
-    """What to recall for a context or a task: where to look and how much to bring."""
+    """What to recall for a context or a task: where to search, and how many items to return."""
 
     namespaces: Spaces = None
     top_k: int | None = None
     """How many items; None means as many as are relevant and fit."""
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
-    """The least score of an item; None means the relevance floor, 0 no floor."""
+    """The minimum score of an item. None means the relevance floor, and 0 means no floor."""
     where: Where | None = None
 
 
@@ -75,13 +77,14 @@ class Assembling:
         as_of: When | None = None,
         stash: int | None = None,
     ) -> Context:
-        """Assemble the request for an input: within the budget, tool exchanges whole, recalled memory fenced as data.
+        """Assemble the request for an input, within the budget, with complete tool exchanges and with recalled memory
+        fenced as data.
 
-        `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
-        is true (what is known of this handle's user), false, or lines of your own to add to it. With `as_of`, history,
-        profile and memory are those of that time. Tool results of the thread over `stash` tokens are sent as previews,
-        with the tools that read them back. If the tools exceed the budget's `tools`, the relevant ones are sent with
-        `find_tool`; `earlier_tools` are the names of those in the request before, which are sent again.
+        `recall` is True (everything this handle may read), a `Recall`, namespaces, ready-made items, or False.
+        `profile` is True (the profile of this handle's user), False, or lines to add to the profile. With `as_of`, the
+        history, profile and memory are those of that time. Tool results of the thread over `stash` tokens are sent as
+        previews, with the tools that read them back. If the tools exceed the budget's `tools`, the relevant ones are
+        sent together with `find_tool`. `earlier_tools` names the tools of the previous request, which are sent again.
         """
         if as_of is not None:
             return await Assembling(core_at(self._core, as_datetime(as_of, "as_of"))).context(
@@ -181,7 +184,7 @@ class Assembling:
         return pages
 
     async def _pinned(self, thread: str, oldest: int) -> list[Message]:
-        """Pinned messages older than what was read, each with the rest of its tool exchange."""
+        """Return pinned messages older than those that were read, each with the rest of its tool exchange."""
         core = self._core
         pins = await core.get(Pins, thread)
         if pins is None:
@@ -200,7 +203,7 @@ class Assembling:
         return list({message.seq: message for message in out}.values())
 
     async def _about(self, asked: About) -> list[ProfileLine]:
-        """The profile lines of this handle's user, followed by the caller's own lines."""
+        """Return the profile lines of this handle's user, followed by the caller's own lines."""
         if asked is False or (asked is True and self._core.scope.user is None):
             return []
         from ...context.profile import ProfileLine as Line
@@ -216,11 +219,11 @@ class Assembling:
         return mine + [line if isinstance(line, Line) else Line(str(line), "facts") for line in listed]
 
     async def _catch_up(self, ns: str) -> None:
-        """Learn what was just said in a namespace, before its facts are read."""
+        """Derive what was just said in a namespace before its facts are read."""
         await catch_up(self._core, [ns])
 
     async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any] | None:
-        """Items for the memory section, best first; None if nothing is to be recalled for any turn."""
+        """Return items for the memory section, best first, or None if no turn recalls anything."""
         if asked is None or asked is False:
             return None
         if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
@@ -262,7 +265,7 @@ class Assembling:
         )  # fmt: skip
 
     async def _swapped(self, input: object, thread: str, oldest: int, k: int) -> list[list[Message]]:
-        """Older units of the thread that recall finds for the input."""
+        """Return older units of the thread that recall finds for the input."""
         hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
         seqs = [int(id.rpartition("#")[2]) for id in mine]
@@ -271,13 +274,13 @@ class Assembling:
 
 
 def max_items(budget: Any) -> int:
-    """How many items are recalled for a budget when the caller does not say."""
+    """Return how many items to recall for a budget if the caller does not say."""
     room: int = budget.request_tokens if budget.memory is None else budget.memory
     return max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS))
 
 
 def recall_spec(recall: Any) -> Recall | None:
-    """What to recall; None for nothing. Items that the program brought itself count as an ordinary recall."""
+    """Return what to recall; None for nothing. Items that the program brought itself count as an ordinary recall."""
     if recall is None or recall is False:
         return None
     if isinstance(recall, Recall):
@@ -288,7 +291,7 @@ def recall_spec(recall: Any) -> Recall | None:
 
 
 def _shown_thread(summary: Summary) -> str:
-    """The thread that a request names for folded messages: the original's, where the summary is a copy of it."""
+    """Return the thread that a request names for folded messages, which is the original's if the summary is a copy."""
     span = f"#{summary.first}-{summary.last}"
     return next((source.removesuffix(span) for source in summary.sources if source.endswith(span)), summary.thread)
 
@@ -304,7 +307,10 @@ def _query(input: object) -> str:
 
 
 def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
-    """A function that cuts a text to the passage most relevant to the query; the query is read on the first call."""
+    """Return a function that cuts a text to the passage most relevant to the query.
+
+    The query is read on the first call.
+    """
     terms: Any = None
     read: dict[str, Any] = {}
 
@@ -321,7 +327,7 @@ def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], 
 
 
 def worth_sending(query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits without small talk, earlier copies of the question, and all but the best of equal texts."""
+    """Return the hits without small talk, earlier copies of the question, and all but the best of identical texts."""
     from ...languages.small_talk import is_small_talk
 
     seen = {_plain(query)}
@@ -339,8 +345,10 @@ def _plain(text: str) -> str:
 
 
 def checked_budget(core: Core, budget: BudgetSpec) -> TokenBudget:
-    """A TokenBudget from a number, a model's name or one already made; the window of a named model is cut to the
-    server's limit, while a number beyond it is refused."""
+    """Return a TokenBudget for a number, a model's name or an existing budget.
+
+    The window of a named model is reduced to the server's limit, while a number beyond it is refused.
+    """
     from ...context.budget import TokenBudget, as_budget, model_window
 
     if isinstance(budget, bool):

@@ -1,7 +1,7 @@
-"""Keeps the settings of a thread's last request, so that the inspector can build the next one as the program would.
+"""Stores the settings of a thread's last request, so that the inspector can build the next one as the program would.
 
-Of the system prompt and the tools only sizes and names are kept: they are the program's, may hold anything, and would
-make every row large.
+For the system prompt and the tools, only sizes and names are stored, because they belong to the program, may contain
+anything, and would make every row large.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from ...context.context import Context
 
 REWRITE_SECONDS = 600.0
-"""Unchanged settings are written again after this time, so that their date says when they were last used."""
+"""Unchanged settings are written again after this time, so that their date shows when they were last used."""
 MAX_REMEMBERED = 4096
-"""Of so many threads a process remembers what it wrote last."""
+"""For how many threads a process remembers what it last wrote."""
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program had the last request of a thread assembled."""
+    """The settings with which a program assembled the last request of a thread."""
 
     budget: dict[str, int | None]
     """The fields of its `TokenBudget`."""
     policy: dict[str, Any] | None = None
-    """The policy as over HTTP; None without one."""
+    """The policy in its HTTP form, or None without one."""
     policy_functions: bool = False
     """Whether the policy had a model or a function, which are not stored."""
     layout: str = "cached"
@@ -56,7 +56,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
 async def keep_settings(
     core: Core, thread: str, context: Context, budget: TokenBudget, options: dict[str, Any]
 ) -> None:
-    """Store the settings with the thread if they differ from those that this process stored last.
+    """Store the settings with the thread if they differ from those that this process last stored.
 
     A handle that may not write to the thread stores nothing, and a store that refuses writes does not stop a request.
     """
@@ -100,7 +100,7 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
 
 
 def describe(context: Context, budget: TokenBudget, options: dict[str, Any], at: datetime) -> RequestSettings:
-    """The settings of an assembled request."""
+    """Return the settings of an assembled request."""
     from ...context.policy_names import has_functions, policy_fields
 
     spec = recall_spec(options["recall"])
@@ -131,7 +131,7 @@ def _tool_name(tool: Any) -> str:
 
 
 async def stored_settings(core: Core, thread: str) -> RequestSettings | None:
-    """The settings of the last request of a thread, if a program had one assembled."""
+    """Return the settings of a thread's last request, if a program has assembled one."""
     log = await core.get(RequestLog, thread)
     if log is None or log.settings is None:
         return None

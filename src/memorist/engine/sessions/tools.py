@@ -131,7 +131,7 @@ async def chosen_tools(
     pinned: Sequence[str],
     earlier: Sequence[str],
 ) -> ToolChoice:
-    """The tools of a request, with those that read back long results if there is a `stash`."""
+    """Return the tools of a request, with those that read back long results if there is a `stash`."""
     from ...context.tool_choice import NO_TOOLS
 
     if tools is None and stash is None and not pinned:
