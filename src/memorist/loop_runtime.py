@@ -80,10 +80,10 @@ class AsyncRuntime:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[object, None, T]]) -> T:
         return await asyncio.wait_for(work(), seconds)
 
-    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    async def gather(self, coros: Iterable[Coroutine[object, None, T]]) -> list[T]:
         return list(await asyncio.gather(*coros))
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
@@ -91,19 +91,19 @@ class AsyncRuntime:
             return await value
         return value
 
-    def lock(self) -> AbstractAsyncContextManager[Any]:
+    def lock(self) -> AbstractAsyncContextManager[object]:
         return _LoopLock()
 
     def cancellable(self) -> AbstractContextManager[None]:
         return _Cancellable()
 
-    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def run_other(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         return await asyncio.to_thread(lambda: run_blocking(work()))
 
     def home(self) -> object:
         return os.getpid(), asyncio.get_running_loop()
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
+    def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background:
         return _TaskBackground(asyncio.get_running_loop().create_task(work(), name=name))
 
     async def close(self) -> None:
@@ -239,7 +239,7 @@ class _TaskBackground:
         return not self._task.done() and not self._task.get_loop().is_closed()
 
 
-def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_in_thread(work: Callable[[], Coroutine[object, None, T]]) -> T:
     """Run a coroutine in a new thread with its own event loop, because a loop may be running in the caller's thread."""
     with ThreadPoolExecutor(1, thread_name_prefix="memorist") as pool:
         return pool.submit(lambda: asyncio.run(work())).result()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, Protocol, TypeVar, Union
+from typing import Protocol, TypeVar, Union
 
 from .errors import SuspendedError, UsageError
 
@@ -30,7 +30,7 @@ class Failed:
         self.error = error
 
 
-def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
+def run_blocking(coro: Coroutine[object, None, T]) -> T:
     """Run a coroutine that never suspends to its end, without an event loop."""
     try:
         coro.send(None)
@@ -67,18 +67,18 @@ class Runtime(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
-    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[object, None, T]]) -> T:
         """Run a coroutine with a time limit, or raise TimeoutError; a blocking function that is late keeps running in
         its thread, and its result is dropped."""
         ...
 
-    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
+    async def gather(self, coros: Iterable[Coroutine[object, None, T]]) -> list[T]: ...
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
         """Return the value that a user's function returned, awaited if it is awaitable."""
         ...
 
-    def lock(self) -> AbstractAsyncContextManager[Any]: ...
+    def lock(self) -> AbstractAsyncContextManager[object]: ...
 
     def cancellable(self) -> AbstractContextManager[None]:
         """Return a context for calls of a driver that may swallow a cancellation: it raises a swallowed one at the
@@ -86,7 +86,7 @@ class Runtime(Protocol):
         """
         ...
 
-    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def run_other(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         """Run a coroutine that belongs to the other runtime to its end."""
         ...
 
@@ -94,7 +94,7 @@ class Runtime(Protocol):
         """Return the owner of connections made now: this process and, on the async side, the running loop."""
         ...
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background: ...
+    def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background: ...
 
     async def close(self) -> None: ...
 
@@ -135,7 +135,7 @@ class BlockingRuntime:
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251  # this runtime has no loop to stall
 
-    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def within(self, seconds: float, work: Callable[[], Coroutine[object, None, T]]) -> T:
         done: list[T | BaseException] = []
 
         def run() -> None:
@@ -154,7 +154,7 @@ class BlockingRuntime:
             raise done[0]
         return done[0]
 
-    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    async def gather(self, coros: Iterable[Coroutine[object, None, T]]) -> list[T]:
         waiting = list(coros)
         try:
             return [await coro for coro in waiting]
@@ -170,13 +170,13 @@ class BlockingRuntime:
             raise UsageError("an async function was given to a blocking Memory; use AsyncMemory")
         return value
 
-    def lock(self) -> AbstractAsyncContextManager[Any]:
+    def lock(self) -> AbstractAsyncContextManager[object]:
         return _ThreadLock()
 
     def cancellable(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def run_other(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         # In another thread, because a loop may be running in this one.
         from .loop_runtime import run_in_thread
 
@@ -185,7 +185,7 @@ class BlockingRuntime:
     def home(self) -> object:
         return os.getpid()
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
+    def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background:
         return _ThreadBackground(work, name)
 
     async def close(self) -> None:
@@ -206,7 +206,7 @@ class _ThreadLock:
 
 
 class _ThreadBackground:
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    def __init__(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> None:
         self._thread = threading.Thread(target=lambda: run_blocking(work()), name=name, daemon=True)
         self._thread.start()
 

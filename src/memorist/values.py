@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from .errors import InvalidValue, TooLarge, UsageError
 
-Json = Any
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+else:
+    Json = Any  # msgspec makes no decoder for a union that contains itself
 """A JSON value: None, a bool, a number, text, or lists and dicts of these; a user's own is checked by `encode_json`."""
 JsonObject = dict[str, Any]
 """A JSON object, as providers, files and requests have them, and as users give as metadata."""

@@ -7,6 +7,24 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+from anthropic.types.beta import (
+    BetaMemoryTool20250818CreateCommand as CreateCommand,
+)
+from anthropic.types.beta import (
+    BetaMemoryTool20250818DeleteCommand as DeleteCommand,
+)
+from anthropic.types.beta import (
+    BetaMemoryTool20250818InsertCommand as InsertCommand,
+)
+from anthropic.types.beta import (
+    BetaMemoryTool20250818RenameCommand as RenameCommand,
+)
+from anthropic.types.beta import (
+    BetaMemoryTool20250818StrReplaceCommand as StrReplaceCommand,
+)
+from anthropic.types.beta import (
+    BetaMemoryTool20250818ViewCommand as ViewCommand,
+)
 
 from ..errors import Conflict, UsageError
 from ..memory import AsyncMemory
@@ -29,7 +47,7 @@ class _Files:
         self._memory = memory
         self._space = space
 
-    async def view(self, command: Any) -> str:
+    async def view(self, command: ViewCommand) -> str:
         """Return a file with line numbers, or a directory up to two levels deep."""
         key = _key(command.path)
         fact = await self._file(key) if key else None
@@ -40,7 +58,7 @@ class _Files:
             raise _missing(command.path)
         return _listing(command.path, key, inside)
 
-    async def create(self, command: Any) -> str:
+    async def create(self, command: CreateCommand) -> str:
         """Create a file; fails if the path exists."""
         key = _key(command.path)
         if not key or await self._below(key):
@@ -52,7 +70,7 @@ class _Files:
             raise ToolError(f"File {command.path} already exists") from conflict
         return f"File created successfully at: {command.path}"
 
-    async def str_replace(self, command: Any) -> str:
+    async def str_replace(self, command: StrReplaceCommand) -> str:
         """Replace a text that must occur exactly once in a file."""
 
         def edit(content: str) -> tuple[str, str]:
@@ -67,7 +85,7 @@ class _Files:
 
         return await self._edit(command.path, edit)
 
-    async def insert(self, command: Any) -> str:
+    async def insert(self, command: InsertCommand) -> str:
         """Insert a text after a line."""
 
         def edit(content: str) -> tuple[str, str]:
@@ -85,7 +103,7 @@ class _Files:
 
         return await self._edit(command.path, edit)
 
-    async def delete(self, command: Any) -> str:
+    async def delete(self, command: DeleteCommand) -> str:
         """Delete a file, or a directory with its contents."""
         key = _key(command.path)
         if not key:
@@ -99,7 +117,7 @@ class _Files:
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 
-    async def rename(self, command: Any) -> str:
+    async def rename(self, command: RenameCommand) -> str:
         """Rename a file or a directory in one transaction."""
         old, new = _key(command.old_path), _key(command.new_path)
         if not old:
@@ -173,27 +191,27 @@ class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
     def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
         return run_blocking(_raise_tool_error(work(_Files(self._handles.stepped, self._space))))
 
-    def view(self, command: Any) -> str:
+    def view(self, command: ViewCommand) -> str:
         """Show a file or a directory."""
         return self._do(lambda files: files.view(command))
 
-    def create(self, command: Any) -> str:
+    def create(self, command: CreateCommand) -> str:
         """Make a file."""
         return self._do(lambda files: files.create(command))
 
-    def str_replace(self, command: Any) -> str:
+    def str_replace(self, command: StrReplaceCommand) -> str:
         """Replace a text in a file."""
         return self._do(lambda files: files.str_replace(command))
 
-    def insert(self, command: Any) -> str:
+    def insert(self, command: InsertCommand) -> str:
         """Insert a text into a file."""
         return self._do(lambda files: files.insert(command))
 
-    def delete(self, command: Any) -> str:
+    def delete(self, command: DeleteCommand) -> str:
         """Delete a file or a directory."""
         return self._do(lambda files: files.delete(command))
 
-    def rename(self, command: Any) -> str:
+    def rename(self, command: RenameCommand) -> str:
         """Rename a file or a directory."""
         return self._do(lambda files: files.rename(command))
 
@@ -212,27 +230,27 @@ class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
     async def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
         return await _raise_tool_error(work(_Files(self._handles.awaited, self._space)))
 
-    async def view(self, command: Any) -> str:
+    async def view(self, command: ViewCommand) -> str:
         """Show a file or a directory."""
         return await self._do(lambda files: files.view(command))
 
-    async def create(self, command: Any) -> str:
+    async def create(self, command: CreateCommand) -> str:
         """Make a file."""
         return await self._do(lambda files: files.create(command))
 
-    async def str_replace(self, command: Any) -> str:
+    async def str_replace(self, command: StrReplaceCommand) -> str:
         """Replace a text in a file."""
         return await self._do(lambda files: files.str_replace(command))
 
-    async def insert(self, command: Any) -> str:
+    async def insert(self, command: InsertCommand) -> str:
         """Insert a text into a file."""
         return await self._do(lambda files: files.insert(command))
 
-    async def delete(self, command: Any) -> str:
+    async def delete(self, command: DeleteCommand) -> str:
         """Delete a file or a directory."""
         return await self._do(lambda files: files.delete(command))
 
-    async def rename(self, command: Any) -> str:
+    async def rename(self, command: RenameCommand) -> str:
         """Rename a file or a directory."""
         return await self._do(lambda files: files.rename(command))
 
@@ -274,7 +292,7 @@ def _numbered(lines: list[str], first: int) -> list[str]:
     return [f"{str(number).rjust(WIDTH)}\t{line}" for number, line in enumerate(lines, first)]
 
 
-def _numbered_file(path: str, content: str, shown: Any) -> str:
+def _numbered_file(path: str, content: str, shown: list[int] | None) -> str:
     lines = content.split("\n")
     if len(lines) > MAX_LINES:
         raise ToolError(f"File {path} exceeds maximum line limit of 999,999 lines.")
@@ -313,7 +331,7 @@ def _size(count: float) -> str:
     return f"{int(count)}{name}" if count == int(count) else f"{count:.1f}{name}"
 
 
-def _check_unique(content: str, command: Any) -> None:
+def _check_unique(content: str, command: StrReplaceCommand) -> None:
     found = content.count(command.old_str)
     if found == 0:
         raise ToolError(

@@ -175,7 +175,7 @@ class MemoristSession:
         self._closed = True
         self._handles.close()
 
-    async def _run(self, work: Callable[[AsyncMemory], Coroutine[Any, Any, T]]) -> T:
+    async def _run(self, work: Callable[[AsyncMemory], Coroutine[object, None, T]]) -> T:
         self._check_open()
         return await work(self._handles.awaited)
 
@@ -201,7 +201,7 @@ def budgeted(
 
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
-) -> Callable[[CallModelData[Any]], Coroutine[Any, Any, ModelInputData]]:
+) -> Callable[[CallModelData[Any]], Coroutine[object, None, ModelInputData]]:
     """For `RunConfig(call_model_input_filter=…)`: adds memories for the last question after the instructions."""
     handles = Handles(memory)
 

@@ -218,7 +218,7 @@ def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMess
 
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
-) -> Callable[[list[ModelMessage]], Coroutine[Any, Any, list[ModelMessage]]]:
+) -> Callable[[list[ModelMessage]], Coroutine[object, None, list[ModelMessage]]]:
     """Return a history processor that puts memories recalled for the last question before it, fenced."""
     handles = Handles(memory)
 

@@ -6,12 +6,12 @@ Made by scripts/generate-blocking from engine/entities.py; change that, then run
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..engine.entities import ENTITY_TTL, EntityStats, Loader
 from ..engine.entities import Entities as EngineEntities
 from ..ports import Ttl
 from ..runtime import run_blocking
-from ..values import Json
 
 
 class Entities:
@@ -38,7 +38,7 @@ class Entities:
 
     def get(
         self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
-    ) -> Json:
+    ) -> Any:
         """Return an entity from the cache or through its loader, or None if the loader returns None.
 
         A missing entity is remembered for 30 seconds. If the loader raises an error, it is passed on and nothing is
@@ -68,7 +68,7 @@ class Entities:
         *,
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
-    ) -> list[Json]:
+    ) -> list[Any]:
         """Return several entities of one type, in the order of the ids. Missing ones are loaded concurrently.
 
         Args:

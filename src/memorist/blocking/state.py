@@ -6,6 +6,7 @@ Made by scripts/generate-blocking from engine/state.py; change that, then run th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..engine.state import State as EngineState
 from ..ports import Ttl
@@ -20,7 +21,7 @@ class State:
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
 
-    def get(self, key: str, default: Json = None) -> Json:
+    def get(self, key: str, default: Any = None) -> Any:
         """Return a value, or `default` if there is none.
 
         Args:
@@ -36,7 +37,7 @@ class State:
         """
         return run_blocking(self._engine.get(key, default))
 
-    def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
+    def get_many(self, keys: Iterable[str], default: Any = None) -> list[Any]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ..engine.tasks.run import AsyncTaskRun, T
 from ..engine.tasks.steps import NOTHING
@@ -187,13 +187,9 @@ class TaskRun:
         return self._engine.task_id
 
     @property
-    def state(self) -> Json:
+    def state(self) -> Any:
         """The task's state. You can change it in place or replace it, and the next step saves it."""
         return self._engine.state
-
-    @state.setter
-    def state(self, state: Json) -> None:
-        self._engine.state = state
 
     @property
     def step(self) -> int:

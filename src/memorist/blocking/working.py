@@ -6,12 +6,11 @@ Made by scripts/generate-blocking from engine/working.py; change that, then run 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Generic
+from typing import Any, Generic
 
 from ..engine.working import Action, V, W
 from ..engine.working import WorkingMemory as EngineWorkingMemory
 from ..runtime import run_blocking
-from ..values import Json
 
 
 class WorkingMemory(Generic[W]):
@@ -70,7 +69,7 @@ class WorkingMemory(Generic[W]):
         """
         return run_blocking(self._engine.get_many(sessions, user=user))
 
-    def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
+    def set(self, doc: W | Mapping[str, Any], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
         Args:
@@ -91,7 +90,7 @@ class WorkingMemory(Generic[W]):
         """
         return run_blocking(self._engine.set(doc, user=user, session=session))
 
-    def update(self, **fields: Json) -> W:
+    def update(self, **fields: Any) -> W:
         """Set some fields and keep the others. `session=` and `user=` choose the document.
 
         Args:
@@ -146,7 +145,7 @@ class WorkingMemory(Generic[W]):
         """
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
-    def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
+    def add_turn(self, *messages: Mapping[str, Any], user: str | None = None, session: str | None = None) -> W:
         """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
 
         Args:

@@ -26,7 +26,7 @@ from ..messages.message import Message
 from ..messages.reports import Piece
 from ..records import RequestLog
 from ..runtime import run_blocking
-from ..values import JsonObject
+from ..values import Json, JsonObject
 from .demo_words import CALLS, DOCUMENTS, FIRST, LAUNCH, MOVING, ORDERS, PEOPLE, STOCK, SYSTEM, TOOLS, WARDS
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _settle(memory: Memory, clock: StoryClock) -> None:
     memory.jobs.drain()
 
 
-def _thread(memory: Memory, user: str, title: str, **metadata: object) -> str:
+def _thread(memory: Memory, user: str, title: str, **metadata: Json) -> str:
     return memory.threads.create(f"user:{user}", title=title, metadata=metadata).id
 
 

@@ -24,7 +24,7 @@ def keys() -> None:
     """Manage the server's API keys."""
 
 
-def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T:
+def _with(session: Session, work: Callable[[Keys], Coroutine[object, None, T]]) -> T:
     from ..memory import stepped
     from ..runtime import run_blocking
     from ..server.auth import Keys

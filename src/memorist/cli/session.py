@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from ..errors import NotFound, UsageError
-from ..values import JsonObject
+from ..values import Json, JsonObject
 from .display import SHORT, cell, echo, pairs, table
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def plain(record: object) -> JsonObject:
     return fields
 
 
-def read_json(text: str) -> object:
+def read_json(text: str) -> Json:
     """Parse an argument as JSON, or take it as text; refuses duplicate keys, of which one would be lost."""
     import json
 
@@ -241,7 +241,8 @@ def read_json(text: str) -> object:
         return dict(found)
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        value: Json = json.loads(text, object_pairs_hook=unique)
+        return value
     except json.JSONDecodeError:
         return text
 

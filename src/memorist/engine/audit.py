@@ -9,13 +9,13 @@ import os
 import re
 from datetime import datetime
 from itertools import count
-from typing import Any
 
+from ..filters import Filter
 from ..ports import Ttl, When, as_datetime, to_micros, ttl_micros
 from ..records import AuditEvent
 from ..stores.base import DeleteRange, Put
 from ..values import JsonObject, check_name
-from .core import Core
+from .core import Bounds, Core
 from .options import checked_limit
 
 _order = count()
@@ -103,7 +103,7 @@ class Audit:
             ['set']
         """
 
-        bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
+        bounds: Bounds = {"limit": checked_limit(limit), "reverse": reverse}
         if after is not None:
             bounds["before" if reverse else "after"] = (_event_bound(after, reverse),)
         user = self._core.scope.user
@@ -111,7 +111,8 @@ class Audit:
             bounds["where"] = _only(kind, user)
         if subject is None:
             return await self._core.listed(AuditEvent, **bounds)
-        return await self._core.listed(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
+        bounds["index"] = "by_subject"
+        return await self._core.listed(AuditEvent, check_name(subject, "subject"), **bounds)
 
     async def expire(self, older_than: Ttl) -> int:
         """Delete events that are older than this, and return how many were deleted.
@@ -145,7 +146,7 @@ def _event_bound(after: When, reverse: bool) -> str:
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")
 
 
-def _only(kind: str | None, user: str | None) -> object:
+def _only(kind: str | None, user: str | None) -> Filter | None:
     from ..filters import parse_filter
 
     wanted = {"kind": kind, "user": user}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -19,7 +19,7 @@ from ..errors import Conflict, MemoristError, StoreError, UsageError
 from ..gate.passing import GATED
 from ..messages.message import Message
 from ..messages.parts import PARTS
-from ..ports import Clock, EmbedderSpec, to_datetime, to_micros, ttl_micros
+from ..ports import Clock, EmbedderSpec, Model, RerankerSpec, Ttl, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Entry, Key, Record, Thread, Watermark
 from ..runtime import Runtime
 from ..scope import Scope
@@ -46,10 +46,17 @@ from .limits import NO_LIMITS
 from .locks import KeyedLocks
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ..context.tokens import Counter
+    from ..filters import Filter
     from ..gate.policy import Gate
+    from ..opening import Twin
+    from ..recall.candidates import Scoped
     from ..recall.embedding import Earlier, Embedding
     from ..recall.reranking import Reranking
+    from .derive.outbox import InProcess
     from .entities import EntityCache
     from .overlay import Overlay
 
@@ -64,7 +71,19 @@ LOOK_SECONDS = 0.5
 """Every writing process notices that mark within this time."""
 _UNKNOWN = (0.0, False)
 _METADATA = attrgetter("metadata")
-_NO_POLICY: tuple[float, Any] = (0.0, None)
+_NO_POLICY: tuple[float, Gate | None] = (0.0, None)
+
+
+class Bounds(TypedDict, total=False):
+    """What a scan of one org takes besides the prefix: the other fields of `Scan`."""
+
+    index: str | None
+    after: Key | None
+    before: Key | None
+    starts: str | None
+    reverse: bool
+    limit: int | None
+    where: Filter | None
 
 
 class Parts(msgspec.Struct):
@@ -100,7 +119,7 @@ class Shared:
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
         """A cache of the threads' namespaces, which never change."""
-        self.request_settings: dict[tuple[str, str], tuple[float, Any]] = {}
+        self.request_settings: dict[tuple[str, str], tuple[float, object]] = {}
         """By thread: when this process last stored the settings of a request, and the settings."""
         self.message_tokens: dict[tuple[str, str], int] = {}
         """By thread: the average tokens of the messages last read, which sets the size of the next page."""
@@ -118,7 +137,7 @@ class Shared:
         """By org: whether some process is watching it, and how long this is cached."""
         self.policies: dict[str, tuple[float, Gate]] = {}
         """By org: the policy of its gate, and how long this is cached."""
-        self.tool_vectors: dict[tuple[str, str], Any] = {}
+        self.tool_vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
         """Vectors of tool descriptions, by the embedder's name and the text."""
         self.limits = NO_LIMITS
         """The maximum that one call may ask for; a server sets it."""
@@ -129,15 +148,15 @@ class Shared:
         self.entity_cache: EntityCache | None = None
         """The loaders and running loads of entities, created on first use and shared by blocking and async callers."""
         self.working_locks = KeyedLocks(runtime)
-        self.twin: Any = None
+        self.twin: Twin | None = None
         """Finds the shared parts of the other variant (blocking or async) over the same store; see `opening.Twin`."""
         self.closed = False
         self.closing = False
         """Whether the memory is being closed. Long jobs then stop after their current batch, and stay in the outbox."""
-        self.worker: Any = None
+        self.worker: InProcess | None = None
         """The in-process worker, if there is one."""
         self._counter: Counter | None = None
-        self._model: Any = None
+        self._model: Model | None = None
         self._embedder: Embedding | None = None
         self._reranker: Reranking | None = None
         self._earlier: Earlier | None = None
@@ -154,7 +173,7 @@ class Shared:
         return self._counter
 
     @property
-    def counting(self) -> tuple[Callable[[Any], int], str | None]:
+    def counting(self) -> tuple[Callable[[Message], int], str | None]:
         """A function that counts a message's tokens, and the counter's name, or None for the default counter."""
         from ..context.measure import counting
         from ..context.tokens import DEFAULT_COUNTER
@@ -188,11 +207,11 @@ class Shared:
         if self._reranker is None and spec is not None:
             from ..recall.reranking import Reranking
 
-            self._reranker = Reranking(cast(Any, spec), self.runtime, self.model if spec == "model" else None)
+            self._reranker = Reranking(cast(RerankerSpec, spec), self.runtime, self.model if spec == "model" else None)
         return self._reranker
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Model | None:
         """The language model, created on first use, or None if only local rules are used."""
         spec = self.parts.model
         if self._model is None and spec is not None:
@@ -202,7 +221,7 @@ class Shared:
         return self._model
 
     @property
-    def extraction_model(self) -> Any:
+    def extraction_model(self) -> Model | None:
         """The model that extracts facts from messages, or None with extract="rules"."""
         return None if self.parts.extract == "rules" else self.model
 
@@ -311,10 +330,10 @@ class Scopes:
     """An LRU cache of the in-process recall indexes of namespaces, limited by the number of vectors."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], Any] = {}
+        self._kept: dict[tuple[str, str], Scoped] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[str, str]) -> Any:
+    def get(self, key: tuple[str, str]) -> Scoped | None:
         """Return the cached index of a namespace, marked as recently used."""
         with self._lock:
             scoped = self._kept.pop(key, None)
@@ -322,7 +341,7 @@ class Scopes:
                 self._kept[key] = scoped
             return scoped
 
-    def put(self, key: tuple[str, str], scoped: object) -> None:
+    def put(self, key: tuple[str, str], scoped: Scoped) -> None:
         """Cache an index, and evict the least recently used while there are too many vectors."""
         with self._lock:
             kept = self._kept
@@ -398,15 +417,20 @@ class Results:
         return int(total) if isinstance(total, int) else 0
 
 
-_facades: dict[bool, Callable[[Any], Any]] = {}
+_facades: dict[bool, Callable[[Any], object]] = {}
 """Functions that create a facade over a core, for blocking and for async callers."""
 
 
-def register_facades(*, blocking: Callable[[Any], Any], awaited: Callable[[Any], Any]) -> None:
+def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[Any], object]) -> None:
     """Let the engine create a memory for its users (for processors, and as `task.batch()`) without importing
     upwards.
     """
     _facades.update({True: blocking, False: awaited})
+
+
+def facade_of(core: Any) -> Any:
+    """A `Memory` over a handle whose callers block, else an `AsyncMemory`."""
+    return _facades[core.runtime.blocking](core)
 
 
 class Core:
@@ -455,12 +479,12 @@ class Core:
         """
         return wanted
 
-    def expiry(self, ttl: Any, now: int) -> datetime | None:
+    def expiry(self, ttl: Ttl | None, now: int) -> datetime | None:
         """Return the expiry of a row with this TTL."""
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 
-    def get(self, kind: type[R], *key: str | int) -> Coroutine[Any, Any, R | None]:
+    def get(self, kind: type[R], *key: str | int) -> Coroutine[object, None, R | None]:
         """Return the live row under a key of this org."""
         if kind is Message:
             return self._get_message(key)
@@ -491,7 +515,7 @@ class Core:
         rows = await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
         return await self._whole(rows) if kind is Message else rows
 
-    def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]:
+    def scan(self, kind: type[R], *prefix: str | int, **bounds: Unpack[Bounds]) -> Coroutine[object, None, list[R]]:
         """Return the live rows of this org under a key prefix."""
         scan = Scan(kind, (self.org, *prefix), **bounds)
         if kind is Message:
@@ -506,7 +530,7 @@ class Core:
         await self.shared.open()
         return await self.store.scan(scan, now=self.now())
 
-    async def listed(self, kind: type[R], *prefix: str | int, **bounds: object) -> list[R]:
+    async def listed(self, kind: type[R], *prefix: str | int, **bounds: Unpack[Bounds]) -> list[R]:
         """Return the same as `scan` for rows that are only shown to the caller, so that a replica may answer."""
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)
@@ -550,7 +574,7 @@ class Core:
                     return True
         return False
 
-    def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[Any, Any, list[ChangeResult]]:
+    def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[object, None, list[ChangeResult]]:
         shared = self.shared
         if shared._opened and self.batch is None and not self.companions and not shared.events.listening:
             looked, watched = shared.watched.get(self.org, _UNKNOWN)
@@ -681,7 +705,9 @@ class Core:
         remaining = [change for change in changes if _created(change) not in there]
         return [*expected, *remaining]
 
-    async def retry(self, attempt: Callable[[], Coroutine[Any, Any, T]], *, rows: Collection[RowId] | None = None) -> T:
+    async def retry(
+        self, attempt: Callable[[], Coroutine[object, None, T]], *, rows: Collection[RowId] | None = None
+    ) -> T:
         """Repeat a read-then-write, with back-off, as long as its Expect fails with Conflict (optimistic retry).
 
         With `rows`, retry only if the Expect was on one of these rows, because any other would fail each time.
@@ -707,11 +733,12 @@ class Core:
             raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         if self.shared.runtime.blocking == blocking:
             return self
+        assert self.shared.twin is not None  # set where a memory is opened
         return Core(self.shared.twin.of(blocking=blocking), self.scope)
 
     def facade(self) -> Any:
         """Return the public facade of this handle: `Memory` if its callers block, otherwise `AsyncMemory`."""
-        return _facades[self.runtime.blocking](self)
+        return facade_of(self)
 
     def awaitable(self) -> Any:
         """Return an `AsyncMemory` over this handle; if its parts block, `run_blocking` runs its coroutines."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -19,10 +19,10 @@ from ..errors import Conflict, UsageError
 from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key
 from ..stores.base import Delete, DeleteRange, Expect, Put
-from ..values import Json, as_list, as_name, check_name, encode_json
+from ..values import as_list, as_name, check_name, encode_json
 from .core import Core, Shared
 
-Loader = Callable[..., Json | Awaitable[Json]]
+Loader = Callable[..., object]
 """A function, sync or async, from an id to JSON, or to None if there is no such entity."""
 
 ENTITY_TTL = 3600
@@ -182,7 +182,7 @@ class Entities:
         *,
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
-    ) -> Json:
+    ) -> Any:
         """Return an entity from the cache or through its loader, or None if the loader returns None.
 
         A missing entity is remembered for 30 seconds. If the loader raises an error, it is passed on and nothing is
@@ -226,7 +226,7 @@ class Entities:
         *,
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
-    ) -> list[Json]:
+    ) -> list[Any]:
         """Return several entities of one type, in the order of the ids. Missing ones are loaded concurrently.
 
         Args:

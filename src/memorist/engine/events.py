@@ -19,7 +19,7 @@ from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
-from .core import Core
+from .core import Bounds, Core
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
 from .index_jobs import index_job
@@ -421,7 +421,7 @@ class Events:
         most = checked_limit(limit)
         cursor = await self._cursor(space, after)
         events: list[Event] = []
-        bounds: dict[str, Any] = {"index": "by_start", "reverse": reverse}
+        bounds: Bounds = {"index": "by_start", "reverse": reverse}
         if cursor is not None:
             bounds["before" if reverse else "after"] = cursor
         for event in await core.listed(Event, space, **bounds):

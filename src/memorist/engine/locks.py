@@ -16,7 +16,7 @@ class KeyedLocks:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._guard = threading.Lock()
-        self._held: dict[Any, tuple[AbstractAsyncContextManager[Any], int]] = {}
+        self._held: dict[Any, tuple[AbstractAsyncContextManager[object], int]] = {}
 
     @asynccontextmanager
     async def hold(self, key: object) -> AsyncIterator[None]:

@@ -21,7 +21,7 @@ from ..scope import Ns
 from ..stores.base import Expect, Put
 from ..values import Json, JsonMapping, JsonObject, check_name
 from .audit import audit
-from .core import Core
+from .core import Bounds, Core
 from .events import Events
 from .facts.facts import Facts
 from .index_jobs import index_job
@@ -454,7 +454,7 @@ class Memories:
             )
             cursor = start[1] if start is not None and start[0] == kind else None
             while True:
-                bounds: dict[str, Any] = {"limit": PAGE_ROWS} | ({} if cursor is None else {"after": (cursor,)})
+                bounds: Bounds = {"limit": PAGE_ROWS, "after": None if cursor is None else (cursor,)}
                 rows = await self._core.listed(record_type, space, **bounds)
                 for row in rows:
                     if most is not None and len(items) >= most:

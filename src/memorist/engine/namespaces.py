@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord, Task, Thread
 from ..scope import KINDS
 from ..values import check_prefix
-from .core import Core
+from .core import Bounds, Core
 from .options import checked_limit
 
 TABLES: tuple[tuple[type[Record], str | None], ...] = (
@@ -91,7 +91,7 @@ async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -
 async def _next(
     core: Core, kind: type[Record], index: str | None, begins: str, after: str | None, reverse: bool
 ) -> str | None:
-    bounds: dict[str, Any] = {"index": index, "limit": 1, "reverse": reverse, "starts": begins or None}
+    bounds: Bounds = {"index": index, "limit": 1, "reverse": reverse, "starts": begins or None}
     if after is not None:
         bounds["before" if reverse else "after"] = (after,)
     rows: list[Any] = await core.scan(kind, **bounds)

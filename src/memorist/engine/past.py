@@ -18,7 +18,7 @@ from ..errors import Unsupported
 from ..kinds import FINDABLE, RECORDS
 from ..ports import to_micros
 from ..records import SUPERSEDED, Entry, Fact, FactVersion, Key, Learning, Record
-from ..stores.base import Change, EntryFilter, R, Scan, Store
+from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
 from ..values import fingerprint_json
 from .core import Core
 from .derive.indexing import Draft, draft_of
@@ -80,7 +80,7 @@ class Past:
             return [self._then(row) for row in rows if self._existed(row)][: scan.limit]
         return await self._pages(scan, scan.limit)
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Refuse to write, because the past cannot be changed."""
         raise Unsupported("the past cannot be written; as_of= only reads")
 

@@ -64,9 +64,9 @@ class Processor:
     def process(self, memory: Memory) -> Report: ...
 
     @overload
-    def process(self, memory: AsyncMemory) -> Coroutine[Any, Any, Report]: ...
+    def process(self, memory: AsyncMemory) -> Coroutine[object, None, Report]: ...
 
-    def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[Any, Any, Report]:
+    def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[object, None, Report]:
         """Run over a memory. Return a Report, or an awaitable of one for an AsyncMemory."""
         memory._core.scope.whole_org("maintenance")
         work = self.run(memory._core)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -45,7 +45,7 @@ class UserProfile(msgspec.Struct, frozen=True):
 
     user: str
     facts: list[Fact]
-    preferences: dict[str, Json]
+    preferences: dict[str, Any]
     learnings: list[Learning]
 
 

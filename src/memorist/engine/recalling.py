@@ -162,6 +162,7 @@ class Recalling:
         from ..models.searching import follow_ups, wordings
 
         model, found = self._core.shared.model, list(pools)
+        assert model is not None  # `_check_model` refuses the call without one
         try:
             questions = await wordings(model, query, words) if words else []
             found += await self._pools(questions, namespaces, asked, wanted)

@@ -50,7 +50,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     ns: str
     key: RecordKey
-    data: bytes | Json = None
+    data: Any = None
     """None if only keys were requested."""
     meta: dict[str, Any] = {}
     size: int = 0
@@ -111,8 +111,8 @@ class Records:
             >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
             1
         """
-        space, key, data = self._core.scope.resolve_writable(ns, key, data)
-        put = RecordPut(key=key, data=data, meta=meta, ttl=ttl, expect=expect, absent=absent)
+        space, record_key, data = self._core.scope.resolve_writable(ns, key, data)
+        put = RecordPut(key=record_key, data=data, meta=meta, ttl=ttl, expect=expect, absent=absent)
         return (await self._put_all(space, [put]))[0]
 
     async def put_many(

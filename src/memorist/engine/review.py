@@ -12,7 +12,7 @@ from ..scope import Ns
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import Json, check_name, check_text
 from .audit import audit
-from .core import Core
+from .core import Bounds, Core
 from .forgetting.fingerprints import value_fingerprint
 from .memories import Remembered
 from .options import check_reason, checked_limit
@@ -147,7 +147,7 @@ class Review:
             []
         """
         space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
-        bounds: dict[str, Any] = {"limit": checked_limit(limit)}
+        bounds: Bounds = {"limit": checked_limit(limit)}
         if after is not None:
             bounds["after"] = (check_name(after, "after"),)
         return await self._core.listed(Candidate, space, **bounds)

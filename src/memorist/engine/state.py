@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,7 @@ class State:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def get(self, key: str, default: Json = None) -> Json:
+    async def get(self, key: str, default: Any = None) -> Any:
         """Return a value, or `default` if there is none.
 
         Args:
@@ -38,7 +39,7 @@ class State:
         entry = await self.entry(key)
         return default if entry is None else entry.value
 
-    async def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
+    async def get_many(self, keys: Iterable[str], default: Any = None) -> list[Any]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Args:
@@ -139,7 +140,7 @@ class State:
         change = Increment(self._new(key, by, ttl))
         return (await self._core.apply(change)).total(change)
 
-    def _new(self, key: str, value: object, ttl: object) -> StateEntry:
+    def _new(self, key: str, value: object, ttl: Ttl | None) -> StateEntry:
         now = self._core.now()
         at = self._core.at()
         return StateEntry(

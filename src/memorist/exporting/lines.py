@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from ..messages.message import INSTRUCTIONS, Message
 from ..messages.wire import sent_anthropic
 from ..records import Thread
-from ..values import Json, JsonObject
+from ..values import JsonObject
 
 _encode = msgspec.json.Encoder().encode
 Pages = Callable[[Thread], AsyncIterator[list[Message]]]
@@ -18,7 +18,7 @@ Pages = Callable[[Thread], AsyncIterator[list[Message]]]
 
 async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     """Write a thread as `{"id", …, "messages": […], "times": […]}`; returns the number of messages."""
-    times: list[Json] = []
+    times: list[Any] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')
     async for page in pages(thread):
@@ -33,7 +33,7 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     """Return the same in Anthropic's shape, with the instructions at the start as `system`."""
-    times: list[Json] = []
+    times: list[Any] = []
     system: list[str] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ..errors import UsageError
 from ..messages.message import Message
 from ..records import Document, Fact, Thread
-from ..values import Json, compact_json
+from ..values import compact_json
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -71,7 +72,7 @@ def front(**fields: object) -> str:
     return "\n".join(("---", *lines, "---", ""))
 
 
-def _value(value: Json) -> str:
+def _value(value: Any) -> str:
     return _line(value) if isinstance(value, str) else f"`{compact_json(value)}`"
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -21,7 +21,7 @@ from ..extras import install_command
 from ..filters import document_of, matches
 from ..messages.message import Message
 from ..records import CheckpointStep, Key, MessagePart, Task, Thread, WorkingDocument
-from ..stores.base import Append, Change, Load, Put, R, Scan, Store
+from ..stores.base import Append, Change, ChangeResult, Load, Put, R, Scan, Store
 from .sealing import (
     BY_TABLE,
     CONTENT,
@@ -32,6 +32,10 @@ from .sealing import (
     with_content,
     without_content,
 )
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -77,12 +81,12 @@ class Encryption:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ModuleNotFoundError as cause:
             raise UsageError(f"encryption needs a library; run: {install_command('encryption')}") from cause
-        self._cipher: Any = AESGCM
+        self._cipher = AESGCM
         self._path, self._key = os.fspath(file), key
         self._lock = threading.RLock()
         self._keys = _Keys()
         self._seen: tuple[int, int, int] | None = None
-        self._ciphers: dict[str, Any] = {}
+        self._ciphers: dict[str, AESGCM] = {}
         self._current: dict[tuple[str, str], str] = {}
         self._load()
 
@@ -144,7 +148,7 @@ class Encryption:
                 self._keys.orgs[org] = self._keys.orgs[org][-1:]
             return by
 
-    def _data_key(self, org: str, ns: str) -> tuple[str, Any]:
+    def _data_key(self, org: str, ns: str) -> tuple[str, AESGCM]:
         self._refresh()
         id = self._current.get((org, ns))
         if id is None:
@@ -164,7 +168,7 @@ class Encryption:
         self._current.pop((org, ns), None)
         return id
 
-    def _cipher_of(self, id: str) -> Any:
+    def _cipher_of(self, id: str) -> AESGCM:
         self._refresh()
         cipher = self._ciphers.get(id)
         if cipher is None:
@@ -310,7 +314,7 @@ class SealedStore:
                     break
         return out
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none, with their content sealed."""
         sealed = [
             change if self._has_no_content(change) else await self._sealed_change(change, changes, now)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
-from ..values import Json, JsonMapping, JsonObject
+from ..values import JsonMapping, JsonObject
 from .files import Given, JsonStream, Part
 from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
 
@@ -44,7 +45,7 @@ def read(given: Given) -> Iterator[Item]:
             stream.done()
 
 
-def _conversation(found: Json, place: str, files: Mapping[str, Part]) -> Iterator[Item]:
+def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator[Item]:
     id = found.get("conversation_id") or found.get("id") if isinstance(found, Mapping) else None
     mapping = found.get("mapping") if isinstance(found, Mapping) else None
     if not isinstance(id, str) or not isinstance(mapping, Mapping):
@@ -114,7 +115,7 @@ def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping
     yield from attached
 
 
-def _content(content: object) -> Json:
+def _content(content: object) -> Any:
     """Return the content of a message: a string if it is text only, else a list of parts."""
     if content is None:
         return ""
@@ -150,7 +151,7 @@ def _part(part: object) -> JsonObject:
 
 
 def _attachments(
-    thread: str, message: str, node: JsonMapping, at: Json, place: str, files: Mapping[str, Part]
+    thread: str, message: str, node: JsonMapping, at: Any, place: str, files: Mapping[str, Part]
 ) -> Iterator[Item]:
     """Yield the text attachments of a message that are contained in the export, as documents."""
     about = node.get("metadata")

@@ -6,8 +6,9 @@ Attachments, whose text the export contains, become documents; messages keep the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from ..values import Json, JsonMapping, JsonObject
+from ..values import JsonMapping, JsonObject
 from .chatgpt import FILES, heads
 from .files import Given, JsonStream
 from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none
@@ -32,7 +33,7 @@ def read(given: Given) -> Iterator[Item]:
             stream.done()
 
 
-def _conversation(found: Json, place: str) -> Iterator[Item]:
+def _conversation(found: Any, place: str) -> Iterator[Item]:
     id = found.get("uuid") if isinstance(found, Mapping) else None
     messages = found.get("chat_messages") if isinstance(found, Mapping) else None
     if not isinstance(id, str) or not id or not isinstance(messages, list):
@@ -47,7 +48,7 @@ def _conversation(found: Json, place: str) -> Iterator[Item]:
         yield from _message(id, owner, message, number, f"{place}, message {number}")
 
 
-def _path(messages: Sequence[Json], leaf: Json) -> Sequence[Json]:
+def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
     """Return the messages of the current branch: from the root to `leaf`, where the export names one, else all."""
     by_id = {
         message["uuid"]: message
@@ -56,7 +57,7 @@ def _path(messages: Sequence[Json], leaf: Json) -> Sequence[Json]:
     }
     if not isinstance(leaf, str) or leaf not in by_id:
         return messages
-    found: list[Json] = []
+    found: list[Any] = []
     while isinstance(leaf, str) and leaf in by_id:
         message = by_id.pop(leaf)
         found.append(message)
@@ -64,7 +65,7 @@ def _path(messages: Sequence[Json], leaf: Json) -> Sequence[Json]:
     return found[::-1]
 
 
-def _message(thread: str, owner: str | None, found: Json, number: int, place: str) -> Iterator[Item]:
+def _message(thread: str, owner: str | None, found: Any, number: int, place: str) -> Iterator[Item]:
     role = ROLES.get(str(found.get("sender"))) if isinstance(found, Mapping) else None
     if role is None:
         yield Problem(place, "it is not a message with a sender that is known here")
@@ -99,17 +100,17 @@ def _content(found: JsonMapping) -> str:
     return text or ""
 
 
-def _is_text(block: Json) -> bool:
+def _is_text(block: Any) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "text"
 
 
-def _name(one: Json) -> str | None:
+def _name(one: Any) -> str | None:
     name = one.get("file_name") if isinstance(one, Mapping) else None
     return name if isinstance(name, str) and name else None
 
 
 def _attachments(
-    thread: str, owner: str | None, message: str, found: JsonMapping, at: Json, place: str
+    thread: str, owner: str | None, message: str, found: JsonMapping, at: Any, place: str
 ) -> Iterator[DocumentItem]:
     for number, attachment in enumerate(listed(found, "attachments"), 1):
         text = attachment.get("extracted_content") if isinstance(attachment, Mapping) else None

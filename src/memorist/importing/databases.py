@@ -10,12 +10,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from ..errors import StoreUnavailable, UsageError
 from ..extras import install_command
-from ..values import Json
 from .files import SQLITE, Given, damaged
 
 PAGE = 500
@@ -31,7 +30,7 @@ class Database(Protocol):
         """Its tables and their columns."""
         ...
 
-    def rows(self, query: str, values: Sequence[Json] = ()) -> Iterator[Sequence[Json]]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
         """Stream the rows of a query; `?` is a bound parameter."""
         ...
 
@@ -99,7 +98,7 @@ class _Sqlite:
     def _columns(self, table: str) -> list[str]:
         return [str(row[1]) for row in self._file.execute(f"PRAGMA table_info({quoted(table)})")]
 
-    def rows(self, query: str, values: Sequence[Json] = ()) -> Iterator[Sequence[Json]]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
         cursor = self._file.execute(query, values)
         while page := cursor.fetchmany(PAGE):
             yield from page
@@ -122,7 +121,7 @@ def _postgres(url: str) -> Iterator[Database]:
 
 
 class _Postgres:
-    def __init__(self, connection: Json) -> None:
+    def __init__(self, connection: Any) -> None:
         self._connection = connection
         tables = connection.execute(
             "SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables t "
@@ -134,7 +133,7 @@ class _Postgres:
             self.tables.setdefault(table, []).append(column)
         self._cursors = 0
 
-    def rows(self, query: str, values: Sequence[Json] = ()) -> Iterator[Sequence[Json]]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
         self._cursors += 1
         # A server-side cursor, so that rows are fetched in pages.
         with self._connection.cursor(name=f"importing_{self._cursors}") as cursor:

@@ -15,12 +15,11 @@ import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 import msgspec
 
 from ..errors import CorruptRecord, UsageError
-from ..values import Json
 
 HEAD = 65_536
 """How many bytes are read to recognise a file's format."""
@@ -153,7 +152,7 @@ class _Checked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Json) -> int:
+    def readinto(self, buffer: Any) -> int:
         try:
             data = self._inner.read(len(buffer))
         except Exception as cause:  # zlib, bz2, lzma and zipfile each have their own
@@ -219,7 +218,7 @@ class JsonStream:
             if not self._fill(STEP):
                 return ""
 
-    def elements(self) -> Iterator[Json]:
+    def elements(self) -> Iterator[Any]:
         """Iterate over the elements of the next array."""
         self._take("[")
         if self.peek() == "]":
@@ -245,7 +244,7 @@ class JsonStream:
             if self._take(",}") == "}":
                 return
 
-    def value(self) -> Json:
+    def value(self) -> Any:
         """Decode the next value."""
         if not self.peek():
             self._damaged("it ends in the middle")

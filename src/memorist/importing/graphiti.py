@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..graph_keys import entity_key, relation_key
-from ..values import Json, JsonMapping, JsonObject
+from ..values import JsonMapping, JsonObject
 from .files import Given, JsonStream, Part, decoded, lines
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, listed, moment, moment_or_none, named
 
@@ -117,7 +117,7 @@ class _Reading:
             group, id, fields, at, {"id": id, **about}, place, text if fields["content"] != text else None
         )
 
-    def _thread(self, id: str, at: Json, place: str) -> Iterator[Item]:
+    def _thread(self, id: str, at: Any, place: str) -> Iterator[Item]:
         if id not in self._threads:
             self._threads.add(id)
             yield ThreadItem(id, None, id if id != "episodes" else None, {}, at, place)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue
-from ..values import Json, JsonMapping, JsonObject
+from ..values import JsonMapping, JsonObject
 
 
 class ThreadItem(msgspec.Struct, frozen=True):
@@ -37,14 +38,14 @@ class MessageItem(msgspec.Struct, frozen=True):
     created_at: datetime | None = None
     metadata: JsonObject = {}
     place: str = ""
-    raw: Json = None
+    raw: Any = None
     """The original, if the message does not hold all of it."""
 
 
 class Version(msgspec.Struct, frozen=True):
     """The value of a fact from a time on; `ended` if the fact ended then."""
 
-    value: Json
+    value: Any
     at: datetime | None = None
     ended: bool = False
 
@@ -98,13 +99,13 @@ def named(fields: Mapping[str, object], *names: str) -> str | None:
     return None
 
 
-def listed(fields: JsonMapping, name: str) -> list[Json]:
+def listed(fields: JsonMapping, name: str) -> list[Any]:
     """Return the list in a field; empty where there is none."""
     value = fields.get(name)
     return list(value) if isinstance(value, list) else []
 
 
-def moment_or_none(given: Json) -> datetime | None:
+def moment_or_none(given: Any) -> datetime | None:
     """`moment`, but None for a time that cannot be parsed."""
     try:
         return moment(given)
@@ -112,7 +113,7 @@ def moment_or_none(given: Json) -> datetime | None:
         return None
 
 
-def moment(given: Json) -> datetime | None:
+def moment(given: Any) -> datetime | None:
     """Parse a time: ISO text, or seconds, milliseconds or microseconds since 1970; None for an empty one."""
     if type(given) in (int, float) and abs(given) < _LATEST:
         return datetime.fromtimestamp(given, UTC)  # fast path

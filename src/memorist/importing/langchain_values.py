@@ -6,10 +6,11 @@ Its MessagePack extensions hold a class name and constructor arguments; we keep 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from ..values import Json, JsonMapping, JsonObject
+from ..values import JsonMapping, JsonObject
 from .files import decoded
 
 ROLES = {
@@ -38,10 +39,10 @@ class Built(msgspec.Struct, frozen=True):
 
     module: str
     name: str
-    arguments: Json
+    arguments: Any
 
 
-def loaded(kind: Json, data: Json) -> object:
+def loaded(kind: Any, data: Any) -> object:
     """Decode a value by its type and bytes; raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
@@ -104,7 +105,7 @@ def as_messages(value: object) -> list[JsonObject]:
     )
 
 
-def _fields(value: Json) -> JsonObject | None:
+def _fields(value: Any) -> JsonObject | None:
     if not isinstance(value, Built) or not isinstance(value.arguments, Mapping):
         return None
     fields = dict(value.arguments)
@@ -131,7 +132,7 @@ def chat(fields: Mapping[str, object]) -> JsonObject:
     return message
 
 
-def _content(content: Json) -> object:
+def _content(content: Any) -> object:
     if isinstance(content, list):
         return [plain(part) for part in content]
     return content
@@ -143,7 +144,7 @@ def _call(call: JsonMapping) -> JsonObject:
     return {"id": str(call.get("id") or ""), "type": "function", "function": function}
 
 
-def plain(value: object) -> Json:
+def plain(value: object) -> Any:
     """Return a value as JSON data: an object becomes its arguments, bytes and other types the name of their type."""
     if isinstance(value, Built):
         return plain(value.arguments)

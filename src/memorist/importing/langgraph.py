@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
-from ..values import Json, JsonMapping, JsonObject
+from ..values import JsonMapping, JsonObject
 from .databases import Database, has, is_database, opened
 from .files import Given, decoded
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, moment_or_none, named
@@ -174,7 +175,7 @@ def _written(database: Database, thread: _Thread) -> Iterator[Item]:
             yield from _message(thread, message, thread.at, f"{thread.place}, a write")
 
 
-def _json(value: object) -> Json:
+def _json(value: object) -> Any:
     """Return a JSON column: a value from Postgres, text or bytes from SQLite."""
     if isinstance(value, str):
         return decoded(value.encode("utf-8", "surrogateescape"))

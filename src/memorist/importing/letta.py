@@ -6,8 +6,9 @@ An agent's messages become a thread, its memory blocks facts of the agent, its f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from ..values import Json, JsonMapping, JsonObject, compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .files import PIECE, Given, damaged, decoded
 from .items import (
     DocumentItem,
@@ -68,7 +69,7 @@ def _file(found: JsonMapping, stem: str) -> Iterator[Item]:
     yield from _files(found, stem)
 
 
-def _agent(agent: Mapping[str, object], name: str, blocks: list[Json], place: str) -> Iterator[Item]:
+def _agent(agent: Mapping[str, object], name: str, blocks: list[Any], place: str) -> Iterator[Item]:
     space = f"agent:{name}"
     for number, block in enumerate(blocks, 1):
         label, value = (block.get("label"), block.get("value")) if isinstance(block, Mapping) else (None, None)
@@ -87,7 +88,7 @@ def _agent(agent: Mapping[str, object], name: str, blocks: list[Json], place: st
         yield _message(thread, message, number, f"{place}, message {number}")
 
 
-def _message(thread: str, found: Json, number: int, place: str) -> Item:
+def _message(thread: str, found: Any, number: int, place: str) -> Item:
     role = ROLES.get(str(found.get("role"))) if isinstance(found, Mapping) else None
     if role is None:
         return Problem(place, "it is not a message with a role that is known here")
@@ -121,18 +122,18 @@ def _fields(found: JsonMapping, role: str) -> JsonObject:
     return {**fields, "name": name} if isinstance(name, str) and name and role == "user" else fields
 
 
-def _refused() -> Json:
+def _refused() -> Any:
     raise ValueError("its content is neither text nor parts")
 
 
-def _texts(parts: list[Json]) -> Iterator[str]:
+def _texts(parts: list[Any]) -> Iterator[str]:
     for part in parts:
         value = part.get("content") if part.get("type") == "tool_return" else part.get("text")
         if isinstance(value, str) and value:
             yield value
 
 
-def _calls(parts: list[Json]) -> Iterator[JsonObject]:
+def _calls(parts: list[Any]) -> Iterator[JsonObject]:
     for part in parts:
         if part.get("type") == "tool_call":
             function = {"name": str(part.get("name") or ""), "arguments": compact_json(part.get("input") or {})}

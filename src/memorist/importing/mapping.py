@@ -6,12 +6,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ..errors import InvalidNamespace, UsageError
 from ..scope import Namespace, Ns
-from ..values import MAX_NAME_BYTES, Json, JsonMapping
+from ..values import MAX_NAME_BYTES, JsonMapping
 from .files import decoded
 
 HOME = "user:me"
@@ -65,7 +66,7 @@ def places(
     return places
 
 
-def _read(mapping: Json) -> JsonMapping:
+def _read(mapping: Any) -> JsonMapping:
     if mapping is None:
         return {}
     read = mapping if isinstance(mapping, Mapping) else _from_file(Path(mapping))

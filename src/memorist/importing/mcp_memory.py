@@ -6,9 +6,10 @@ They become the facts that our graph tools use: `entity/<name>` and `relation/<f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..graph_keys import entity_key, relation_key
-from ..values import Json, JsonMapping
+from ..values import JsonMapping
 from .files import Given, decoded, lines
 from .items import FactItem, Item, Problem, Version
 
@@ -36,7 +37,7 @@ def read(given: Given) -> Iterator[Item]:
                 yield Problem(position, str(problem))
 
 
-def _fact(found: Json, line: int) -> FactItem:
+def _fact(found: Any, line: int) -> FactItem:
     """Return the fact of a line.
 
     Its line number is the `order`, which is lower than that of all entities added later.

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from ..values import Json
 from .databases import Database, has, sqlite_file
 from .files import SQLITE, Given, JsonStream
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, named
@@ -132,7 +132,7 @@ def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
     return tuple(version for history in histories for version in map(_version, history.rows(query, (id,))) if version)
 
 
-def _version(row: Json) -> Version | None:
+def _version(row: Any) -> Version | None:
     """Return the version that one event of the history made; None if it changed nothing."""
     _, text, event, created, changed = row
     at = moment(changed) or moment(created)
@@ -175,7 +175,7 @@ def _messages(database: Database) -> Iterator[Item]:
                 yield Problem(position, str(problem))
 
 
-def _scope(scope: Json) -> dict[str, str]:
+def _scope(scope: Any) -> dict[str, str]:
     """`user_id=ada&run_id=7` as its parts."""
     pairs = [part.partition("=") for part in str(scope).split("&")]
     return {name: value for name, _, value in pairs if value}

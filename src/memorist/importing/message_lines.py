@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue
 from ..messages.message import ROLES
-from ..values import Json, JsonMapping
+from ..values import JsonMapping
 from .files import Given, JsonStream, Part, decoded, lines
 from .items import Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none, named
 
@@ -41,7 +42,7 @@ def recognises(given: Given) -> bool:
     return _is_message(first) or _is_thread(first)
 
 
-def _first(head: bytes) -> Json:
+def _first(head: bytes) -> Any:
     """Return the value of the first line, or the first element of an array."""
     line = head.split(b"\n", 1)[0]
     try:
@@ -53,7 +54,7 @@ def _first(head: bytes) -> Json:
     return first
 
 
-def _begun(head: bytes) -> Json:
+def _begun(head: bytes) -> Any:
     """Return the first element or message list of a JSON file over several lines; None if its first bytes hold none."""
     import io
 
@@ -138,9 +139,9 @@ class Reading:
             self._counts.clear()
         return name, ThreadItem(id=name, owner=named(found, *OWNERS), created_at=_quietly(found), place=place)
 
-    def _thread(self, found: Json, place: str, number: int) -> Iterator[Item]:
+    def _thread(self, found: Any, place: str, number: int) -> Iterator[Item]:
         about: JsonMapping = found if isinstance(found, Mapping) else {}
-        messages: list[Json] = listed(about, "messages") if about else list(found)
+        messages: list[Any] = listed(about, "messages") if about else list(found)
         name = named(about, *IDS, *THREADS) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
         title = about.get("title")
         yield ThreadItem(
@@ -201,7 +202,7 @@ def _is_thread(found: object) -> bool:
     return isinstance(found, list) and bool(found) and _is_message(found[0])
 
 
-def _quietly(fields: Mapping[str, object]) -> Json:
+def _quietly(fields: Mapping[str, object]) -> Any:
     """Return the time of a thread, or None if it has none that can be parsed."""
     return next((moment_or_none(fields[name]) for name in TIMES if name in fields), None)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..values import Json
 from .databases import Database, has, is_database, opened, quoted
 from .files import Given, decoded
 from .items import Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
@@ -37,7 +36,7 @@ def _tables(database: Database) -> list[str]:
 
 
 def _sessions(database: Database, table: str) -> Iterator[Item]:
-    last: tuple[Any, Json] | None = None
+    last: tuple[Any, Any] | None = None
     for session, branch, id, data, at in database.rows(_query(database, table)):
         thread = str(session) if branch == MAIN else f"{session}/{branch}"
         if (session, branch) != last:
@@ -63,7 +62,7 @@ def _text(value: str) -> str:
     return f"'{value}'"
 
 
-def _item(thread: str, id: Json, data: Json, at: Json, place: str) -> Item:
+def _item(thread: str, id: Any, data: Any, at: Any, place: str) -> Item:
     try:
         item = decoded(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data))
         if not isinstance(item, Mapping):

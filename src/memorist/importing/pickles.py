@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import pickle
+from typing import Any
 
-from ..values import Json, JsonObject
+from ..values import JsonObject
 
 MOST = 16 * 1024 * 1024
 
@@ -17,7 +18,7 @@ MOST = 16 * 1024 * 1024
 class Point:
     """Stands in for Qdrant's classes and only stores the fields of the pickled object."""
 
-    def __init__(self, *given: Json) -> None:
+    def __init__(self, *given: Any) -> None:
         self.fields: JsonObject = {}
 
     def __setstate__(self, state: object) -> None:
@@ -26,7 +27,7 @@ class Point:
         self.fields = fields if isinstance(fields, dict) else {}
 
 
-ALLOWED: dict[tuple[str, str], Json] = {
+ALLOWED: dict[tuple[str, str], Any] = {
     ("qdrant_client.http.models.models", "PointStruct"): Point,
     ("qdrant_client.http.models.models", "SparseVector"): Point,
     ("builtins", "set"): set,

@@ -17,7 +17,7 @@ LOCAL_USER = "me"
 """The user where none is named: the person at this machine."""
 
 
-Work = Callable[[], Coroutine[Any, Any, Any]]
+Work = Callable[[], Coroutine[object, None, Any]]
 
 
 async def run_here(work: Work, heavy: bool) -> Any:
@@ -34,7 +34,7 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     id: str = "local"
     """The id of the key, for the log."""
     org: str = "default"
-    run: Callable[[Work, bool], Coroutine[Any, Any, Any]] = run_here
+    run: Callable[[Work, bool], Coroutine[object, None, Any]] = run_here
     """Does work within the limits of the caller's key; the flag says whether it counts as heavy."""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..gate.secrets import find_secrets
 from ..kinds import fact_text
 from ..languages.small_talk import is_small_talk
-from ..values import JsonMapping, JsonObject
+from ..values import Json, JsonMapping, JsonObject
 from . import shown
 from .answers import Answer
 from .callers import Caller
@@ -22,6 +22,10 @@ from .naming import Target, resolve_memory, resolve_target
 from .person import in_first_person
 from .shown import shown_hit, shown_memory
 from .tools import Tool, arguments_of
+
+if TYPE_CHECKING:
+    from ..context.profile import ProfileLine
+    from ..engine.tasks.tasks import Checkpoint
 
 DEFAULT_BUDGET = 2_000
 DEFAULT_HITS = 10
@@ -31,8 +35,76 @@ CONFIRM_SECONDS = 300
 """The length of the time window that a preview's code belongs to; codes of this window and the one before are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
 _REJECTED = "the user rejected or corrected this before; if they insist, use update"
-Given = Any
-"""The arguments of a call, as the struct made by `arguments_of`."""
+
+# The arguments of each tool, as the struct that `arguments_of` makes for it.
+
+
+class Remembering(Protocol):
+    """The arguments of `remember`."""
+
+    text: str | None
+    facts: JsonObject | None
+    user: str | None
+
+
+class Searching(Protocol):
+    """The arguments of `recall`."""
+
+    query: str
+    limit: int | None
+    after: str | None
+    before: str | None
+    user: str | None
+
+
+class Profiling(Protocol):
+    """The arguments of `profile`."""
+
+    user: str | None
+
+
+class Updating(Protocol):
+    """The arguments of `update`."""
+
+    id: str
+    to: Json
+    reason: str | None
+
+
+class Asking(Protocol):
+    """The arguments of `why`."""
+
+    id: str
+
+
+class Building(Protocol):
+    """The arguments of `build_context`."""
+
+    input: str
+    thread: str | None
+    budget_tokens: int | None
+
+
+class Saving(Protocol):
+    """The arguments of `save_checkpoint`."""
+
+    task_id: str
+    state: JsonObject | None
+    step: int | None
+    completed: list[str] | None
+
+
+class Resuming(Protocol):
+    """The arguments of `resume_task`."""
+
+    task_id: str
+
+
+class Erasing(Protocol):
+    """The arguments of `forget`."""
+
+    id: str
+    confirm: str | None
 
 
 async def call(caller: Caller, tool: Tool, arguments: JsonMapping) -> Answer:
@@ -40,7 +112,7 @@ async def call(caller: Caller, tool: Tool, arguments: JsonMapping) -> Answer:
     return await _CALLS[tool.name](caller, read_arguments(tool, arguments))
 
 
-def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> Given:
+def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> msgspec.Struct:
     """Return the arguments, checked against the tool's schema.
 
     The error lists what the tool takes, for a model to retry.
@@ -52,7 +124,7 @@ def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> Given:
         raise UsageError(f"{wrong}. {tool.name} takes: {names}") from None
 
 
-async def _remember(caller: Caller, given: Given) -> Answer:
+async def _remember(caller: Caller, given: Remembering) -> Answer:
     if not given.text and not given.facts:
         raise UsageError("remember needs `text` or `facts`")
     user = given.user or caller.user
@@ -64,7 +136,7 @@ async def _remember(caller: Caller, given: Given) -> Answer:
     return Answer(answer)
 
 
-async def _remember_fact(caller: Caller, user: str, key: str, value: object) -> shown.Remembered:
+async def _remember_fact(caller: Caller, user: str, key: str, value: Json) -> shown.Remembered:
     text = f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
     if kinds := _secret_kinds(text):
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=_SECRET.format(kinds))])
@@ -109,7 +181,7 @@ def _secret_kinds(text: str) -> str:
     return ", ".join(sorted({secret.kind for secret in find_secrets(text)}))
 
 
-async def _recall(caller: Caller, given: Given) -> Answer:
+async def _recall(caller: Caller, given: Searching) -> Answer:
     space = f"user:{given.user or caller.user}"
     hits = await caller.memory.recall(
         given.query, top_k=given.limit or DEFAULT_HITS, namespaces=None if given.user is None else [space],
@@ -140,7 +212,7 @@ async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
     )
 
 
-async def _profile(caller: Caller, given: Given) -> Answer:
+async def _profile(caller: Caller, given: Profiling) -> Answer:
     return await profile_answer(caller, given.user or caller.user)
 
 
@@ -153,7 +225,7 @@ async def profile_answer(caller: Caller, user: str) -> Answer:
     return Answer(shown.ShownProfile(user=user, items=items), stored=True, listed="items")
 
 
-async def _update(caller: Caller, given: Given) -> Answer:
+async def _update(caller: Caller, given: Updating) -> Answer:
     memory = await resolve_memory(caller, given.id)
     if kinds := _secret_kinds(str(given.to)):
         raise UsageError(_SECRET.format(kinds))
@@ -166,7 +238,7 @@ def _sentence(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-async def _why(caller: Caller, given: Given) -> Answer:
+async def _why(caller: Caller, given: Asking) -> Answer:
     target = await resolve_target(caller, given.id)
     why = await caller.memory.why(_traced_id(target))
     sources = [
@@ -188,7 +260,7 @@ def _traced_id(target: Target) -> str:
     return f"{target.memory.namespace}/{target.memory.id.partition(':')[2]}"
 
 
-async def _build_context(caller: Caller, given: Given) -> Answer:
+async def _build_context(caller: Caller, given: Building) -> Answer:
     context = await caller.memory.context(
         given.input,
         thread=given.thread,
@@ -211,7 +283,7 @@ async def _build_context(caller: Caller, given: Given) -> Answer:
     return Answer(made, stored=True)
 
 
-async def _about(caller: Caller, thread: str | None) -> Any:
+async def _about(caller: Caller, thread: str | None) -> bool | list[ProfileLine]:
     """Whose profile the context gets: the memory's user; for a whole org, the thread's user or the caller's."""
     memory = caller.memory
     if memory.user is not None:
@@ -221,7 +293,7 @@ async def _about(caller: Caller, thread: str | None) -> Any:
     return await memory.profile.block(user if kind == "user" else caller.user)
 
 
-async def _save_checkpoint(caller: Caller, given: Given) -> Answer:
+async def _save_checkpoint(caller: Caller, given: Saving) -> Answer:
     fields = {
         "task_id": given.task_id, "state": given.state, "step": given.step, "completed_subtasks": given.completed
     }  # fmt: skip
@@ -229,12 +301,12 @@ async def _save_checkpoint(caller: Caller, given: Given) -> Answer:
     return Answer(_saved(given.task_id, checkpoint, whole=False))
 
 
-async def _resume_task(caller: Caller, given: Given) -> Answer:
+async def _resume_task(caller: Caller, given: Resuming) -> Answer:
     checkpoint = await caller.memory.tasks.resume(given.task_id)
     return Answer(_saved(given.task_id, checkpoint, whole=True), stored=True, listed="completed")
 
 
-def _saved(task_id: str, checkpoint: Any, *, whole: bool) -> shown.Saved:
+def _saved(task_id: str, checkpoint: Checkpoint | None, *, whole: bool) -> shown.Saved:
     if checkpoint is None:
         return shown.Saved(task_id=task_id, found=False)
     stands = shown.Saved(
@@ -246,7 +318,7 @@ def _saved(task_id: str, checkpoint: Any, *, whole: bool) -> shown.Saved:
     return msgspec.structs.replace(stands, state=checkpoint.state, completed=list(checkpoint.completed_subtasks))
 
 
-async def _forget(caller: Caller, given: Given) -> Answer:
+async def _forget(caller: Caller, given: Erasing) -> Answer:
     target = await resolve_target(caller, given.id)
     steps = await _erasing_steps(caller, target)
     counts = [await _preview(caller, step) for step in steps]
@@ -335,7 +407,7 @@ def _code(caller: Caller, target: Target, steps: list[Step], counts: list[int], 
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-_CALLS: Mapping[str, Callable[[Caller, Given], Awaitable[Answer]]] = {
+_CALLS: Mapping[str, Callable[[Caller, Any], Awaitable[Answer]]] = {
     "remember": _remember,
     "recall": _recall,
     "profile": _profile,

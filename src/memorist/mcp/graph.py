@@ -10,13 +10,15 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import anyio
 import msgspec
 
 from ..errors import Conflict, NotFound, Unsupported
 from ..graph_keys import ENTITY, RELATION, entity_key, relation_key
+from ..records import Fact
+from ..values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from ..engine.facts.facts import Facts
@@ -27,6 +29,46 @@ TRIES = 40
 T = TypeVar("T")
 
 
+class Entity(TypedDict):
+    """An entity as that server takes and returns it."""
+
+    name: str
+    entityType: str
+    observations: list[str]
+
+
+Relation = TypedDict("Relation", {"from": str, "to": str, "relationType": str})
+"""A relation as that server takes and returns it."""
+
+
+class Observed(TypedDict):
+    """What is new of an entity."""
+
+    entityName: str
+    contents: list[str]
+
+
+class Added(TypedDict):
+    """What was new of an entity and was added."""
+
+    entityName: str
+    addedObservations: list[str]
+
+
+class Disproved(TypedDict):
+    """What is to be removed from an entity."""
+
+    entityName: str
+    observations: list[str]
+
+
+class Part(TypedDict):
+    """A graph, or a part of one."""
+
+    entities: list[Entity]
+    relations: list[Relation]
+
+
 class Node(msgspec.Struct):
     """An entity; `order` is its creation order."""
 
@@ -35,7 +77,7 @@ class Node(msgspec.Struct):
     observations: list[str]
     order: int = 0
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Entity:
         """Return the entity as that server returns it."""
         return {"name": self.name, "entityType": self.entityType, "observations": list(self.observations)}
 
@@ -48,7 +90,7 @@ class Edge(msgspec.Struct):
     kind: str
     order: int = 0
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Relation:
         """Return the relation as that server returns it."""
         return {"from": self.start, "to": self.end, "relationType": self.kind}
 
@@ -72,14 +114,14 @@ class Graph:
         self._clock += 1
         return self._clock
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, JsonObject]:
         """Return the graph as fact values by key.
 
         Entities with the same name, created in one call, share a fact (`more`).
         """
-        made: dict[str, Any] = {}
+        made: dict[str, JsonObject] = {}
         for node in self.nodes:
-            value = {**node.shown(), "order": node.order}
+            value: JsonObject = {**node.shown(), "order": node.order}
             first = made.setdefault(entity_key(node.name), value)
             if first is not value:
                 first.setdefault("more", []).append(value)
@@ -90,14 +132,14 @@ class Graph:
                 first.setdefault("more", []).append(value)
         return made
 
-    def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> dict[str, Any]:
+    def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> Part:
         """Return the graph, or a part of it, as that server returns it."""
         return {
             "entities": [node.shown() for node in (self.nodes if nodes is None else nodes)],
             "relations": [edge.shown() for edge in (self.edges if edges is None else edges)],
         }
 
-    def around(self, nodes: list[Node]) -> dict[str, Any]:
+    def around(self, nodes: list[Node]) -> Part:
         """Return some nodes with all their relations."""
         names = {node.name for node in nodes}
         return self.shown(nodes, [edge for edge in self.edges if edge.start in names or edge.end in names])
@@ -117,8 +159,8 @@ async def load(memory: AsyncMemory, space: str) -> Graph:
     return Graph(sorted(nodes, key=lambda one: one.order), sorted(edges, key=lambda one: one.order), versions)
 
 
-async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, dict[str, Any]]]:
-    found: list[Any] = []
+async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, JsonObject]]:
+    found: list[Fact] = []
     while page := await facts.list(space, prefix=prefix, limit=PAGE, after=found[-1].key if found else None):
         found += page
         if len(page) < PAGE:
@@ -126,12 +168,12 @@ async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, d
     return [(fact.key, fact.version, fact.value) for fact in found if isinstance(fact.value, dict)]
 
 
-def _node(value: Mapping[str, Any]) -> Node:
+def _node(value: JsonMapping) -> Node:
     observations = [str(observation) for observation in value.get("observations") or ()]
     return Node(str(value.get("name")), str(value.get("entityType")), observations, int(value.get("order") or 0))
 
 
-def _edge(value: Mapping[str, Any]) -> Edge:
+def _edge(value: JsonMapping) -> Edge:
     ends = (str(value.get("from")), str(value.get("to")), str(value.get("relationType")))
     return Edge(*ends, order=int(value.get("order") or 0))
 
@@ -151,7 +193,7 @@ async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) ->
     raise Conflict(f"other processes changed the graph {TRIES} times in a row; try again")
 
 
-async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, Any], graph: Graph) -> None:
+async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, JsonObject], graph: Graph) -> None:
     after = graph.facts()
     puts = {key: value for key, value in after.items() if before.get(key) != value}
     gone = [key for key in before if key not in after]
@@ -166,7 +208,7 @@ async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, Any], gr
 
 
 async def _write(
-    facts: Facts, space: str, puts: Mapping[str, Any], gone: Sequence[str], versions: Mapping[str, int]
+    facts: Facts, space: str, puts: Mapping[str, JsonObject], gone: Sequence[str], versions: Mapping[str, int]
 ) -> None:
     for key, value in puts.items():
         await facts.set(space, key, value, expect=versions.get(key, 0))
@@ -177,7 +219,7 @@ async def _write(
 # The edits and reads behind the nine tools
 
 
-def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def create_entities(graph: Graph, entities: Sequence[Entity]) -> list[Entity]:
     """Add entities whose names are new."""
     names = {node.name for node in graph.nodes}
     new = [entity for entity in entities if entity["name"] not in names]
@@ -186,7 +228,7 @@ def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list
     return [node.shown() for node in nodes]
 
 
-def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def create_relations(graph: Graph, relations: Sequence[Relation]) -> list[Relation]:
     """Add relations that are new."""
     triples = {edge.triple for edge in graph.edges}
     new = [Edge(relation["from"], relation["to"], relation["relationType"]) for relation in relations]
@@ -197,9 +239,9 @@ def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> li
     return [edge.shown() for edge in edges]
 
 
-def add_observations(graph: Graph, observations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def add_observations(graph: Graph, observations: Sequence[Observed]) -> list[Added]:
     """Add observations that an entity does not have; raises NotFound for an unknown entity."""
-    done = []
+    done: list[Added] = []
     for observation in observations:
         node = next((node for node in graph.nodes if node.name == observation["entityName"]), None)
         if node is None:
@@ -218,7 +260,7 @@ def delete_entities(graph: Graph, names: Sequence[str]) -> None:
     graph.edges = [edge for edge in graph.edges if edge.start not in gone and edge.end not in gone]
 
 
-def delete_observations(graph: Graph, deletions: Sequence[Mapping[str, Any]]) -> None:
+def delete_observations(graph: Graph, deletions: Sequence[Disproved]) -> None:
     """Remove observations; unknown ones are ignored."""
     for deletion in deletions:
         node = next((node for node in graph.nodes if node.name == deletion["entityName"]), None)
@@ -227,13 +269,13 @@ def delete_observations(graph: Graph, deletions: Sequence[Mapping[str, Any]]) ->
             node.observations = [text for text in node.observations if text not in gone]
 
 
-def delete_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> None:
+def delete_relations(graph: Graph, relations: Sequence[Relation]) -> None:
     """Remove relations."""
     gone = {(relation["from"], relation["to"], relation["relationType"]) for relation in relations}
     graph.edges = [edge for edge in graph.edges if edge.triple not in gone]
 
 
-def search_nodes(graph: Graph, query: str) -> dict[str, Any]:
+def search_nodes(graph: Graph, query: str) -> Part:
     """Return entities whose name, type or observations contain the query, ignoring case."""
     wanted = query.lower()
     return graph.around(
@@ -245,7 +287,7 @@ def search_nodes(graph: Graph, query: str) -> dict[str, Any]:
     )
 
 
-def open_nodes(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
+def open_nodes(graph: Graph, names: Sequence[str]) -> Part:
     """Return entities by name."""
     wanted = set(names)
     return graph.around([node for node in graph.nodes if node.name in wanted])

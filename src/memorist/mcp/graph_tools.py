@@ -10,6 +10,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..protocol.keys import Role
+from ..values import JsonMapping, JsonObject
 from . import graph
 from .answers import Fitted, tokens_of
 from .callers import Caller
@@ -17,7 +18,7 @@ from .tools import DESTROY, READ, WRITE, Hints
 
 RESOURCE = "memory://knowledge-graph"
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-Schema = dict[str, Any]
+Schema = JsonObject
 
 
 def _text(about: str = "") -> Schema:
@@ -66,9 +67,9 @@ class GraphTool(msgspec.Struct, frozen=True, eq=False):
     input: Schema
     output: Schema
     hints: Hints
-    edit: Callable[..., Any] | None = None
+    edit: Callable[..., object] | None = None
     """Changes the graph and returns the answer."""
-    read: Callable[..., dict[str, Any]] | None = None
+    read: Callable[..., graph.Part] | None = None
     answer: str = ""
     """The field of the answer; for a deletion its message."""
 
@@ -127,7 +128,7 @@ GRAPH_TOOLS: tuple[GraphTool, ...] = (
 )  # fmt: skip
 
 
-async def call_graph(caller: Caller, tool: GraphTool, arguments: Mapping[str, Any]) -> Fitted:
+async def call_graph(caller: Caller, tool: GraphTool, arguments: JsonMapping) -> Fitted:
     """Run a graph tool; the answer is byte for byte what that server would write."""
     given = [
         _declared_fields(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()
@@ -149,7 +150,7 @@ def _written(data: Any) -> Fitted:
     return Fitted(data, text, tokens_of(text))
 
 
-def _checked(tool: GraphTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(tool: GraphTool, arguments: JsonMapping) -> JsonObject:
     wrong = _problems(tool.input, dict(arguments), "")
     if wrong:
         told = "\n".join(wrong)

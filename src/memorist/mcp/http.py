@@ -102,7 +102,7 @@ class Endpoint:
         await self._app(scope, receive, send)
 
 
-def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[Any, Any, Any]]:
+def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, Any]]:
     """Run what a request asks for under the limits of the API: the rate of its key, and the concurrent requests."""
 
     async def run(work: Work, heavy: bool) -> Any:

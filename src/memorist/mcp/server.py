@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from .. import __version__
 from ..errors import MemoristError, NotFound, UsageError
 from ..protocol.operations import BY_NAME
+from ..values import JsonMapping
 from . import prompts, resources
 from .answers import MAX_TOKENS, Fitted, fitted, tokens_of
 from .callers import Caller
@@ -81,7 +82,7 @@ class Handlers:
         clock.done("ok", answer.tokens)
         return tool_result(answer)
 
-    async def _done(self, caller: Caller, tool: Tool | GraphTool, given: Mapping[str, Any]) -> Fitted:
+    async def _done(self, caller: Caller, tool: Tool | GraphTool, given: JsonMapping) -> Fitted:
         if isinstance(tool, GraphTool):
             return await call_graph(caller, tool, given)
         return fitted(await call(caller, tool, given), self._options.max_tokens)
@@ -269,7 +270,7 @@ def make_server(
     )
 
 
-def _schema_of(name: str) -> Mapping[str, Any] | None:
+def _schema_of(name: str) -> JsonMapping | None:
     graph = next((tool for tool in GRAPH_TOOLS if tool.name == name), None)
     if graph is not None:
         return graph.input

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -19,6 +18,7 @@ import jwt
 import msgspec
 
 from ..protocol.keys import ApiKey, Role, Unauthorized
+from ..values import JsonMapping, JsonObject
 
 SCOPES: Mapping[str, Role] = {"memory:read": "reader", "memory:write": "writer", "memory:forget": "forget"}
 """The roles that the scopes of a token grant."""
@@ -47,7 +47,7 @@ class Resource(msgspec.Struct, frozen=True):
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> JsonObject:
         """Return the protected resource metadata: issuer and scopes."""
         return {
             "resource": self.url,
@@ -88,11 +88,11 @@ class Tokens:
             created_at=expires, expires_at=expires,
         )  # fmt: skip
 
-    def _claims(self, token: str) -> dict[str, Any]:
+    def _claims(self, token: str) -> JsonObject:
         if self._keys is None:
             self._keys = jwt.PyJWKClient(self._keys_url(), timeout=_SECONDS)
         key = self._keys.get_signing_key_from_jwt(token)
-        claims: dict[str, Any] = jwt.decode(
+        claims: JsonObject = jwt.decode(
             token, key.key, algorithms=ALGORITHMS, audience=self.resource.url, issuer=self.resource.issuer,
             options={"require": ["exp", "iss", "aud", "sub"]},
         )  # fmt: skip
@@ -114,7 +114,7 @@ class Tokens:
         raise ValueError("the issuer publishes no keys")
 
 
-def _fetched(url: str) -> dict[str, Any]:
+def _fetched(url: str) -> JsonObject:
     try:
         with urlopen(Request(url, headers={"accept": "application/json"}), timeout=_SECONDS) as answer:
             document = json.loads(answer.read(1 << 20))
@@ -123,6 +123,6 @@ def _fetched(url: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _scopes(claims: Mapping[str, Any]) -> set[str]:
+def _scopes(claims: JsonMapping) -> set[str]:
     scope = claims.get("scope", claims.get("scp", ""))
     return set(scope.split() if isinstance(scope, str) else map(str, scope))

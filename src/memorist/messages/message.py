@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..ports import as_datetime
 from ..records import Record, Table
-from ..values import Json, JsonMapping, JsonObject, check_metadata, check_name
+from ..values import JsonMapping, JsonObject, check_metadata, check_name
 from .responses import SHAPE as RESPONSES
 from .responses import as_chat, is_item, item_fields, output_text
 from .shapes import mended
@@ -57,14 +58,14 @@ class ToolCall(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    arguments: Json
+    arguments: Any
 
 
 class ToolResult(msgspec.Struct, frozen=True):
     """What a call gave back."""
 
     id: str
-    content: Json
+    content: Any
     is_error: bool = False
 
 
@@ -75,7 +76,7 @@ class Message(Record, frozen=True, kw_only=True):
     thread: str = ""
     seq: int = 0
     role: str
-    content: Json = ""
+    content: Any = ""
     name: str | None = None
     extra: JsonObject = {}
     """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
@@ -90,7 +91,7 @@ class Message(Record, frozen=True, kw_only=True):
     tokens: int | None = None
     counter: str | None = None
     """Which counter made `tokens`; None is the default one."""
-    raw: Json = None
+    raw: Any = None
     """The original that this message was read from, as JSON: not counted, indexed or sent, and returned unchanged."""
     created_at: datetime | None = None
     expires_at: datetime | None = None
@@ -159,7 +160,7 @@ def message_id(text: str) -> tuple[str, int]:
     return thread, int(seq)
 
 
-def text_of(content: Json) -> str:
+def text_of(content: Any) -> str:
     """Return the readable text of content in either shape."""
     if isinstance(content, str):
         return content

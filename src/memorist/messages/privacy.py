@@ -7,11 +7,9 @@ memory.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-
-from ..values import Json
 
 if TYPE_CHECKING:
     from .message import Message
@@ -41,7 +39,7 @@ def open_message(message: Message) -> Message:
     return message if content == message.content else msgspec.structs.replace(message, content=content, raw=None)
 
 
-def _without_spans(content: Json) -> Json:
+def _without_spans(content: Any) -> Any:
     if isinstance(content, str):
         return _SPAN.sub(HIDDEN, content) if "<" in content else content
     if isinstance(content, list):

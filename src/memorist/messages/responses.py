@@ -8,11 +8,11 @@ message (`as_turn`), which carries the items along so that they can be rendered 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..values import Json, JsonMapping, JsonObject, compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 
 if TYPE_CHECKING:
     from .message import Message
@@ -58,7 +58,7 @@ def flaw_of(item: Mapping[str, object]) -> str | None:
     return None
 
 
-def output_text(item: Mapping[str, object]) -> Json:
+def output_text(item: Mapping[str, object]) -> Any:
     """Return the readable output of an item, text or parts; None if the item is not an output."""
     output = item.get("output") if str(item.get("type", "")).endswith("_output") else None
     return [output] if isinstance(output, Mapping) else output
@@ -129,14 +129,14 @@ def to_items(message: Message) -> list[JsonObject]:
     return [*_message_items(message.role, message.content), *map(_call_item, message.extra.get("tool_calls") or ())]
 
 
-def responses_tools(tools: Sequence[object]) -> list[Json]:
+def responses_tools(tools: Sequence[object]) -> list[Any]:
     """Return tool definitions in the shape of the Responses API: flat, where the chat shape nests them under
     `function`.
     """
     return [_flat_tool(tool) for tool in tools]
 
 
-def nested_tool(tool: object) -> Json:
+def nested_tool(tool: object) -> Any:
     """Return a tool definition of the Responses API in the chat shape; others unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
@@ -168,7 +168,7 @@ def _goes_on(rest: Sequence[Mapping[str, object]]) -> bool:
 # -- from items to chat
 
 
-def _own_items(message: Message) -> list[Json]:
+def _own_items(message: Message) -> list[Any]:
     """Return the items that a message was made from."""
     if "items" in message.extra:
         return list(message.extra["items"])
@@ -206,12 +206,12 @@ def _parts_of(item: object) -> list[JsonObject]:
     return [{"type": "text", "text": f"[{item.get('type')}]"}]
 
 
-def _chat_output(item: Mapping[str, object]) -> Json:
+def _chat_output(item: Mapping[str, object]) -> Any:
     output = output_text(item)
     return output if isinstance(output, str) else [_chat_part(part) for part in output or ()]
 
 
-def _chat_part(part: object) -> Json:
+def _chat_part(part: object) -> Any:
     if not isinstance(part, Mapping):
         return {"type": "text", "text": str(part)}
     kind = part.get("type")
@@ -241,20 +241,20 @@ def _kept_items(message: Message) -> list[JsonObject]:
     return [{**item, "call_id": next(ids, item["call_id"])} if _is_call(item) else item for item in items]
 
 
-def _output(content: Json) -> Json:
+def _output(content: Any) -> Any:
     if content is None or isinstance(content, str):
         return content or ""
     return [_item_part(part, "user") for part in content]
 
 
-def _message_items(role: str, content: Json) -> list[JsonObject]:
+def _message_items(role: str, content: Any) -> list[JsonObject]:
     if not content:
         return []
     parts = content if isinstance(content, str) else [_item_part(part, role) for part in content]
     return [{"role": role, "content": parts}]
 
 
-def _item_part(part: object, role: str) -> Json:
+def _item_part(part: object, role: str) -> Any:
     text = "output_text" if role == "assistant" else "input_text"
     if not isinstance(part, Mapping):
         return {"type": text, "text": str(part)}
@@ -284,7 +284,7 @@ def _call_item(call: JsonMapping) -> JsonObject:
     return {"type": "function_call", "call_id": call.get("id", ""), "name": inner.get("name", ""), "arguments": written}
 
 
-def _flat_tool(tool: object) -> Json:
+def _flat_tool(tool: object) -> Any:
     if not isinstance(tool, Mapping):
         return tool
     if "input_schema" in tool:

@@ -7,11 +7,11 @@ message that is stored already is sent repaired, and the manifest says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..values import Json, JsonMapping, JsonObject, compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .responses import flaw_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _extra(extra: Mapping[str, object], flaws: list[str]) -> JsonObject:
     return fields
 
 
-def _calls(calls: object, flaws: list[str]) -> list[Json]:
+def _calls(calls: object, flaws: list[str]) -> list[Any]:
     if not isinstance(calls, list | tuple):
         flaws.append("tool_calls is not a list")
         calls = [calls]
@@ -55,7 +55,7 @@ def _calls(calls: object, flaws: list[str]) -> list[Json]:
     return [call for call in checked_calls if call is not None]
 
 
-def _call(call: Json, flaws: list[str]) -> JsonObject | None:
+def _call(call: Any, flaws: list[str]) -> JsonObject | None:
     kind = "custom" if isinstance(call, Mapping) and "custom" in call else "function"
     inner = call.get(kind) if isinstance(call, Mapping) else None
     if not isinstance(inner, Mapping):
@@ -81,12 +81,12 @@ def _identity(given: object, what: str, flaws: list[str]) -> str:
     return "" if given is None else str(given)
 
 
-def _parts(content: Sequence[Json], flaws: list[str]) -> list[Json]:
+def _parts(content: Sequence[Any], flaws: list[str]) -> list[Any]:
     parts = [_part(part, flaws) for part in content]
     return [part for part in parts if part is not None]
 
 
-def _part(part: Json, flaws: list[str]) -> object:
+def _part(part: Any, flaws: list[str]) -> object:
     if isinstance(part, str):
         return part
     kind = part.get("type") if isinstance(part, Mapping) else None
@@ -114,7 +114,7 @@ def _part(part: Json, flaws: list[str]) -> object:
     return part
 
 
-def _has_url(image: Json) -> bool:
+def _has_url(image: Any) -> bool:
     return isinstance(image, str) or (isinstance(image, Mapping) and isinstance(image.get("url"), str))
 
 

@@ -8,8 +8,9 @@ Tokens are counted over these two as well, so that what is counted is what is se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ..values import Json, JsonMapping, JsonObject, compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .message import INSTRUCTIONS, Message, parse_arguments, text_of
 from .responses import SHAPE as RESPONSES
 from .responses import as_chat, nested_tool, without_items
@@ -57,7 +58,7 @@ def _as_given(message: Message) -> JsonObject:
     return out
 
 
-def _with_name(name: str, content: Json) -> object:
+def _with_name(name: str, content: Any) -> object:
     if isinstance(content, str):
         return f"{name}: {content}"
     return [{"type": "text", "text": f"{name}:"}, *content]
@@ -89,7 +90,7 @@ def _written_call(call: Mapping[str, object]) -> JsonObject:
     return {**call, "function": {**inner, "arguments": compact_json(inner.get("arguments") or {})}}
 
 
-def _tool_content(content: object) -> str | list[Json]:
+def _tool_content(content: object) -> str | list[Any]:
     """Return the content of a tool message, which may hold text only; other parts become their type in brackets."""
     if not isinstance(content, _LISTED):
         return "" if content is None else str(content)
@@ -153,7 +154,7 @@ def _assistant_to_openai(message: Message) -> JsonObject:
             calls.append(_tool_use_to_call(block))
         elif kind == "thinking":
             thoughts.append(str(block.get("thinking", "")))
-    content: Json = texts[0]["text"] if len(texts) == 1 else (texts or None)
+    content: Any = texts[0]["text"] if len(texts) == 1 else (texts or None)
     out: JsonObject = {"role": "assistant", "content": content}
     if message.name is not None:
         out["name"] = message.name
@@ -191,7 +192,7 @@ def _user_to_openai(message: Message) -> list[JsonObject]:
     return out
 
 
-def _result_text(content: Json) -> str:
+def _result_text(content: Any) -> str:
     """Return a tool result as text.
 
     Other parts become their type in brackets, because a tool message takes text only.
@@ -250,7 +251,7 @@ def _assistant_to_anthropic(message: Message) -> JsonObject:
     if not calls:
         return {"role": "assistant", "content": _parts_to_anthropic(message.content)}
     content = _parts_to_anthropic(message.content)
-    blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
         blocks.extend(content)
     blocks.extend(_call_to_tool_use(call) for call in calls)
@@ -265,7 +266,7 @@ def _call_to_tool_use(call: JsonMapping) -> JsonObject:
     return {"type": "tool_use", "id": call.get("id") or "", "name": inner.get("name", ""), "input": arguments}
 
 
-def _parts_to_anthropic(content: Json) -> object:
+def _parts_to_anthropic(content: Any) -> object:
     if content is None:
         return ""
     if isinstance(content, str):
@@ -304,7 +305,7 @@ def _source(url: str) -> JsonObject:
 # Tool definitions
 
 
-def openai_tools(tools: Sequence[object]) -> list[Json]:
+def openai_tools(tools: Sequence[object]) -> list[Any]:
     """Return tool definitions in the OpenAI shape."""
     return [_openai_tool(tool) for tool in tools]
 
@@ -318,7 +319,7 @@ def _openai_tool(tool: object) -> object:
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 
-def anthropic_tools(tools: Sequence[object]) -> list[Json]:
+def anthropic_tools(tools: Sequence[object]) -> list[Any]:
     """Return tool definitions in the Anthropic shape."""
     return [_anthropic_tool(tool) for tool in tools]
 

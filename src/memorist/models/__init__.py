@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from ..errors import UsageError
 from ..ports import Completion, Model, Usage
-from ..values import Json
 from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, LOCAL_TIMEOUT, iterate
 from .function import Call, FunctionModel, label
 
@@ -64,7 +64,7 @@ def _named(spec: str, blocking: bool) -> Model:
     raise UsageError(f"unknown model provider {provider!r}; use anthropic:MODEL, openai:MODEL or openai:MODEL@URL")
 
 
-def _object(spec: Json, blocking: bool) -> Model:
+def _object(spec: Any, blocking: bool) -> Model:
     """Return a user's own model object, checked: an async one needs AsyncMemory, a blocking one Memory."""
     if not inspect.iscoroutinefunction(spec.complete):
         raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..errors import ModelError
 from ..ports import Completion, Messages, Model
 from ..typed import ready
-from ..values import Json
 
 T = TypeVar("T")
 
@@ -24,7 +23,7 @@ async def ask(
     check: Callable[[T], list[str]] | None = None,
     repair: str = "",
     heard: Callable[[Completion], None] = lambda answer: None,
-    **options: Json,
+    **options: Any,
 ) -> T:
     """Return the model's answer as a `kind` in which `check` finds no problems; raises ModelError where it is not that.
 

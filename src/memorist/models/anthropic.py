@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ..ports import Completion, Messages, Usage
-from ..values import Json, JsonObject
+from ..values import JsonObject
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
 
@@ -34,7 +36,7 @@ def open_anthropic(
     sleep: Sleep | None = None,
 ) -> RemoteModel:
     """Return a Claude model; the key comes from ANTHROPIC_API_KEY unless given."""
-    kind: Json = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
+    kind: Any = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
     client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     create = client.messages.with_streaming_response.create
     wire = AnthropicWire(model)
@@ -54,7 +56,7 @@ def open_anthropic(
 class _Block(msgspec.Struct):
     type: str
     text: str = ""
-    input: Json = None
+    input: Any = None
 
 
 class _Tokens(msgspec.Struct):
@@ -79,7 +81,7 @@ class _Delta(msgspec.Struct):
 class _Event(msgspec.Struct):
     type: str
     delta: _Delta = msgspec.field(default_factory=_Delta)
-    error: Json = None
+    error: Any = None
 
 
 class AnthropicWire:

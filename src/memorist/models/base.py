@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from typing import Any
 
 import msgspec
 
@@ -32,7 +31,7 @@ def iterate(stream: AsyncIterator[str]) -> Iterator[str]:
             raise SuspendedError("this model's stream needs an event loop; use AsyncMemory")
 
 
-def _next(stream: AsyncIterator[str]) -> Coroutine[Any, Any, str | None]:
+def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
     async def step() -> str | None:
         async for piece in stream:
             return piece

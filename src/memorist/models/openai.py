@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import msgspec
 
 from ..ports import Completion, Messages, Usage
-from ..values import Json, JsonObject
+from ..values import JsonObject
 from .base import LOCAL_TIMEOUT, parse_json
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
@@ -34,7 +35,7 @@ def open_openai(
     """Return a chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "unused"
-    kind: Json = openai.OpenAI if blocking else openai.AsyncOpenAI
+    kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI
     try:
         client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     except openai.OpenAIError:
@@ -85,7 +86,7 @@ class _Answer(msgspec.Struct):
 
 class _Event(msgspec.Struct):
     choices: list[_Choice] = []
-    error: Json = None
+    error: Any = None
 
 
 class OpenAIWire:

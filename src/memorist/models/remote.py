@@ -21,7 +21,7 @@ import msgspec
 from ..errors import ModelError
 from ..ports import Completion, Messages
 from ..typed import ready
-from ..values import Json, JsonObject
+from ..values import JsonObject
 from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES
 from .retry import Retry, Sleep, retrying
 
@@ -55,8 +55,8 @@ class RemoteModel:
         wire: Wire,
         *,
         model: str,
-        sdk: Json,
-        client: Json,
+        sdk: Any,
+        client: Any,
         create: Callable[..., Any],
         blocking: bool,
         timeout: float | None = None,
@@ -195,7 +195,7 @@ class RemoteModel:
             lost = any(word in kind for word in ("Timeout", "Read", "Protocol", "Connect", "Stream"))
             raise self._error(f"failed ({kind})", reason=kind, retryable=lost) from None
 
-    def _status_error(self, error: Json) -> ModelError:
+    def _status_error(self, error: Any) -> ModelError:
         status = int(error.status_code)
         retryable = status in RETRY_STATUS or status >= 500
         hint = _HINTS.get(status, "")
@@ -208,7 +208,7 @@ class RemoteModel:
         wait = _retry_after(error.response.headers)
         return self._error(f"answered HTTP {status}{hint}", **facts, **({} if wait is None else {"retry_after": wait}))
 
-    def _error(self, what: str, **facts: Json) -> ModelError:
+    def _error(self, what: str, **facts: Any) -> ModelError:
         return model_error(self.name, what, **facts)
 
 
@@ -231,7 +231,7 @@ def model_error(name: str, what: str, **facts: object) -> ModelError:
     return ModelError(f"{name} {what}", model=name, **facts)
 
 
-def decode(name: str, body: bytes, kind: Json) -> Json:
+def decode(name: str, body: bytes, kind: Any) -> Any:
     """Decode a provider's JSON into a struct, or raise ModelError."""
     ready(kind)
     try:
@@ -242,7 +242,7 @@ def decode(name: str, body: bytes, kind: Json) -> Json:
         ) from None
 
 
-def _retry_after(headers: Json) -> float | None:
+def _retry_after(headers: Any) -> float | None:
     delay = headers.get("retry-after-ms")
     try:
         if delay is not None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..errors import ModelError
 from ..ports import Completion, Model
-from ..values import Json
 from .answers import ask
 
 SHOWN = 600
@@ -38,11 +37,11 @@ _FOLLOWING = (
 
 
 class _Scores(msgspec.Struct):
-    scores: list[Json]
+    scores: list[Any]
 
 
 class _Questions(msgspec.Struct):
-    questions: list[Json]
+    questions: list[Any]
 
 
 T = TypeVar("T", _Scores, _Questions)

@@ -33,7 +33,7 @@ class Host(Protocol):
         """Return the key, counted against its limits."""
         ...
 
-    async def beside(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         """Return the result of work that may take long, done off the loop that answers connections."""
         ...
 
@@ -51,7 +51,7 @@ class Part(msgspec.Struct, frozen=True):
 
     path: str
     app: Any
-    running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
+    running: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
     """Entered when the server starts, left when it stops."""
     gated: bool = True
     """False for an application that authenticates callers itself (with `host.admit`) or is public."""

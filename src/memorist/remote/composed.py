@@ -6,20 +6,29 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..engine.memories import Memories
-from ..engine.tasks.tasks import kept_steps
+from ..engine.tasks.tasks import Keep, kept_steps
 from ..engine.working import Working, checked_fields, checked_template, fields_of
-from ..values import check_name
+from ..ports import Ttl
+from ..scope import Ns
+from ..values import Json, check_name
 from .tasks import RemoteTaskRun, run_task
 
 
-async def _state_get(self: Any, key: str, default: Any = None) -> object:
+async def _state_get(self: Any, key: str, default: object = None) -> object:
     """Return the value under a key, read from its entry."""
     entry = await self.entry(key)
     return default if entry is None else entry.value
 
 
 def _run(
-    self: Any, task_id: str, *, ns: Any = None, lease: Any = 60, keep: Any = None, state: Any = None, wait: float = 0
+    self: Any,
+    task_id: str,
+    *,
+    ns: Ns | None = None,
+    lease: Ttl = 60,
+    keep: Keep | None = None,
+    state: Json = None,
+    wait: float = 0,
 ) -> RemoteTaskRun:
     """Return a context manager that holds the task's lease and resumes its state.
 
@@ -35,20 +44,20 @@ def _template(self: Any, template: type) -> object:
     return type(self)(self._core, checked_template(template))
 
 
-async def _working_set(self: Any, doc: Any, *, user: str | None = None, session: str | None = None) -> object:
+async def _working_set(self: Any, doc: object, *, user: str | None = None, session: str | None = None) -> object:
     """Write the whole document, checked here: the server does not know a template of the client's."""
     fields = checked_fields(fields_of(doc), self._template or Working)
     return await self._core.call("working.set", self._template, doc=fields, user=user, session=session)
 
 
-async def _working_update(self: Any, **fields: Any) -> object:
+async def _working_update(self: Any, **fields: object) -> object:
     """Set some fields and keep the others, checked here like `_working_set`."""
     choose = {name: fields.pop(name) for name in ("user", "session") if isinstance(fields.get(name), str)}
     changes = checked_fields(fields_of(fields), self._template or Working)
     return await self._core.call("working.update", self._template, fields={**changes, **choose})
 
 
-COMPOSED: Mapping[str, Callable[..., Any]] = {
+COMPOSED: Mapping[str, Callable[..., object]] = {
     "state.get": _state_get,
     "tasks.run": _run,
     "working.template": _template,

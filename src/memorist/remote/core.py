@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from ..engine.core import Core
+from ..engine.core import Core, facade_of
 from ..engine.derive.outbox import Waiting
 from ..engine.entities import Entities, EntityCache
 from ..engine.forgetting.forget import Forgetting, Scrubbing
@@ -44,16 +44,16 @@ from .transfers import RemoteExporting, RemotePortable
 from .waiting import RemoteWaiting
 
 T = TypeVar("T")
-_OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
+_OF_MEMORY: Mapping[Callable[..., object], str] = dict.fromkeys(
     (Recalling, Assembling, ToolRecall, Provenance, Health, Namespaces, Processing, Remembering, Scrubbing), ""
 )
 """Parts of the engine whose methods are methods of the memory itself, not of a noun."""
-_OWN: Mapping[Any, Any] = {
+_OWN: Mapping[Callable[..., object], Callable[[RemoteCore], object]] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
     Exporting: RemoteExporting, Waiting: RemoteWaiting,
 }  # fmt: skip
 """Parts with a remote implementation of their own, since they take several requests or run code on the client."""
-_KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
+_KINDS: Mapping[type, type] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
 
 
 class RemoteShared:
@@ -133,7 +133,7 @@ class RemoteScope(Scope, frozen=True):
 class RemoteCore:
     """One handle on a server; its rights are those of its API key, and it can only be narrowed further."""
 
-    def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: Sequence[object] | None = None) -> None:
+    def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: list[object] | None = None) -> None:
         self.shared = shared
         self.runtime = shared.runtime
         self.scope = scope
@@ -163,8 +163,7 @@ class RemoteCore:
     def part(self, kind: Callable[[Core], T]) -> T:
         """Return the remote implementation of a part of the engine."""
         if kind in _OWN:
-            own: T = _OWN[kind](self)
-            return own
+            return cast(T, _OWN[kind](self))
         noun = _OF_MEMORY.get(kind)
         if noun is None:
             noun = next(
@@ -188,7 +187,7 @@ class RemoteCore:
             raise UsageError("batches cannot be nested; put all changes into one")
         return RemoteCore(self.shared, self.scope, [])
 
-    async def commit(self, batch: RemoteCore) -> list[Any]:
+    async def commit(self, batch: RemoteCore) -> list[object]:
         """Send the operations collected by a batch, as one request."""
         steps, batch.batch = batch.batch or [], None
         if not steps:
@@ -202,7 +201,9 @@ class RemoteCore:
             raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         return RemoteCore(self.shared.beside(blocking=blocking), self.scope)
 
-    facade = Core.facade
+    def facade(self) -> Any:
+        """The public facade of this handle: `Memory` if its callers block, else `AsyncMemory`."""
+        return facade_of(self)
 
 
 def open_remote(url: str, runtime: Runtime, api_key: str | None, scope: Scope) -> RemoteCore:

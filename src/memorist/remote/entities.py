@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ..engine.entities import Entities, EntityCache, EntityStats, _Source
+from ..engine.entities import Entities, EntityCache, EntityStats, Loader, _Source
 from ..errors import Conflict
+from ..ports import Ttl
 from ..values import check_name, encode_json
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+    from .core import RemoteCore
 
 
 class RemoteEntities(Entities):
     """A read-through cache: rows and leases are on the server, the loader functions on the client."""
 
-    def __init__(self, core: Any) -> None:
-        self._core = core
+    def __init__(self, core: RemoteCore) -> None:
+        self._core = cast("Core", core)
         self._state: EntityCache = core.shared.entity_cache
 
-    async def get(self, type: str, id: str, load: Any = None, *, ttl: Any = None, stale: Any = None) -> Any:
+    async def get(
+        self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
+    ) -> Any:
         """Return the entity, from the cache or loaded."""
         self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
@@ -43,8 +50,8 @@ class RemoteEntities(Entities):
         return int(await self._remote.call("entity_cache.invalidate", **fields) or 0)
 
     @property
-    def _remote(self) -> Any:
-        return self._core
+    def _remote(self) -> RemoteCore:
+        return cast("RemoteCore", self._core)
 
     async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
         pause = 0.005

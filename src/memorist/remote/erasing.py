@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..engine.forgetting.forget import Erasure
 from ..errors import UsageError
 from ..records import Fact
 
+if TYPE_CHECKING:
+    from .core import RemoteCore
+
 
 class RemoteForgetting:
     """Forgets by a preview and a confirming request."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: RemoteCore) -> None:
         self._core = core
 
     async def forget(
-        self, *, fact: Any = None, physical: bool = False, shred: bool = False, preview: bool = False, **target: Any
+        self,
+        *,
+        fact: object = None,
+        physical: bool = False,
+        shred: bool = False,
+        preview: bool = False,
+        **target: object,
     ) -> Erasure:
         """Remove one thing and everything derived from it."""
         if self._core.batch is not None:

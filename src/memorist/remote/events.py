@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, cast
 
 import msgspec
 
 from ..engine.hooks import Events, Hook, HookEvent
 from ..engine.watching import AsyncWatch, Notice
 from ..errors import MemoristError
+from ..runtime import Background
+from ..scope import Ns
 from ..telemetry import Telemetry
 from ..values import JsonMapping
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+    from .core import RemoteCore, RemoteShared
+
 
 AGAIN_SECONDS = 1.0
 WAIT_SECONDS = 10.0
@@ -24,10 +31,10 @@ log = logging.getLogger("memorist")
 class RemoteEvents(Events):
     """Calls hooks for the events that the server streams."""
 
-    def __init__(self, shared: Any) -> None:
+    def __init__(self, shared: RemoteShared) -> None:
         super().__init__()
         self._shared = shared
-        self._running: Any = None
+        self._running: Background | None = None
         self._stop = False
         self._last = ""
 
@@ -83,8 +90,8 @@ class RemoteEvents(Events):
 class RemoteWatch(AsyncWatch):
     """A watch by long polling: each request waits on the server for the next changes."""
 
-    def __init__(self, core: Any, namespaces: Any, kinds: Any) -> None:
-        super().__init__(core, namespaces, kinds)
+    def __init__(self, core: RemoteCore, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
+        super().__init__(cast("Core", core), namespaces, kinds)
         self._call_server = core.call
         self._asked = {
             "namespaces": None if self._spaces is None else sorted(self._spaces),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -12,6 +12,7 @@ from ..ports import as_datetime
 
 if TYPE_CHECKING:
     from ..recall.hit import Hit
+    from .core import RemoteCore
 
 
 class RemoteInjection(Injection):
@@ -19,14 +20,14 @@ class RemoteInjection(Injection):
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
         """Return what a task is given for a query; the server says what its output will be made from."""
-        core: Any = self._core
+        core = cast("RemoteCore", self._core)
         top_k = TASK_HITS if spec.top_k is None else spec.top_k
         hits = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})
         return Made(as_datetime(hits.made.since, "since"), tuple(hits.made.sources), hits.made.trust), hits.hits
 
     async def keep(self, output: Output, made: Made) -> bool:
         """Store the output with its sources, in one commit of the server."""
-        core: Any = self._core
+        core = cast("RemoteCore", self._core)
         from_nothing = not made.sources  # then its time means nothing, and would be of the client's clock
         stored: bool = await core.call(
             "functions.keep", **msgspec.structs.asdict(output), made=None if from_nothing else made

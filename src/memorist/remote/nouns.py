@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime, timedelta
 from functools import cache, wraps
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
@@ -44,6 +44,10 @@ from .clients import Answer
 from .composed import COMPOSED
 from .provisional import provisional
 
+if TYPE_CHECKING:
+    from .core import RemoteCore
+
+
 _encode = msgspec.json.Encoder().encode
 _KEPT_AS_JSON = ("value", "data", "metadata", "meta")
 """Parameters stored as JSON: checked on the client too, so that values which JSON cannot restore are refused."""
@@ -66,7 +70,7 @@ def noun_class(noun: str) -> type:
     return type(engine.__name__, (), members)
 
 
-def _init(self: Any, core: Any, template: type | None = None) -> None:
+def _init(self: Any, core: RemoteCore, template: type | None = None) -> None:
     self._core = core
     self._template = template
 
@@ -76,7 +80,7 @@ _NAMED = ("threads.create", "documents.add")
 A document with a `source` needs none: the source is its identity."""
 
 
-def _method(operation: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
+def _method(operation: Operation) -> Callable[..., Coroutine[object, None, Any]]:
     declared = method_of(operation)
     signature = inspect.signature(declared)
 
@@ -118,7 +122,7 @@ def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[...
     return refuse
 
 
-async def request(core: Any, operation: Operation, given: JsonMapping, template: type | None = None) -> Any:
+async def request(core: RemoteCore, operation: Operation, given: JsonMapping, template: type | None = None) -> Any:
     """Send one call and return what the engine's method would; in a batch, collect it."""
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
@@ -130,7 +134,7 @@ async def request(core: Any, operation: Operation, given: JsonMapping, template:
 
 
 async def _all_pages(
-    core: object, operation: Operation, given: Mapping[str, object], limit: int | None, template: type | None
+    core: RemoteCore, operation: Operation, given: Mapping[str, object], limit: int | None, template: type | None
 ) -> Any:
     """Return a list of any length, although a server gives at most `MAX_LIMIT` items at once."""
     assert operation.cursor is not None
@@ -148,7 +152,7 @@ async def _all_pages(
         given = {**given, bound: getattr(page[0 if backwards else -1], operation.cursor)}
 
 
-async def _request_once(core: Any, operation: Operation, given: JsonMapping, template: type | None) -> Any:
+async def _request_once(core: RemoteCore, operation: Operation, given: JsonMapping, template: type | None) -> Any:
     query: dict[str, str] = {}
     body: JsonObject = {}
     headers: dict[str, str] = core.headers()
@@ -173,7 +177,7 @@ async def _request_once(core: Any, operation: Operation, given: JsonMapping, tem
     return result_of(operation, answer, template)
 
 
-async def _collect(core: Any, operation: Operation, given: JsonMapping) -> Any:
+async def _collect(core: RemoteCore, operation: Operation, given: JsonMapping) -> Any:
     """In a batch: collect a write; send a read together with the writes collected so far, so that it sees them."""
     names = {parameter.name: parameter for parameter in parameters_of(operation)}
     arguments: JsonObject = {}
@@ -191,14 +195,15 @@ async def _collect(core: Any, operation: Operation, given: JsonMapping) -> Any:
         # The result of a read, or the number of rows a write affects, is known to the store only.
         made = converted(operation, await _tried(core, step))
     if operation.writes:
+        assert core.batch is not None
         core.batch.append(step)
     return made
 
 
-async def _tried(core: Any, step: JsonMapping) -> Any:
+async def _tried(core: RemoteCore, step: JsonMapping) -> Any:
     """Return the result of an operation as if the writes of the batch so far were committed."""
     direct = type(core)(core.shared, core.scope)
-    return await direct.call("batches.read", operations=list(core.batch), last=step)
+    return await direct.call("batches.read", operations=list(core.batch or ()), last=step)
 
 
 def _put_argument(

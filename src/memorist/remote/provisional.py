@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 
@@ -12,8 +12,11 @@ from ..ports import ttl_micros
 from ..protocol.operations import Operation, answer_of
 from ..values import JsonMapping, JsonObject
 
+if TYPE_CHECKING:
+    from .core import RemoteCore
 
-def provisional(operation: Operation, given: JsonMapping, core: Any) -> Any:
+
+def provisional(operation: Operation, given: JsonMapping, core: RemoteCore) -> Any:
     """Return the result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
         messages = [as_message(message) for message in given.get("messages", ())]
@@ -29,7 +32,7 @@ def provisional(operation: Operation, given: JsonMapping, core: Any) -> Any:
     return None
 
 
-def _make_record(kind: type[msgspec.Struct], given: JsonMapping, core: Any) -> Any:
+def _make_record(kind: type[msgspec.Struct], given: JsonMapping, core: RemoteCore) -> Any:
     at = core.at()
     defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
     fields = {field.name: defaults[field.name] for field in msgspec.structs.fields(kind) if field.name in defaults}

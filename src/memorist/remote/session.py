@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
 
+from ..engine.recalling import Spaces
+from ..engine.sessions.assembling import Recall
 from ..engine.sessions.session import AsyncSession, Ended, Turn, spoken_messages
 from ..engine.threads.receipts import MessageReceipt
-from ..values import JsonObject
+from ..values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from ..context.context import Context
+    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.plan import Policy
+    from .core import RemoteCore
 
 
 class RemoteSession(AsyncSession):
@@ -32,9 +41,18 @@ class RemoteSession(AsyncSession):
         return receipts
 
     async def context(
-        self, input: Any, *, system: Any = None, tools: Any = None, pinned_tools: Any = (), budget: Any = None,
-        policy: Any = None, recall: Any = True, scratchpad: Any = None, layout: Any = None,
-    ) -> Any:  # fmt: skip
+        self,
+        input: Prompt | None,
+        *,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        pinned_tools: Sequence[str] = (),
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout | None = None,
+    ) -> Context:
         """Assemble the context for the next input, in one request to the server."""
         self._check_open()
         made = await self._remote.call(
@@ -66,8 +84,8 @@ class RemoteSession(AsyncSession):
         return ended
 
     @property
-    def _remote(self) -> Any:
-        return self._core
+    def _remote(self) -> RemoteCore:
+        return cast("RemoteCore", self._core)
 
     def _carrying(self, turn: Turn) -> JsonObject | None:
         if self._carried is None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import msgspec
 
 from ..engine.tasks.run import AsyncTaskRun, _changed
 from ..engine.tasks.steps import NOTHING, Saved
+from ..engine.tasks.tasks import Keep
 from ..errors import Conflict, LeaseLost, UsageError
+from ..ports import Ttl
 from ..records import Task
-from ..values import JsonObject
+from ..stores.base import Change
+from ..values import Json, JsonObject
 
 if TYPE_CHECKING:
+    from ..engine.core import Core
     from ..memory import AsyncMemory
+    from ..protocol.server_nouns import Held
+    from .core import RemoteCore
 
 
 class RemoteTaskRun(AsyncTaskRun):
     """A task while this worker runs it, over a remote memory."""
 
-    _kept_as: Any = None
+    _kept_as: Keep | None = None
     """The argument `keep` as given, which the server interprets."""
 
     async def __aenter__(self) -> Self:
@@ -27,14 +35,15 @@ class RemoteTaskRun(AsyncTaskRun):
         self.state = held.state if held.saved else self._first_state
         return self
 
-    async def _taken_there(self) -> Any:
+    async def _taken_there(self) -> Held:
         waited = 0.0
         while True:
             try:
-                return await self._remote.call(
+                held: Held = await self._remote.call(
                     "leases.take", task_id=self.task_id, owner=self._owner, ns=self._ns,
                     lease=self._lease.total_seconds(), keep=self._kept_as,
                 )  # fmt: skip
+                return held
             except LeaseLost:
                 if waited >= self._wait:
                     raise
@@ -42,7 +51,7 @@ class RemoteTaskRun(AsyncTaskRun):
             await self._core.runtime.sleep(pause)
             waited += pause
 
-    def _as_saved(self, held: Any, completed: dict[str, None]) -> Saved:
+    def _as_saved(self, held: Held, completed: dict[str, None]) -> Saved:
         at = self._core.at()
         task = Task(
             org=self._core.org, task_id=held.task_id, ns=held.ns, step=held.step, fence=held.fence, owner=held.owner,
@@ -58,7 +67,7 @@ class RemoteTaskRun(AsyncTaskRun):
     def batch(self) -> AsyncMemory:
         """Return a memory that collects writes, which the next save of this task commits together with the step."""
         core = self._remote.batched()
-        self._effects = core.batch
+        self._effects = cast("list[Change] | None", core.batch)  # steps of a request, which the server applies
         async_memory: AsyncMemory = core.facade()
         return async_memory
 
@@ -99,19 +108,26 @@ class RemoteTaskRun(AsyncTaskRun):
             return
 
     @property
-    def _remote(self) -> Any:
-        return self._core
+    def _remote(self) -> RemoteCore:
+        return cast("RemoteCore", self._core)
 
     def _place(self) -> JsonObject:
         return {"task_id": self.task_id, "owner": self._owner, "fence": self._held.task.fence}
 
 
 def run_task(
-    core: Any, task_id: str, ns: Any, lease: Any, keep: Any, state: Any, wait: float, kept: Any
+    core: RemoteCore,
+    task_id: str,
+    ns: str | None,
+    lease: Ttl,
+    keep: Keep | None,
+    state: Json,
+    wait: float,
+    kept: int | msgspec.UnsetType | None,
 ) -> RemoteTaskRun:
     """Return a run of a task on a server, not started yet."""
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
-    run = RemoteTaskRun(core, task_id, ns, lease, kept, state, wait)
+    run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept, state, wait)
     run._kept_as = keep
     return run

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..engine.noun import core_of
-from ..engine.portable import Transfer, new_file
+from ..engine.portable import Progress, Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
 from ..importing.report import ImportReport
@@ -20,16 +20,20 @@ from ..protocol.operations import BY_NAME
 from ..values import JsonObject
 from .nouns import plain, result_of
 
+if TYPE_CHECKING:
+    from .core import RemoteCore
+
+
 PIECE = 256 * 1024
 
 
 class RemotePortable:
     """Moves an org between a server and a local file."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: RemoteCore) -> None:
         self._core = core
 
-    async def export(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
+    async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Write every row of the key's org to a file; the file appears only when it is complete."""
         self._check()
         counts, last = Counter[str](), b""
@@ -50,7 +54,7 @@ class RemotePortable:
         async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
             yield line + b"\n"
 
-    async def import_(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
+    async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Upload a file that `export` wrote; if a line is damaged the error names it and nothing is written."""
         self._check()
         operation = BY_NAME["transfers.import_"]
@@ -61,7 +65,9 @@ class RemotePortable:
             progress(transfer.rows, transfer.rows)
         return transfer
 
-    async def import_from(self, path: str | os.PathLike[str], *, progress: Any = None, **options: Any) -> ImportReport:
+    async def import_from(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None, **options: object
+    ) -> ImportReport:
         """Upload a file of another tool for import."""
         self._check("import_from")
         source = Path(path)
@@ -93,7 +99,7 @@ class RemotePortable:
 class RemoteExporting:
     """Exports to formats of other tools: fetches the whole org into a temporary file and writes from that copy."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: RemoteCore) -> None:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:

@@ -110,7 +110,7 @@ class Server:
             self._handles[(key, narrowed)] = found
         return found
 
-    async def beside(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         """Run work that may take long, within the limit of concurrent requests, on the lane."""
         async with self.room:
             return await self.lane.run(work)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -19,6 +19,8 @@ from .headers import headers_of
 from .logs import log, log_request, operation_name
 
 if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
     from .app import Server
 
 _CSP = (
@@ -36,14 +38,14 @@ _SAFE_HEADERS = [
 class Answering:
     """The ASGI `send` of one request: adds our headers to the response and records its status."""
 
-    def __init__(self, scope: Any, send: Any) -> None:
+    def __init__(self, scope: Scope, send: Send) -> None:
         self.id = scope["memorist.request"] = secrets.token_hex(8)
         self.status = 500
         self.started = False
         self._scope = scope
         self._send = send
 
-    async def __call__(self, message: Any) -> None:
+    async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started, self.status = True, message["status"]
             limits = self._scope.get("memorist.limits", ())
@@ -59,7 +61,7 @@ class Gate:
         self.app = app
         self.server = server
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -77,7 +79,7 @@ class Gate:
             self.server.metrics.done(operation_name(scope), answering.status, took)
             log_request(scope, answering.status, took)
 
-    async def _answered(self, scope: Any, receive: Any, send: Answering) -> None:
+    async def _answered(self, scope: Scope, receive: Receive, send: Answering) -> None:
         try:
             refused = self._refusal(headers_of(scope), scope)
             await (refused or self.app)(scope, receive, send)
@@ -99,7 +101,7 @@ class Gate:
                 scope, receive, send
             )
 
-    def _refusal(self, headers: Mapping[str, str], scope: Any) -> Response | None:
+    def _refusal(self, headers: Mapping[str, str], scope: Scope) -> Response | None:
         hosts = self.server.options.hosts
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
             return forbidden("a request has one Host header")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 LARGE_BODY_BYTES = 16 * 1024
@@ -27,7 +27,7 @@ class Lane:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def run(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         """Return the result of a coroutine function; cancelling the caller cancels it there."""
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))

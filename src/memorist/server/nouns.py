@@ -9,7 +9,6 @@ import msgspec
 from ..engine.noun import core_of
 from ..engine.working import Template, Working, WorkingMemory
 from ..memory import AsyncMemory
-from ..values import Json
 
 
 def noun_of(memory: AsyncMemory, noun: str) -> Any:
@@ -26,16 +25,16 @@ class OpenTemplate(Template[Working]):
     """A template that keeps fields which `Working` does not have: they belong to a template of the client's, which
     checks them. Documents are returned as dicts."""
 
-    def check(self, fields: dict[str, Json]) -> dict[str, Json]:
+    def check(self, fields: dict[str, Any]) -> dict[str, Any]:
         own, standard = _split(fields)
         return {**super().check(standard), **own}
 
-    def read(self, doc: dict[str, Json]) -> Any:
+    def read(self, doc: dict[str, Any]) -> Any:
         own, standard = _split(doc)
         return {**msgspec.to_builtins(super().read(standard)), **own}
 
 
-def _split(fields: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
+def _split(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of a client's template, and those of `Working`."""
     own = {name: value for name, value in fields.items() if name not in Working.__struct_fields__}
     return own, {name: value for name, value in fields.items() if name not in own}

@@ -23,7 +23,7 @@ from ..protocol.operations import (
 )
 from ..protocol.problems import Problem, error_tree
 from ..protocol.rendering import RenderedRequest
-from ..values import Json, JsonObject
+from ..values import JsonObject
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
@@ -97,7 +97,7 @@ def _problem(text: str) -> JsonObject:
 @cache
 def _schemas() -> JsonObject:
     """Return the schemas of every parameter and answer; those of shared types under `components`."""
-    types: list[Json] = [Problem, RenderedRequest]
+    types: list[Any] = [Problem, RenderedRequest]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
         types.append(_answer(operation))
@@ -112,7 +112,7 @@ def _schemas() -> JsonObject:
     return made_all
 
 
-def _plain(schema: object) -> Json:
+def _plain(schema: object) -> Any:
     """Return the schema without an `anyOf` that has an empty alternative, which accepts anything."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
@@ -148,7 +148,7 @@ def _opaque(kind: type) -> JsonObject:
     return {"type": "object", "description": (inspect.getdoc(kind) or "").partition("\n")[0]}
 
 
-def _answer(operation: Operation) -> Json:
+def _answer(operation: Operation) -> Any:
     kind = answer_of(operation)
     return kind if _is_described(kind) else Any
 

@@ -17,7 +17,7 @@ from ..engine.profile import PREFERENCE
 from ..engine.threads.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
 from ..protocol.operations import Operation, answer_of
-from ..values import Json, JsonObject
+from ..values import JsonObject
 from .calls import Call
 from .nouns import noun_of
 
@@ -68,12 +68,12 @@ _AGAIN: Mapping[str, Read] = {
 """By operation: the read whose result answers the repeated request."""
 
 
-def _preference(handle: Json, given: JsonObject) -> JsonObject:
+def _preference(handle: Any, given: JsonObject) -> JsonObject:
     user = core_of(handle).scope.subject(given.get("user"))
     return {"ns": f"user:{user}", "key": PREFERENCE + given["key"]}
 
 
-def _keys(items: Iterable[Json]) -> list[Json]:
+def _keys(items: Iterable[Any]) -> list[Any]:
     return [item[0] if isinstance(item, tuple) else item.key for item in items]
 
 
@@ -115,7 +115,7 @@ def _key_messages(call: Call, key: str) -> None:
         call.args[1:] = [_without_key(message) for message in messages]
 
 
-def _without_key(message: object) -> Json:
+def _without_key(message: object) -> Any:
     return {name: value for name, value in message.items() if name != "key"} if isinstance(message, dict) else message
 
 
@@ -124,7 +124,7 @@ def counts(operation: Operation) -> bool:
     return answer_of(operation) in (int, bool) and operation.name not in _AGAIN
 
 
-async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Json:
+async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
     """Answer a repeated request; `outcome` is the number that was stored with the key."""
     if counts(operation):
         # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
@@ -144,7 +144,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
     return result
 
 
-async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Json:
+async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
     """Find a row that was created without an id by its content."""
     options = call.options
     if operation.name == "threads.report":

@@ -195,7 +195,7 @@ class Store(Protocol):
         """Return the live rows that a scan asks for, in its order."""
         ...
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none; returns one result per change, in their order."""
         ...
 

@@ -23,6 +23,7 @@ from .base import (
     Append,
     Appended,
     Change,
+    ChangeResult,
     Delete,
     DeleteRange,
     Expect,
@@ -86,7 +87,7 @@ class MemoryStore:
                     out.append(record)
         return out
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none."""
         with self._lock:
             undo: Undo = []

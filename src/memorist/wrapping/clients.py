@@ -9,12 +9,20 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Iterator
 from importlib import import_module
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..adapters.handles import Handles
 from ..errors import UsageError
 from ..runtime import run_blocking
 from .turns import DEFAULT_BUDGET_TOKENS, Turn, Turns
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ..blocking.memory import Memory
+    from ..memory import AsyncMemory
+
 
 Client = TypeVar("Client")
 SDKS = ("openai", "anthropic")
@@ -22,12 +30,12 @@ SDKS = ("openai", "anthropic")
 
 def wrap(
     client: Client,
-    memory: Any,
+    memory: Memory | AsyncMemory,
     *,
     user: str | None = None,
     thread: str | None = None,
     budget: int = DEFAULT_BUDGET_TOKENS,
-    http_client: Any = None,
+    http_client: httpx.Client | httpx.AsyncClient | None = None,
 ) -> Client:
     """Give an OpenAI or Anthropic client a memory: each call gets what matters, and is stored afterwards.
 
@@ -63,7 +71,7 @@ def wrap(
     return copied
 
 
-def _sdk_of(client: Any) -> Any:
+def _sdk_of(client: object) -> ModuleType:
     for parent in type(client).__mro__:
         name = parent.__module__.partition(".")[0]
         if name in SDKS:
@@ -73,25 +81,28 @@ def _sdk_of(client: Any) -> Any:
     )
 
 
-def _is_async(client: Any, module: Any) -> bool:
+def _is_async(client: object, module: ModuleType) -> bool:
     return any(
         isinstance(client, getattr(module, name)) for name in ("AsyncOpenAI", "AsyncAnthropic") if hasattr(module, name)
     )
 
 
-def _http_of(base: type) -> Any:
+def _http_of(base: type) -> ModuleType:
     """Return the HTTP library that an SDK uses (`httpx` or its successor)."""
     names = (parent.__module__.partition(".")[0] for parent in base.__mro__)
     return sys.modules[next(name for name in names if name not in SDKS)]
 
 
-def _with_content(library: Any, request: Any, content: bytes) -> Any:
+def _with_content(library: ModuleType, request: httpx.Request, content: bytes) -> httpx.Request:
     """Return a copy of a request with another body."""
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
-    return library.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
+    copied: httpx.Request = library.Request(
+        request.method, request.url, headers=headers, content=content, extensions=request.extensions
+    )
+    return copied
 
 
-def _readable(request: Any) -> None:
+def _readable(request: httpx.Request) -> None:
     # The answer is read as it passes, which needs it uncompressed.
     request.headers["accept-encoding"] = "identity"
 
@@ -102,8 +113,9 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
     class Reading(library.SyncByteStream):  # type: ignore[misc,name-defined]
         """The answer's bytes, unchanged; the turn is stored when they end or the stream is closed."""
 
-        def __init__(self, response: Any, turn: Turn) -> None:
-            self._stream, self._response, self._turn = response.stream, response, turn
+        def __init__(self, response: httpx.Response, turn: Turn) -> None:
+            self._stream = cast("httpx.SyncByteStream", response.stream)
+            self._response, self._turn = response, turn
             self._content = bytearray()
             self._stored = False
 
@@ -125,7 +137,7 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
     class RememberingClient(base):  # type: ignore[misc]
         """The SDK's own HTTP client, with memory in the requests for an answer."""
 
-        def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Any:
             turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
             forward = inner.send if inner is not None else super().send
             if turn is None:
@@ -150,8 +162,9 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
     class Reading(library.AsyncByteStream):  # type: ignore[misc,name-defined]
         """The answer's bytes, unchanged; the turn is stored when they end or the stream is closed."""
 
-        def __init__(self, response: Any, turn: Turn) -> None:
-            self._stream, self._response, self._turn = response.stream, response, turn
+        def __init__(self, response: httpx.Response, turn: Turn) -> None:
+            self._stream = cast("httpx.AsyncByteStream", response.stream)
+            self._response, self._turn = response, turn
             self._content = bytearray()
             self._stored = False
 
@@ -173,7 +186,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
     class RememberingClient(base):  # type: ignore[misc]
         """The SDK's own HTTP client, with memory in the requests for an answer."""
 
-        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Any:
             turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
             forward = inner.send if inner is not None else super().send
             if turn is None:
@@ -192,11 +205,11 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
     return RememberingClient()
 
 
-def _content(request: Any) -> bytes:
+def _content(request: httpx.Request) -> bytes:
     """Return the JSON body of a request; empty for others, such as an upload that is streamed."""
     kind = request.headers.get("content-type", "")
     return bytes(request.read()) if kind.startswith("application/json") else b""
 
 
-def _status(response: Any) -> tuple[int, str]:
+def _status(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, response.headers.get("content-type", "")

@@ -11,7 +11,7 @@ import msgspec
 from memorist.messages.message import Message
 from memorist.ports import to_micros
 from memorist.records import Fact, Job, Record, StateEntry, Thread
-from memorist.stores.base import Append
+from memorist.stores.base import Append, Appended, ChangeResult
 from memorist.stores.codec import Column, codec
 from memorist.testing.clock import START
 
@@ -58,6 +58,12 @@ def message(org: str, text: Any, *, thread: str = "t", role: str = "user", **mor
     """Return a message as the engine passes it to a store: with org, thread, time and token count."""
     more.setdefault("tokens", 1)
     return Message(org=org, thread=thread, role=role, content=text, created_at=WHEN, **more)
+
+
+def appended(result: ChangeResult) -> Appended:
+    """The result of an append."""
+    assert isinstance(result, Appended)
+    return result
 
 
 def append(org: str, *texts: str, thread: str = "t", key: str | None = None, at: datetime = WHEN) -> Append:

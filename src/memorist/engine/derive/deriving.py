@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -27,7 +27,7 @@ from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
 from ...messages.privacy import is_private
 from ...ports import to_datetime
-from ...records import Derivation, Fact, FactVersion, Job, Learning, Thread, Tombstone
+from ...records import Derivation, Fact, FactVersion, Job, Key, Learning, Thread, Tombstone
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put, refused_row
 from ...values import fingerprint_json
@@ -49,8 +49,12 @@ from .retracting import (
 )
 
 if TYPE_CHECKING:
+    from ...extract.extracted import Extracted
     from ...extract.extraction import Extraction
+    from ...extract.writer.request import Turn
+    from ...ports import Model
     from .noting import Noting
+    from .writing import Writer
 
 BATCH = 100
 REREAD = "reread"
@@ -74,7 +78,7 @@ SURER = 0.3
 class Deriver:
     """Reads threads for facts and learnings."""
 
-    def __init__(self, core: Core, model: Any = None, lease: int = LEASE) -> None:
+    def __init__(self, core: Core, model: Model | None = None, lease: int = LEASE) -> None:
         self._core = core
         self._lease = lease
         self._model = core.shared.extraction_model if model is None else model
@@ -91,7 +95,7 @@ class Deriver:
         extract = core.shared.parts.extract
         named = extract is None or isinstance(extract, str)
         self._extraction = None if named else cast("Extraction", extract)
-        self._writer: Any = None
+        self._writer: Writer | None = None
         if self._model is not None:
             from ...extract.extraction import Extraction
             from .writing import Writer
@@ -335,8 +339,8 @@ class Deriver:
         from .noting import Noting
 
         noting = Noting(self._core, ns)
-        facts: list[tuple[Any, Message]] = []
-        learnings: list[tuple[Any, Message]] = []
+        facts: list[tuple[Extracted, Message]] = []
+        learnings: list[tuple[Extracted, Message]] = []
         for message, items in await self._readings(messages, owner, known):
             for item in items:
                 if item.kind != "forget" and barred_secrets(gate, f"{item.key}: {item.value}"):
@@ -348,7 +352,7 @@ class Deriver:
         changes = await self._facts(ns, facts)
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
         if user is not None:
-            touched: set[tuple[type, Any]] = set()
+            touched: set[tuple[type, Key]] = set()
             for item, message in await self._wishes(ns, learnings, changes):
                 changes += _untouched(await self._learning(user, item, message), touched)
         for item, message in facts:
@@ -359,7 +363,7 @@ class Deriver:
         )
         return [*changes, *noting.changes], written
 
-    async def _is_held(self, noting: Noting, gate: Gate, item: Any, message: Message) -> bool:
+    async def _is_held(self, noting: Noting, gate: Gate, item: Extracted, message: Message) -> bool:
         """Return whether the policy prevents an item from becoming active, by refusing it or putting it into the review
         queue.
         """
@@ -390,6 +394,7 @@ class Deriver:
         self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]
     ) -> tuple[list[Change], int]:
         """Return the changes that the memory writer makes from messages, and those of requests to forget."""
+        assert self._writer is not None
         turns = [await self._turn(message, owner) for message in messages]
         changes, outcome = await self._writer.read(thread, ns, messages, turns)
         for refused in outcome.refused:
@@ -414,7 +419,7 @@ class Deriver:
             changes += await self._request(ns, item, message)
         return changes
 
-    async def _turn(self, message: Message, owner: Sequence[str]) -> object:
+    async def _turn(self, message: Message, owner: Sequence[str]) -> Turn:
         """Return a message as the writer shows it, with its speaker and the words that may be cited."""
         from ...extract.readable import fold_name, labelled_text, quotable_text
         from ...extract.writer.request import Turn
@@ -429,7 +434,7 @@ class Deriver:
             role=message.role,
             at=self._said_at(message),
             speaker=str(message.name) if other else message.role,
-            citable=self._writer.may_cite(message) and not private and not forgotten,
+            citable=self._writer is not None and self._writer.may_cite(message) and not private and not forgotten,
             own=None if other else mask_text(gate, quotable_text(message)),
         )
 
@@ -444,10 +449,10 @@ class Deriver:
         return [name for name in names if name]
 
     async def _wishes(
-        self, ns: str, found: Sequence[tuple[Any, Message]], changes: list[Change]
-    ) -> list[tuple[Any, Message]]:
+        self, ns: str, found: Sequence[tuple[Extracted, Message]], changes: list[Change]
+    ) -> list[tuple[Extracted, Message]]:
         """Return the learnings to store. A request to forget ends those it names, whether stored or about to be."""
-        wishes: list[tuple[Any, Message]] = []
+        wishes: list[tuple[Extracted, Message]] = []
         for item, message in found:
             if item.kind == "learning":
                 wishes.append((item, message))
@@ -468,19 +473,19 @@ class Deriver:
 
     async def _said_before(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
-    ) -> list[Any]:
+    ) -> list[Extracted]:
         """Return the content of the messages before these, so that "no, I meant …" finds what it corrects."""
         if self._model is not None or not done or all(message.role != "user" for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
-        known: list[Any] = []
+        known: list[Extracted] = []
         earlier = [message for message in reversed(before) if message.seq not in failed]
         await self._readings(earlier, await self._owner(thread, earlier), known)
         return known
 
     async def _readings(
-        self, messages: Sequence[Message], owner: Sequence[str], known: list[Any]
-    ) -> list[tuple[Message, list[Any]]]:
+        self, messages: Sequence[Message], owner: Sequence[str], known: list[Extracted]
+    ) -> list[tuple[Message, list[Extracted]]]:
         """Return the items that the rules extract from each message; they are also added to `known`."""
         own = [message for message in messages if _readable(message, owner)]
         own = [
@@ -494,7 +499,7 @@ class Deriver:
             known += out[-1][1]
         return out
 
-    async def _extract(self, message: Message, owner: Sequence[str], known: Sequence[Any]) -> list[Any]:
+    async def _extract(self, message: Message, owner: Sequence[str], known: Sequence[Extracted]) -> list[Extracted]:
         from ...extract import extract
         from ...extract.extractor import unread
 
@@ -503,7 +508,7 @@ class Deriver:
         at = message.created_at or self._core.at()
         return await self._core.runtime.call(lambda: extract(message, at=at, owner=owner, previous=known))
 
-    async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
+    async def _facts(self, ns: str, found: Sequence[tuple[Extracted, Message]]) -> list[Change]:
         """Return the changes for extracted facts and retractions.
 
         If a key is mentioned twice, the later mention counts.
@@ -557,7 +562,7 @@ class Deriver:
                 changes += [Expect(Fact, (self._core.org, ns, key), before.version if before else 0), *ones]
         return changes
 
-    async def _asked(self, ns: str, item: Any, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
+    async def _asked(self, ns: str, item: Extracted, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
         """Return the facts that a request to forget is about, or, if it has no words, those from the user's previous
         message.
         """
@@ -571,7 +576,7 @@ class Deriver:
         stated = extract(item.value, at=self._said_at(message))
         return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
 
-    async def _request(self, ns: str, item: Any, message: Message) -> list[Change]:
+    async def _request(self, ns: str, item: Extracted, message: Message) -> list[Change]:
         """Return the record of a request to forget, which marks the messages that mention its subject."""
         from ...extract.keys import slug
 
@@ -607,7 +612,7 @@ class Deriver:
             return []
         return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
-    async def _named(self, ns: str, item: Any, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
+    async def _named(self, ns: str, item: Extracted, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
         """Return the facts that a retraction ends: the one with its key, or else those with the same stem and the named
         value.
         """
@@ -623,7 +628,7 @@ class Deriver:
         known = {**stored, **{key: fact for key, fact in now_known.items() if key.startswith(f"{stem}.")}}
         return [fact for fact in known.values() if fact is not None and _names(fact, wanted)]
 
-    async def _learning(self, user: str, item: Any, message: Message) -> list[Change]:
+    async def _learning(self, user: str, item: Extracted, message: Message) -> list[Change]:
         batch = Core(self._core.shared, Scope(self._core.org, user, "processor")).batched()
         await Learnings(batch).add(
             str(item.value), type=item.type or "preference", confidence=item.confidence, source=message.id
@@ -657,11 +662,11 @@ def _seqs(mark: Derivation | None) -> list[int]:
     return list(mark.failed) if mark is not None else []
 
 
-def _expected(changes: Sequence[Change]) -> set[tuple[type, Any]]:
+def _expected(changes: Sequence[Change]) -> set[tuple[type, Key]]:
     return {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
 
 
-def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> list[Change]:
+def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> list[Change]:
     """Return the changes without those for rows that this `apply` already changes, because their Expect could not hold
     twice.
     """
@@ -686,7 +691,7 @@ def _said_since(held: Fact, message: Message, said: datetime) -> bool:
     return held.updated_at > said
 
 
-def _reason(item: Any) -> str | None:
+def _reason(item: Extracted) -> str | None:
     """Return the reason stored with a fact: the kind of statement, and the rule that matched."""
     kind = "retraction" if item.retracted else "correction" if item.correction else "inferred" if item.inferred else ""
     return " ".join(filter(None, (kind, item.rule and f"by {item.rule}"))) or None

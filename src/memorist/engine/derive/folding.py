@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,7 +27,10 @@ from ..gating import policy_of
 from ..index_jobs import index_job
 
 if TYPE_CHECKING:
+    from ...context.fold import Fold
+    from ...context.plan import Digest
     from ...context.units import Unit
+    from ...ports import Model
 
 MOST_MESSAGES = 20_000
 """The maximum number of messages in one fold; a longer thread is folded in several steps."""
@@ -66,7 +69,7 @@ class Folding:
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         stash: int | None = None,
-        model: object = None,
+        model: Model | None = None,
     ) -> Summary | None:
         """Fold a thread's oldest unfolded messages if they take more than `compact_at` of the room; otherwise return
         None.
@@ -93,9 +96,9 @@ class Folding:
             compact_to=compact_to,
         )
         digest = None if planned is None else await self._digest(thread, planned, model)
-        return None if digest is None else await self._write(read, planned, digest)
+        return None if planned is None or digest is None else await self._write(read, planned, digest)
 
-    async def archive(self, job: Job, before: int, *, pause: int = 0, model: object = None) -> bool:
+    async def archive(self, job: Job, before: int, *, pause: int = 0, model: Model | None = None) -> bool:
         """Fold messages older than `before`, and return whether there were any.
 
         The job is then due when the next message becomes old enough.
@@ -114,7 +117,7 @@ class Folding:
             ends = self._job_ends(job, read.thread, [] if more else found[cut:], before, pause, more)
             planned = self._planned(found[:cut], read.previous)
             digest = None if planned is None else await self._digest(read.thread.id, planned, model)
-            if digest is None:
+            if planned is None or digest is None:
                 await self._settle(*ends)
                 return changed
             if await self._write(read, planned, digest, *ends) is None:
@@ -160,7 +163,7 @@ class Folding:
         units, _ = group(read.messages, self._core.shared.counter, attached=True)
         return units, old_units(units, before)
 
-    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> object:
+    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> Fold | None:
         from ...context.fold import fold_of
 
         tokens = sum(unit.tokens for unit in units) + (previous.tokens if previous else 0)
@@ -196,7 +199,7 @@ class Folding:
         except Conflict:
             return  # the thread grew, or another worker has the job: it is tried again when its lease ends
 
-    async def _digest(self, thread: str, planned: Any, model: Any) -> Any:
+    async def _digest(self, thread: str, planned: Fold, model: Model | None) -> Digest | None:
         from ...context.fold import write_fold
 
         core = self._core
@@ -206,7 +209,7 @@ class Folding:
             self._note(digest)
         return digest
 
-    def _note(self, digest: Any) -> None:
+    def _note(self, digest: Digest | None) -> None:
         """Remember for `doctor` why a model's summary was not used. The note contains error types, never content."""
         problems = self._core.shared.problems
         if digest is not None and digest.note:
@@ -214,7 +217,7 @@ class Folding:
         else:
             problems.pop("summaries", None)
 
-    async def _write(self, read: Read, planned: Any, digest: Any, *more: Change) -> Summary | None:
+    async def _write(self, read: Read, planned: Fold, digest: Digest, *more: Change) -> Summary | None:
         core, at, thread, previous = self._core, self._core.at(), read.thread, read.previous
         summary = Summary(
             org=core.org,

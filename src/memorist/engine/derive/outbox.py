@@ -23,7 +23,7 @@ import msgspec
 from ...backoff import pause, spread
 from ...errors import Conflict, CorruptRecord, InvalidValue, MemoristError, ModelError, StoreError
 from ...ids import new_id
-from ...ports import to_datetime, to_micros
+from ...ports import Model, to_datetime, to_micros
 from ...records import Derivation, Job
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
@@ -85,7 +85,9 @@ class Backlog(msgspec.Struct, frozen=True):
 class Outbox:
     """Claims and runs jobs of a store, for all orgs or one."""
 
-    def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: object = None) -> None:
+    def __init__(
+        self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Model | None = None
+    ) -> None:
         self._shared = shared
         self._org = org
         self._lease = max(lease, needed_lease(shared, model))

@@ -115,8 +115,8 @@ class Facts:
             'user:ada'
         """
         core = self._core
-        space, key, value = core.scope.resolve_writable(ns, key, value)
-        fact = self._new(space, key_about(key, subject), value, ttl, confidence, source, index)
+        space, name, value = core.scope.resolve_writable(ns, key, value)
+        fact = self._new(space, key_about(name, subject), value, ttl, confidence, source, index)
         fact = msgspec.structs.replace(
             fact,
             text=None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
@@ -527,14 +527,14 @@ class Facts:
             'Porto'
         """
         core = self._core
-        space, key, value = core.scope.resolve_writable(ns, key, value)
+        space, name, value = core.scope.resolve_writable(ns, key, value)
         check_reason(reason)
 
         async def attempt() -> Fact:
-            old = await core.get(Fact, space, check_name(key, "fact key"))
+            old = await core.get(Fact, space, check_name(name, "fact key"))
             if expect is not None:
-                _check_version(key, 0 if old is None else old.version, version_of(expect))
-            fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
+                _check_version(name, 0 if old is None else old.version, version_of(expect))
+            fact = msgspec.structs.replace(self._new(space, name, value, None, 1.0, None), reason=reason)
             if old is not None:
                 fact = msgspec.structs.replace(fact, indexed=old.indexed)
             changes: list[Change] = [
@@ -726,7 +726,7 @@ class Facts:
         ns: str,
         key: str,
         value: object,
-        ttl: object,
+        ttl: Ttl | None,
         confidence: float,
         source: str | None,
         index: bool | Sequence[str] = True,

@@ -5,14 +5,14 @@ items.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from ...errors import UsageError
 from ...filters import Where
 from ...kinds import source_of
-from ...messages.message import Message, as_message
+from ...messages.message import Given, Message, as_message
 from ...ports import When, as_datetime
 from ...records import Pins, Summary
 from ...values import Json, as_list
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from ...context.budget import TokenBudget
     from ...context.context import Context
     from ...context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
+    from ...context.items import MemoryItem
     from ...context.plan import Policy
     from ...context.profile import ProfileLine
     from ...context.reading import Reading
     from ...recall.hit import Hit
+    from .settings import RequestOptions
 
 NEIGHBOURS = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
@@ -134,11 +136,17 @@ class Assembling:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)
         if core.moment is None and core.batch is None:
-            options = {"policy": policy, "layout": layout, "recall": recall, "profile": profile, "stash": stash}
+            options: RequestOptions = {
+                "policy": policy,
+                "layout": layout,
+                "recall": recall,
+                "profile": profile,
+                "stash": stash,
+            }
             await self._keep_settings(thread, context, limits, options)
         return context
 
-    async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:
+    async def _keep_settings(self, thread: str, context: Context, budget: TokenBudget, options: RequestOptions) -> None:
         from .settings import keep_settings
 
         await keep_settings(self._core, thread, context, budget, options)
@@ -222,12 +230,14 @@ class Assembling:
         """Derive what was just said in a namespace before its facts are read."""
         await catch_up(self._core, [ns])
 
-    async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any] | None:
+    async def _recalled(
+        self, input: Prompt | None, asked: Recall | Spaces | bool | Sequence[Item], budget: TokenBudget
+    ) -> list[Item] | None:
         """Return items for the memory section, best first, or None if no turn recalls anything."""
         if asked is None or asked is False:
             return None
         if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
-            return list(asked)
+            return cast("list[Item]", list(asked))
         from ...languages.small_talk import is_small_talk
 
         spec = recall_spec(asked) or Recall()
@@ -238,7 +248,7 @@ class Assembling:
             spec = msgspec.structs.replace(spec, top_k=max_items(budget))
         return [self._item(hit) for hit in worth_sending(query, await self._hits(query, spec))]
 
-    async def _hits(self, query: str, spec: Recall) -> list[Any]:
+    async def _hits(self, query: str, spec: Recall) -> list[Hit]:
         return await Recalling(self._core).recall(
             query,
             namespaces=spec.namespaces,
@@ -251,7 +261,7 @@ class Assembling:
         )
 
     @staticmethod
-    def _item(hit: Any) -> object:
+    def _item(hit: Hit) -> MemoryItem:
         from ...context.items import MemoryItem, when
         from ...recall.hit import DERIVED
 
@@ -264,7 +274,7 @@ class Assembling:
             (hit.source or "") if hit.kind in DERIVED else "",
         )  # fmt: skip
 
-    async def _swapped(self, input: object, thread: str, oldest: int, k: int) -> list[list[Message]]:
+    async def _swapped(self, input: Prompt | None, thread: str, oldest: int, k: int) -> list[list[Message]]:
         """Return older units of the thread that recall finds for the input."""
         hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
@@ -273,13 +283,13 @@ class Assembling:
         return [[message] for message in messages if message is not None and not message.tool_calls][:k]
 
 
-def max_items(budget: Any) -> int:
+def max_items(budget: TokenBudget) -> int:
     """Return how many items to recall for a budget if the caller does not say."""
     room: int = budget.request_tokens if budget.memory is None else budget.memory
     return max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS))
 
 
-def recall_spec(recall: Any) -> Recall | None:
+def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | None:
     """Return what to recall; None for nothing. Items that the program brought itself count as an ordinary recall."""
     if recall is None or recall is False:
         return None
@@ -287,7 +297,7 @@ def recall_spec(recall: Any) -> Recall | None:
         return recall
     if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(one, str) for one in recall)):
         return Recall()
-    return Recall(namespaces=tuple(recall) if isinstance(recall, list) else recall)
+    return Recall(namespaces=cast("Spaces", tuple(recall) if isinstance(recall, list) else recall))
 
 
 def _shown_thread(summary: Summary) -> str:
@@ -296,12 +306,12 @@ def _shown_thread(summary: Summary) -> str:
     return next((source.removesuffix(span) for source in summary.sources if source.endswith(span)), summary.thread)
 
 
-def _query(input: object) -> str:
+def _query(input: Prompt | None) -> str:
     if isinstance(input, str):
         return input
     if input is None:
         return ""
-    given: Sequence[Any] = [input] if not isinstance(input, list | tuple) else input
+    given = cast("Sequence[Given]", input if isinstance(input, list | tuple) else [input])
     texts = [message.text for message in map(as_message, given) if message.role == "user"]
     return texts[-1] if texts else ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -61,28 +61,32 @@ class Answer(msgspec.Struct, frozen=True):
 class Runs(Protocol):
     """An agent with `run`."""
 
-    def run(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def run(self) -> Callable[..., object]: ...
 
 
 class Invokes(Protocol):
     """An agent with `invoke`."""
 
-    def invoke(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def invoke(self) -> Callable[..., object]: ...
 
 
 class RunsAsync(Protocol):
     """An agent with `arun`."""
 
-    def arun(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def arun(self) -> Callable[..., object]: ...
 
 
 class InvokesAsync(Protocol):
     """An agent with `ainvoke`."""
 
-    def ainvoke(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def ainvoke(self) -> Callable[..., object]: ...
 
 
-Agent = Callable[..., Any] | Runs | Invokes | RunsAsync | InvokesAsync
+Agent = Callable[..., object] | Runs | Invokes | RunsAsync | InvokesAsync
 """What `run_with_memory` accepts: a function, sync or async, or an object with run, invoke, arun or ainvoke."""
 
 
@@ -90,10 +94,12 @@ class AsyncTask(Protocol):
     """A decorator whose functions are awaited, with their original parameters."""
 
     @overload
-    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __call__(
+        self, function: Callable[P, Coroutine[object, None, T]], /
+    ) -> Callable[P, Coroutine[object, None, T]]: ...
 
     @overload
-    def __call__(self, function: Callable[P, T], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __call__(self, function: Callable[P, T], /) -> Callable[P, Coroutine[object, None, T]]: ...
 
 
 class BlockingTask(Protocol):
@@ -112,7 +118,7 @@ class Made(msgspec.Struct, frozen=True):
     """The lowest trust of the hits, or None if there are none."""
 
     @classmethod
-    def of(cls, since: datetime, hits: Sequence[Any]) -> Made:
+    def of(cls, since: datetime, hits: Sequence[Hit]) -> Made:
         """Create this from the hits of a recall that began at a given time."""
         sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
@@ -207,10 +213,10 @@ class Injection:
     ) -> AsyncTask:
         """Return a decorator that gives a function memory; see `Memory.task`."""
 
-        def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrap(function: Callable[..., object]) -> Callable[..., object]:
             takes = "recalled" in inspect.signature(function).parameters
 
-            async def run(*args: Any, **kwargs: Any) -> Any:
+            async def run(*args: object, **kwargs: object) -> object:
                 texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
                 made = Made(self._core.at())
                 if recall is not None and recall is not False and takes and "recalled" not in kwargs:
@@ -218,7 +224,7 @@ class Injection:
                 output = await _run(self._core, function, args, kwargs)
                 if remember is not None or thread is not None:
                     said = _output_text(output)
-                    value = output if _is_json(output) else said
+                    value = cast(Json, output) if _is_json(output) else said
                     await self.keep(Output(value, said, "\n".join(texts), remember, thread), made)
                 return output
 
@@ -261,24 +267,23 @@ class Injection:
         return kept
 
 
-def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
-    given: Callable[..., Any] = agent
+def _callable(agent: Agent, blocking: bool) -> Callable[..., object]:
     if callable(agent) and not any(hasattr(agent, name) for name in METHODS):
-        return given
+        return agent
     order = METHODS if blocking else ("arun", "ainvoke", "run", "invoke")
     for name in order:
-        method: Callable[..., Any] | None = getattr(agent, name, None)
+        method: Callable[..., object] | None = getattr(agent, name, None)
         if callable(method) and not (blocking and inspect.iscoroutinefunction(method)):
             return method
     if callable(agent):
-        return given
+        return agent
     raise UsageError(
         f"{type(agent).__name__} cannot be run: give a function, or an object with {', '.join(METHODS)}"
         + ("; async ones need AsyncMemory" if blocking else "")
     )
 
 
-async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, context: Any) -> Any:
+async def _called(core: Core, agent: Agent, call: Callable[..., object], input: str, context: Context) -> object:
     """Call an agent with the context, the messages or the system prompt, whichever it accepts, otherwise with one
     text.
     """
@@ -298,12 +303,12 @@ async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, 
 
         # Change a copy, because another call of the same agent may run at the same time with another context.
         twin = copy.copy(agent)
-        twin.system = _system(own, context)
+        setattr(twin, "system", _system(own, context))  # noqa: B010
         return await _run(core, getattr(twin, call.__name__), (input,), {})
     return await _run(core, call, (context.text(),), {})
 
 
-def _system(own: Any, context: Any) -> str:
+def _system(own: object, context: Context) -> str:
     """Return an agent's own system prompt, followed by the user's profile, recalled items and recent history."""
     from ...context.fence import HISTORY_NOTE, fence
     from ...context.render import transcript
@@ -316,7 +321,9 @@ def _system(own: Any, context: Any) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+async def _run(
+    core: Core, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> object:
     """Run a user's function, sync or async. A sync function runs in another thread if there is an event loop."""
     if inspect.iscoroutinefunction(function):
         return await function(*args, **kwargs)
@@ -324,7 +331,7 @@ async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], 
     return await output if inspect.isawaitable(output) else output
 
 
-def _output_text(output: Any) -> str:
+def _output_text(output: object) -> str:
     if isinstance(output, str):
         return output
     for name in ("content", "output", "text", "final_output"):
@@ -334,14 +341,14 @@ def _output_text(output: Any) -> str:
     return msgspec.json.encode(output).decode() if _is_json(output) else str(output)
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool | list | dict)
 
 
 def stepped(wrap: AsyncTask) -> BlockingTask:
     """Return the decorator for a blocking memory: plain functions stay plain, async ones stay async."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., object]:
         wrapped = wrap(function)
         if inspect.iscoroutinefunction(function):
             return wrapped

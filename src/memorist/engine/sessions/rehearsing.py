@@ -24,9 +24,11 @@ from ..recalling import Recalling
 from .assembling import Assembling, Recall
 
 if TYPE_CHECKING:
+    from ...context.budget import TokenBudget
     from ...context.context import Context
     from ...context.reading import Reading
     from ...recall.hit import Hit
+    from .settings import RequestOptions
 
 MOST_KEYS = 2_000
 """The maximum number of facts in a namespace that are looked up at an earlier time."""
@@ -119,13 +121,13 @@ class Rehearsal(Assembling):
     async def _finished(self, reading: Reading) -> Context:
         return await reading.finish_async()
 
-    async def _keep_settings(self, thread: str, context: Context, budget: Any, options: dict[str, Any]) -> None:
+    async def _keep_settings(self, thread: str, context: Context, budget: TokenBudget, options: RequestOptions) -> None:
         """Do not store the settings, because they are the inspector's, not the program's."""
 
     async def _catch_up(self, ns: str) -> None:
         await catch_up(self._whole, [ns])
 
-    async def _hits(self, query: str, spec: Recall) -> list[Any]:
+    async def _hits(self, query: str, spec: Recall) -> list[Hit]:
         at = self._supposed.at
         asked: dict[str, Any] = {
             "namespaces": spec.namespaces, "top_k": 100 if spec.top_k is None else spec.top_k, "kinds": spec.kinds,
@@ -202,8 +204,7 @@ async def supposing(
 
 async def turns_of(core: Core, thread: str, before: int | None = None, limit: int = 50) -> list[Message]:
     """Return the user's messages in a thread, newest first: the turns at which a rehearsal can stop."""
-    bounds: dict[str, Any] = {"reverse": True, "limit": 8 * limit}
-    if before is not None:
-        bounds["before"] = (before,)
-    messages = await core.scan(Message, thread, **bounds)
+    messages = await core.scan(
+        Message, thread, reverse=True, limit=8 * limit, before=None if before is None else (before,)
+    )
     return [message for message in messages if message.role == "user" and not message.tool_results][:limit]

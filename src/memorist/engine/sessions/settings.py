@@ -7,21 +7,26 @@ anything, and would make every row large.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
 from ...errors import Conflict, StoreError
 from ...records import RequestLog
 from ...stores.base import Expect, Put
+from ...values import JsonObject
 from ..core import Core
 from .assembling import Recall, recall_spec
 
 if TYPE_CHECKING:
     from ...context.budget import TokenBudget
     from ...context.context import Context
+    from ...context.given import About, Item, Layout
+    from ...context.plan import Policy
+    from ..recalling import Spaces
+    from .assembling import Recall
 
 REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date shows when they were last used."""
@@ -29,12 +34,22 @@ MAX_REMEMBERED = 4096
 """For how many threads a process remembers what it last wrote."""
 
 
+class RequestOptions(TypedDict):
+    """The options of `memory.context` that are stored with a thread."""
+
+    policy: Policy | None
+    layout: Layout
+    recall: Recall | Spaces | bool | Sequence[Item]
+    profile: About
+    stash: int | None
+
+
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings with which a program assembled the last request of a thread."""
 
     budget: dict[str, int | None]
     """The fields of its `TokenBudget`."""
-    policy: dict[str, Any] | None = None
+    policy: JsonObject | None = None
     """The policy in its HTTP form, or None without one."""
     policy_functions: bool = False
     """Whether the policy had a model or a function, which are not stored."""
@@ -54,7 +69,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def keep_settings(
-    core: Core, thread: str, context: Context, budget: TokenBudget, options: dict[str, Any]
+    core: Core, thread: str, context: Context, budget: TokenBudget, options: RequestOptions
 ) -> None:
     """Store the settings with the thread if they differ from those that this process last stored.
 
@@ -99,7 +114,7 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
     await core.apply(Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
 
 
-def describe(context: Context, budget: TokenBudget, options: dict[str, Any], at: datetime) -> RequestSettings:
+def describe(context: Context, budget: TokenBudget, options: RequestOptions, at: datetime) -> RequestSettings:
     """Return the settings of an assembled request."""
     from ...context.policy_names import has_functions, policy_fields
 
@@ -125,7 +140,7 @@ def _spaces(spec: Recall) -> list[str] | None:
     return [str(one) for one in spaces] if isinstance(spaces, list | tuple) else [str(spaces)]
 
 
-def _tool_name(tool: Any) -> str:
+def _tool_name(tool: object) -> str:
     inner = tool.get("function", tool) if isinstance(tool, Mapping) else {}
     return str(inner.get("name") or "") if isinstance(inner, Mapping) else ""
 

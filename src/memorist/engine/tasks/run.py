@@ -34,7 +34,7 @@ class AsyncTaskRun:
 
     task_id: str
     """The name of the task."""
-    state: Json
+    state: Any
     """The task's state. You can change it in place or replace it, and the next step saves it."""
 
     def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: object, state: Json, wait: float) -> None:

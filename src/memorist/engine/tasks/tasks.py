@@ -40,7 +40,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     ns: str | None = None
     """The namespace it belongs to; None saves a new one for the handle's user, or to `global`."""
     step: int = 0
-    state: Json = None
+    state: Any = None
     completed_subtasks: tuple[str, ...] = ()
     status: str = "running"
     owner: str | None = None
@@ -288,7 +288,8 @@ class Tasks:
         if self._core.scope.user is None:
             return await self._core.listed(Task, **bounds)
         # By id over all namespaces; the limit counts only tasks that this handle may read.
-        tasks = await self._core.listed(Task, **{**bounds, "limit": None})
+        bounds["limit"] = None
+        tasks = await self._core.listed(Task, **bounds)
         return [task for task in tasks if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
 

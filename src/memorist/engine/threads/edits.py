@@ -8,6 +8,7 @@ stays when messages are deleted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,7 @@ from ...kinds import message_ref, summary_ref, thread_ref
 from ...messages.message import ORIGIN, ROLES, Message
 from ...records import Derivation, Entry, Link, MessagePart, Pins, Receipt, Ref, Summary, Thread
 from ...stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
-from ...values import Json, JsonObject, as_list
+from ...values import JsonObject, as_list
 from ..audit import audit
 from ..core import Core
 from ..derive.carried import bare, carried, carried_links
@@ -244,13 +245,13 @@ def _redacted(message: Message) -> Message:
     return _replace(message, content=content, extra=fields, metadata={}, name=None, raw=None)
 
 
-def _bare_call(call: Json) -> JsonObject:
+def _bare_call(call: Any) -> JsonObject:
     kind = "custom" if "custom" in call else "function"
     inner = {"name": call[kind].get("name", ""), "input" if kind == "custom" else "arguments": "{}"}
     return {"id": call.get("id", ""), "type": kind, kind: inner}
 
 
-def _bare_item(item: Json) -> JsonObject:
+def _bare_item(item: Any) -> JsonObject:
     """Return an item of the Responses API without its content, but with the ids that pair it with other items."""
     fields: JsonObject = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
     kind = str(fields["type"])
@@ -262,7 +263,7 @@ def _bare_item(item: Json) -> JsonObject:
     return {**fields, **blank.get(kind, {})}
 
 
-def _bare_block(block: Json) -> JsonObject:
+def _bare_block(block: Any) -> JsonObject:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "tool_use":
         return {"type": kind, "id": block.get("id", ""), "name": block.get("name", ""), "input": {}}

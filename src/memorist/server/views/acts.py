@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from .shared import fact_row, message_row
+from .shared import Row, fact_row, message_row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -34,16 +34,16 @@ class Retry(msgspec.Struct, forbid_unknown_fields=True):
     item: str | None = None
 
 
-async def restore_version(handle: AsyncMemory, asked: Restore) -> Any:
+async def restore_version(handle: AsyncMemory, asked: Restore) -> Row:
     """Write an earlier version again, with its confidence and sources."""
     return fact_row(await handle.facts.restore(asked.ns, asked.key, asked.version, expect=asked.expect))
 
 
-async def pin_message(handle: AsyncMemory, asked: Pin) -> Any:
+async def pin_message(handle: AsyncMemory, asked: Pin) -> Row:
     """Pin a message, so that every later context of its thread includes it."""
     return message_row(await handle.threads.pin(asked.message, pinned=asked.pinned))
 
 
-async def retry(handle: AsyncMemory, asked: Retry) -> Any:
+async def retry(handle: AsyncMemory, asked: Retry) -> Row:
     """Put dead letters back into their queue."""
     return {"revived": await handle.jobs.retry_dead(item=asked.item)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 import msgspec
 
@@ -14,11 +16,15 @@ from ...engine.noun import core_of
 from ...messages.message import Message
 from ...records import Fact
 from .searching import hit_row
-from .shared import standing
+from .shared import Row, standing
 
 if TYPE_CHECKING:
     from ...context.context import Context
+    from ...context.units import Repair
     from ...memory import AsyncMemory
+    from ...records import Thread
+    from ...values import JsonMapping
+    from .contexts import Built, Chosen
 
 TEXT = 600
 POLICY_TITLES = [(short, title_policy(read_policy(short))) for short in CHOICES]
@@ -29,10 +35,128 @@ ORDER = {
 }
 
 
-async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
+class _Fields(TypedDict, total=False):
+    source: str
+    trust: str | None
+    at: datetime | str | None
+    lane: str
+    replaced: Row | None
+    """Of a profile line: the corrected value that its fact replaced."""
+    method: str
+    calls: list[str]
+    results: list[str]
+    pinned: bool
+    attached: bool
+    sent: bool
+    kind: str
+    score: float | None
+    superseded: str | None
+    hit: Row | None
+
+
+class Shown(_Fields):
+    """A profile line or a recalled item as the page shows it."""
+
+    id: str
+    state: str
+    """`kept`, or of recalled memory its fate."""
+    text: str
+    reason: NotRequired[str]
+    tokens: NotRequired[int]
+    first: NotRequired[int]
+
+
+class Span(_Fields):
+    """Messages of the history as the page shows them: a unit, or a run of units."""
+
+    id: str
+    state: str
+    """`kept`, `elided`, `folded`, `dropped` or `repaired`."""
+    text: str
+    reason: str
+    tokens: int
+    first: int
+    last: int
+    count: int
+    role: str | None
+    was: int | None
+    """The tokens of what was shortened or summarized."""
+    exchange: bool
+    summary: bool
+
+
+class NamedTool(TypedDict):
+    """A tool of the request."""
+
+    name: str | None
+    says: str | None
+
+
+class Drawn(TypedDict, total=False):
+    """All that the page shows of a context; without one, `error` says why, and `tokens` is None."""
+
+    thread: Row | None
+    error: Row | None
+    milliseconds: float
+    asked: object
+    settings: Row
+    tokens: int | None
+    budget: int
+    reserve: int
+    free: int
+    counter: str
+    policy: str
+    layout: str
+    sections: list[Row]
+    system: list[str]
+    tools: list[NamedTool]
+    profile: list[Shown]
+    history: list[Span]
+    memory: list[Shown]
+    input: list[str]
+    notes: list[str]
+    prefix: object
+    anthropic: object
+    openai: object
+    text: str
+
+
+class Compared(TypedDict):
+    """An item as two requests are compared by it."""
+
+    id: str
+    section: str
+    text: str | None
+    state: str
+    reason: str
+    tokens: int | None
+    label: str
+    at: datetime | str | None
+    superseded: str | None
+    score: float | None
+    source: str | None
+
+
+class Pair(TypedDict):
+    """An item of one request beside that of the other; None where one lacks it."""
+
+    a: Compared | None
+    b: Compared | None
+    same: bool
+
+
+class Changes(TypedDict):
+    """The items of two requests in pairs, and how many pairs differ."""
+
+    pairs: list[Pair]
+    changed: int
+    all: int
+
+
+async def drawn(handle: AsyncMemory, built: Built) -> Drawn:
     """Return all that the page shows of a context."""
     asked, thread, made = built.asked, built.thread, built.context
-    head = {
+    head: Drawn = {
         "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
                                                "length": thread.length},
         "error": built.error, "milliseconds": built.milliseconds, "asked": asked, "settings": _settings(built.chosen),
@@ -65,7 +189,7 @@ async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
     }
 
 
-def _settings(chosen: Any) -> dict[str, Any]:
+def _settings(chosen: Chosen) -> Row:
     """Return the options that the request was built with, and whether they are those of the program's last request."""
     stored, budget = chosen.stored, chosen.budget
     recall, policy = chosen.recall, chosen.policy or SlidingWindow()
@@ -81,10 +205,10 @@ def _settings(chosen: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sections(made: Context) -> list[dict[str, Any]]:
+def _sections(made: Context) -> list[Row]:
     reports = {report.name: report for report in made.manifest.sections}
     ceilings = {"profile": min(made.account.budget_tokens // 6, 600)}
-    found = []
+    found: list[Row] = []
     for name in ORDER[made.layout]:
         report = reports.get(name)
         if report is not None and (report.tokens or report.dropped):
@@ -95,17 +219,17 @@ def _sections(made: Context) -> list[dict[str, Any]]:
     return [*found, {"name": "overhead", "tokens": overhead.tokens}] if overhead is not None else found
 
 
-def _named(tool: Any) -> dict[str, Any]:
+def _named(tool: JsonMapping) -> NamedTool:
     inner = tool.get("function", tool)
     return {"name": inner.get("name"), "says": inner.get("description")}
 
 
-async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
+async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
     """Return the profile lines in sending order; one whose fact replaced a correction shows the corrected value."""
-    rows = []
+    rows: list[Shown] = []
     for line in sorted(made.profile, key=lambda line: LANES.index(line.lane)):
         named = line.source if "/" in line.source else line.text
-        row: dict[str, Any] = {
+        row: Shown = {
             "id": f"profile:{named}:{line.lane}", "lane": line.lane, "text": line.text, "source": line.source,
             "state": "kept", "trust": line.trust, "replaced": None,
         }  # fmt: skip
@@ -117,10 +241,10 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
     return rows
 
 
-async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict[str, Any]]:
+async def _history(handle: AsyncMemory, made: Context, thread: Thread | None) -> list[Span]:
     """Return one row per unit of the thread with what was done with it, oldest first, after a stored summary."""
     account = made.account
-    rows: list[dict[str, Any]] = []
+    rows: list[Span] = []
     if account.behind and made.summary_message is not None:
         rows.append(await _stored(handle, made, thread))
     if account.unread is not None:
@@ -139,21 +263,21 @@ async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict
     return [*rows, *units]
 
 
-def _under_summary(made: Context, units: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _under_summary(made: Context, units: list[Span]) -> list[Span]:
     """Return the rows, with the units that a new summary replaces merged into one row with its text."""
     inside = [row for row in units if row["state"] == "folded"]
     rest = [row for row in units if row["state"] != "folded"]
     row = _run(
         "folded", inside[0]["reason"], inside[0]["first"], inside[-1]["last"], sum(one["count"] for one in inside)
     )
-    row |= {
+    row.update({
         "text": made.summary_text or "", "tokens": made.summary_message.tokens or 0 if made.summary_message else 0,
         "was": sum(one["tokens"] for one in inside), "summary": True,
-    }  # fmt: skip
+    })  # fmt: skip
     return sorted([row, *rest], key=lambda one: one["first"])
 
 
-async def _stored(handle: AsyncMemory, made: Context, thread: Any) -> dict[str, Any]:
+async def _stored(handle: AsyncMemory, made: Context, thread: Thread | None) -> Span:
     behind = made.account.behind
     row = _run("folded", "in the stored summary", 1, behind, behind)
     was, at, method = None, None, ""
@@ -165,45 +289,49 @@ async def _stored(handle: AsyncMemory, made: Context, thread: Any) -> dict[str, 
         mine = next((one for one in stored if one.last == behind), None)
         at, method = (mine.created_at, mine.method) if mine else (None, "")
     summary = made.summary_message
-    return row | {
+    row.update({
         "text": made.summary_text or "", "tokens": summary.tokens or 0 if summary else 0, "was": was, "at": at,
         "method": method, "summary": True,
-    }  # fmt: skip
+    })  # fmt: skip
+    return row
 
 
-def _run(state: str, reason: str, first: int, last: int, count: int) -> dict[str, Any]:
+def _run(state: str, reason: str, first: int, last: int, count: int) -> Span:
     return {
         "id": f"history:{first}-{last}", "state": state, "reason": reason, "first": first, "last": last,
         "count": count, "role": None, "text": "", "tokens": 0, "was": None, "exchange": False, "summary": False,
     }  # fmt: skip
 
 
-def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> dict[str, Any]:
+def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
     row = _run(state, reason, unit.position, unit.last, len(unit.messages))
     calls = [call.name + _arguments(call.arguments) for message in unit.messages for call in message.tool_calls]
     results = [str(one.content) for message in unit.messages for one in message.tool_results]
     text = next((message.text for message in reversed(unit.messages) if message.text and not message.tool_results), "")
-    return row | {
+    row.update({
         "role": unit.messages[-1].role if not unit.exchange else "tool", "text": text[:TEXT], "tokens": unit.tokens,
         "was": was.tokens if was is not None else None, "exchange": unit.exchange, "calls": calls,
         "results": [result[:TEXT] for result in results], "pinned": unit.pinned, "count": len(unit.messages),
         "attached": len(unit.messages) > 1 and not unit.exchange,
-    }  # fmt: skip
+    })  # fmt: skip
+    return row
 
 
-def _arguments(given: Any) -> str:
+def _arguments(given: object) -> str:
     if not isinstance(given, dict):
         return f"({given})"
     return f"({', '.join(f'{name}: {value}' for name, value in given.items())})"
 
 
-def _repaired(fix: Any) -> dict[str, Any]:
-    return _run("repaired", fix.reason, fix.position, fix.position, 1) | {"tokens": fix.tokens}
+def _repaired(fix: Repair) -> Span:
+    row = _run("repaired", fix.reason, fix.position, fix.position, 1)
+    row["tokens"] = fix.tokens
+    return row
 
 
-def _memory(made: Context, hits: dict[str, Any]) -> list[dict[str, Any]]:
+def _memory(made: Context, hits: Mapping[str, Row]) -> list[Shown]:
     """Return one row per recalled item, best first: whether it was sent, and the hit it came from."""
-    found = []
+    found: list[Shown] = []
     for fate in made.recalled:
         item = fate.item
         hit = hits.get(item.id) or hits.get(item.source)
@@ -216,31 +344,37 @@ def _memory(made: Context, hits: dict[str, Any]) -> list[dict[str, Any]]:
                 "superseded": item.superseded_by, "hit": hit,
             }
         )  # fmt: skip
-    return sorted(found, key=lambda row: -(row["score"] or 0))
+    return sorted(found, key=lambda row: -(row.get("score") or 0))
 
 
 # Two requests side by side
 
 
-def _items(made: dict[str, Any]) -> list[dict[str, Any]]:
+def _items(made: Drawn) -> list[Compared]:
     """Return the items of a request in the order they are sent."""
     if made.get("tokens") is None:
         return []
-    rows: list[dict[str, Any]] = []
-    for section in ORDER[made["layout"]]:
-        if section in ("tools", "system", "input"):
-            texts = [tool["name"] for tool in made["tools"]] if section == "tools" else made[section]
-            rows += [
-                {"id": f"{section}:{place}", "section": section, "text": text, "state": "kept", "reason": "",
-                 "tokens": None, "label": "", "superseded": None}
-                for place, text in enumerate(texts)
-            ]  # fmt: skip
-        elif section in ("profile", "history", "memory"):
-            rows += [_item(section, row) for row in made[section]]
+    texts: dict[str, Sequence[str | None]] = {
+        "tools": [tool["name"] for tool in made.get("tools", ())], "system": made.get("system", ()),
+        "input": made.get("input", ()),
+    }  # fmt: skip
+    shown: dict[str, Sequence[Shown | Span]] = {
+        "profile": made.get("profile", ()), "history": made.get("history", ()), "memory": made.get("memory", ()),
+    }  # fmt: skip
+    rows: list[Compared] = []
+    for section in ORDER[made.get("layout", "cached")]:
+        rows += [
+            Compared(
+                id=f"{section}:{place}", section=section, text=text, state="kept", reason="", tokens=None, label="",
+                at=None, superseded=None, score=None, source=None,
+            )
+            for place, text in enumerate(texts.get(section, ()))
+        ]  # fmt: skip
+        rows += [_item(section, row) for row in shown.get(section, ())]
     return rows
 
 
-def _item(section: str, row: dict[str, Any]) -> dict[str, Any]:
+def _item(section: str, row: Shown | Span) -> Compared:
     state = row["state"]
     if row.get("superseded") and state != "dropped":
         state = "superseded"
@@ -252,15 +386,15 @@ def _item(section: str, row: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_SAME = ("text", "state", "tokens", "superseded")
+_SAME: tuple[Literal["text", "state", "tokens", "superseded"], ...] = ("text", "state", "tokens", "superseded")
 
 
-def changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+def changes(a: Drawn, b: Drawn) -> Changes:
     """Return the items of two contexts in pairs, in sending order, with the number of pairs that differ."""
     left, right = _items(a), _items(b)
     mine = {row["id"]: row for row in left}
     theirs = {row["id"] for row in right}
-    pairs: list[dict[str, Any]] = []
+    pairs: list[Pair] = []
     gone = [row for row in left if row["id"] not in theirs]
     for row in right:
         while gone and left.index(gone[0]) < _index(left, row["id"]):
@@ -268,9 +402,9 @@ def changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         old = mine.get(row["id"])
         same = old is not None and all(old[name] == row[name] for name in _SAME)
         pairs.append({"a": old, "b": row, "same": same})
-    pairs += [{"a": row, "b": None, "same": False} for row in gone]
+    pairs += [Pair(a=row, b=None, same=False) for row in gone]
     return {"pairs": pairs, "changed": sum(not pair["same"] for pair in pairs), "all": len(pairs)}
 
 
-def _index(rows: list[dict[str, Any]], id: str) -> int:
+def _index(rows: list[Compared], id: str) -> int:
     return next((place for place, row in enumerate(rows) if row["id"] == id), -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 import msgspec
 
@@ -19,12 +19,16 @@ from ...engine.sessions.settings import RequestSettings, stored_settings
 from ...errors import BudgetError, NotFound
 from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
-from ...records import Thread
-from .context_rows import changes, drawn
+from ...records import Fact, Key, Thread
+from ...values import Json, JsonMapping, JsonObject
+from .context_rows import Drawn, changes, drawn
+from .shared import Row
 
 if TYPE_CHECKING:
     from ...context.context import Context
+    from ...context.plan import Policy
     from ...memory import AsyncMemory
+    from ...recall.hit import Hit
 
 
 DEFAULT_BUDGET = 8000
@@ -51,7 +55,7 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 
     ns: str
     key: str
-    value: Any = None
+    value: Json = None
 
 
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +78,7 @@ class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     recall: bool | None = None
     top_k: int | None = None
     system: str | None = None
-    tools: list[dict[str, Any]] | None = None
+    tools: list[JsonObject] | None = None
     until: int | None = None
     """Replay the stored thread up to this message, which is the input."""
     at: str | None = None
@@ -101,9 +105,9 @@ class Chosen(msgspec.Struct, frozen=True):
     """The options of an assembly, and where they come from."""
 
     budget: TokenBudget
-    policy: Any
+    policy: Policy | None
     layout: Literal["standard", "cached"]
-    recall: Any
+    recall: Recall | Literal[False]
     profile: bool
     stash: int | None
     stored: RequestSettings | None
@@ -118,8 +122,8 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
     """Return the options that were asked for, over those that the program used, over the defaults."""
     used = stored or RequestSettings(budget={"total": DEFAULT_BUDGET}, at=EPOCH)
     policy = policy_in(used.policy) if used.policy is not None else None
-    recall: Any = used.recall if asked.recall is None else asked.recall
-    if recall:
+    recall: Recall | Literal[False] = False
+    if used.recall if asked.recall is None else asked.recall:
         kinds = None if used.kinds is None else tuple(used.kinds)
         top_k = used.top_k if asked.top_k is None else asked.top_k
         recall = Recall(namespaces=used.namespaces, top_k=top_k, kinds=kinds, min_score=used.min_score)
@@ -156,41 +160,55 @@ def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread 
     return stored.system_tokens * system + stored.tools_tokens * tools
 
 
-def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> dict[str, Any]:
+def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> Row:
     """Return the system prompt and the tools in the thread's metadata, unless the program's last request had none."""
     sent = {"system": stored is None or stored.system_tokens > 0, "tools": stored is None or bool(stored.tools)}
     metadata = thread.metadata if thread is not None else {}
     return {name: metadata.get(name) for name, was_sent in sent.items() if was_sent}
 
 
+class Assembled(TypedDict):
+    """The options of `memory.context`."""
+
+    thread: str | None
+    system: str | None
+    tools: list[JsonMapping] | None
+    budget: TokenBudget
+    policy: Policy | None
+    layout: Literal["standard", "cached"]
+    recall: Recall | Literal[False]
+    profile: bool
+    stash: int | None
+
+
 class Built(msgspec.Struct, frozen=True):
     """An assembled context (or the error), with what else the page shows of it."""
 
     context: Context | None
-    hits: list[Any]
+    hits: list[Hit]
     asked: ContextAsked
     chosen: Chosen
     thread: Thread | None
     prefix: Prefix | None
     milliseconds: float
-    error: dict[str, Any] | None = None
+    error: Row | None = None
 
 
-async def context(handle: AsyncMemory, asked: ContextAsked) -> Any:
+async def context(handle: AsyncMemory, asked: ContextAsked) -> Drawn:
     """Return a context with the outcome of every item, the hits of recall, and how much of it a prompt cache would
     serve.
     """
     return await drawn(handle, await _built(handle, asked))
 
 
-async def compare(handle: AsyncMemory, asked: Compare) -> Any:
+async def compare(handle: AsyncMemory, asked: Compare) -> Row:
     """Return two contexts and their items in pairs."""
     a = await drawn(handle, await _built(handle, asked.a))
     b = await drawn(handle, await _built(handle, asked.b))
     return {"a": a, "b": b, **changes(a, b)}
 
 
-async def turns(handle: AsyncMemory, asked: Turns) -> Any:
+async def turns(handle: AsyncMemory, asked: Turns) -> Row:
     """Return the user's messages of a thread, newest first, to which a replay can go back."""
     if await handle.threads.get(asked.thread) is None:
         raise NotFound("there is no such thread", thread=asked.thread)
@@ -225,10 +243,10 @@ def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Cor
     return core_of(handle) if user is None else core_of(handle.scope(user=user))
 
 
-async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
+async def _turn(core: Core, asked: ContextAsked) -> tuple[str | None, Supposed]:
     """Return the input, and the overlay to read through: an earlier turn, an earlier time, an unsaved correction."""
-    facts: dict[Any, Any] = {}
-    input: Any = asked.input
+    facts: dict[Key, Fact | None] = {}
+    input = asked.input
     moment = as_datetime(asked.at, "at") if asked.at else None
     if asked.until is not None and asked.thread is not None:
         message = await core.get(Message, asked.thread, asked.until)
@@ -243,13 +261,16 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
     return input or None, Supposed(facts=facts, thread=asked.thread or "", until=asked.until, at=at)
 
 
-def _options(asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, recall: Any) -> dict[str, Any]:
+def _options(
+    asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, recall: Recall | Literal[False]
+) -> Assembled:
     parts = _stored_parts(chosen.stored, thread)
     system = asked.system if asked.system is not None else parts.get("system")
     tools = asked.tools if asked.tools is not None else parts.get("tools")
     return {
         "thread": asked.thread, "system": system if isinstance(system, str) and system.strip() else None,
-        "tools": tools if isinstance(tools, list) else None, "budget": chosen.budget, "policy": chosen.policy,
+        "tools": cast("list[JsonMapping]", tools) if isinstance(tools, list) else None,
+        "budget": chosen.budget, "policy": chosen.policy,
         "layout": chosen.layout, "recall": recall, "profile": chosen.profile, "stash": chosen.stash,
     }  # fmt: skip
 
@@ -265,7 +286,7 @@ async def _prefix(
     if not last:
         return None
     message = last[0]
-    facts: dict[Any, Any] = {}
+    facts: dict[Key, Fact | None] = {}
     moment = _just_before(message)
     if core.scope.user is not None and moment is not None:
         facts = await facts_at(core, [f"user:{core.scope.user}"], moment)
@@ -292,7 +313,7 @@ def _since(start: float) -> float:
     return (perf_counter() - start) * 1000
 
 
-def _over(over: BudgetError) -> dict[str, Any]:
+def _over(over: BudgetError) -> Row:
     sections = dict(getattr(over, "sections", None) or {})
     return {
         "message": str(over), "sections": sections, "budget": getattr(over, "budget_tokens", None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,8 +12,9 @@ from ...engine.sessions.rehearsing import Reads, Supposed, supposing
 from ...errors import NotFound
 from ...messages.message import Message
 from ...records import Entry, Fact, Link
-from .people import profile
-from .shared import event_row, fact_row, message_row, standing
+from ...values import Json
+from .people import ProfileLine, profile
+from .shared import Row, event_row, fact_row, message_row, standing
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -33,10 +34,10 @@ class Suppose(msgspec.Struct, forbid_unknown_fields=True):
 
     ns: str
     key: str
-    value: Any = None
+    value: Json = None
 
 
-async def fact(handle: AsyncMemory, asked: FactAsked) -> Any:
+async def fact(handle: AsyncMemory, asked: FactAsked) -> Row:
     """Return the fact with its history as diffs, its sources back to the messages, its uses and its audit trail."""
     versions = await handle.facts.history(asked.ns, asked.key)
     if not versions:
@@ -55,7 +56,7 @@ async def fact(handle: AsyncMemory, asked: FactAsked) -> Any:
     }
 
 
-async def _version(handle: AsyncMemory, versions: list[Fact], place: int) -> dict[str, Any]:
+async def _version(handle: AsyncMemory, versions: list[Fact], place: int) -> Row:
     version = versions[place]
     before = versions[place - 1] if place else None
     quoted = await _message(handle, version.source)
@@ -76,7 +77,7 @@ async def _message(handle: AsyncMemory, id: str | None) -> Message | None:
     return await handle.threads.message(id) if thread is not None else None
 
 
-async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
+async def _source(handle: AsyncMemory, id: str) -> Row:
     """Return a source: a message with its neighbours, or the kind of another record; `present` false if deleted."""
     message = await _message(handle, id)
     if message is None:
@@ -101,12 +102,12 @@ async def _others(handle: AsyncMemory, id: str) -> str | None:
     return found.kind
 
 
-async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
+async def _used(handle: AsyncMemory, now: Fact) -> Row:
     """Return where a fact is used: its profile line, the messages it marks as superseded, and what was derived from
     it.
     """
     core = core_of(handle)
-    lines: list[Any] = []
+    lines: list[ProfileLine] = []
     if now.ns.startswith("user:"):
         lines = (await profile(handle, now.ns.removeprefix("user:")))["lines"]
     said = {
@@ -126,7 +127,7 @@ async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
     }
 
 
-async def suppose(handle: AsyncMemory, asked: Suppose) -> Any:
+async def suppose(handle: AsyncMemory, asked: Suppose) -> Row:
     """Return the profile lines that a correction would remove and add, and the profile's tokens before and after."""
     if not asked.ns.startswith("user:"):
         return {"gone": [], "new": [], "before": None, "after": None}

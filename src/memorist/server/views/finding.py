@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...engine.noun import core_of
 from ...records import Fact, Thread
+from .shared import Row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -23,7 +24,7 @@ class Find(msgspec.Struct, forbid_unknown_fields=True):
     text: str
 
 
-async def find(handle: AsyncMemory, asked: Find) -> Any:
+async def find(handle: AsyncMemory, asked: Find) -> Row:
     """Return matches by kind: users by the start of their id or name, facts and threads that contain every word."""
     words = asked.text.casefold().split()
     if not words:
@@ -36,9 +37,9 @@ async def find(handle: AsyncMemory, asked: Find) -> Any:
     }
 
 
-async def _users(handle: AsyncMemory, words: list[str]) -> list[Any]:
+async def _users(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
-    found: dict[str, Any] = {}
+    found: dict[str, Row] = {}
     for ns in await handle.namespaces("user", prefix=words[0], limit=EACH):
         name = await core.get(Fact, ns, "name")
         found[ns] = {"user": ns.removeprefix("user:"), "name": name.value if name else None}
@@ -50,11 +51,11 @@ async def _users(handle: AsyncMemory, words: list[str]) -> list[Any]:
     return list(found.values())[:EACH]
 
 
-async def _facts(handle: AsyncMemory, words: list[str]) -> list[Any]:
+async def _facts(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
     near = await core.scan(Fact, f"user:{words[0]}", limit=SCANNED) if core.scope.may_read(f"user:{words[0]}") else []
     rest = [fact for fact in await core.scan(Fact, limit=SCANNED) if core.scope.may_read(fact.ns)]
-    found: dict[str, Any] = {}
+    found: dict[str, Row] = {}
     for fact in (*near, *rest):
         if _holds(f"{fact.ns} {fact.key}".replace(":", " ").replace(".", " "), words) and fact.id not in found:
             found[fact.id] = {"ns": fact.ns, "key": fact.key, "value": fact.value}
@@ -63,14 +64,14 @@ async def _facts(handle: AsyncMemory, words: list[str]) -> list[Any]:
     return list(found.values())
 
 
-async def _threads(handle: AsyncMemory, words: list[str]) -> list[Any]:
+async def _threads(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
     rows = await core.scan(Thread, reverse=True, limit=SCANNED)
     mine = [one for one in rows if core.scope.may_read(one.ns) and _holds(f"{one.ns} {one.title or ''}", words)]
     return [{"id": one.id, "title": one.title, "ns": one.ns, "at": one.updated_at} for one in mine[:EACH]]
 
 
-async def _id(handle: AsyncMemory, text: str) -> Any:
+async def _id(handle: AsyncMemory, text: str) -> Row | None:
     """Return the thread or message of a pasted id."""
     if " " in text or len(text) < 8:
         return None

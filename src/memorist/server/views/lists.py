@@ -11,6 +11,7 @@ from ...engine.noun import core_of
 from ...engine.tidying import PLANS
 from ...errors import NotFound, UsageError
 from ...records import (
+    AuditEvent,
     Candidate,
     Document,
     Event,
@@ -24,7 +25,7 @@ from ...records import (
     WorkingDocument,
 )
 from .people import learning_row
-from .shared import event_row, fact_row
+from .shared import EventRow, Row, event_row, fact_row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -80,28 +81,28 @@ class Analyses(msgspec.Struct, forbid_unknown_fields=True):
     name: str | None = None
 
 
-def _working(row: Any) -> dict[str, Any]:
+def _working(row: WorkingDocument) -> Row:
     return {
         "user": row.user, "session": row.session, "doc": row.doc, "at": row.updated_at, "expires": row.expires_at,
         "ns": f"user:{row.user}",
     }  # fmt: skip
 
 
-def _document(row: Any) -> dict[str, Any]:
+def _document(row: Document) -> Row:
     return {
         "ns": row.ns, "id": row.id, "title": row.title, "source": row.source, "chunks": row.chunks,
         "characters": len(row.text), "trust": row.trust, "at": row.updated_at, "expires": row.expires_at,
     }  # fmt: skip
 
 
-def _state(row: Any) -> dict[str, Any]:
+def _state(row: StateEntry) -> Row:
     return {
         "ns": row.ns, "key": row.key, "value": row.value, "version": row.version, "at": row.updated_at,
         "expires": row.expires_at,
     }  # fmt: skip
 
 
-def _record(row: Any) -> dict[str, Any]:
+def _record(row: StoredRecord) -> Row:
     from ...ordered_keys import decode_record_key
 
     return {
@@ -111,12 +112,12 @@ def _record(row: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _value(row: Any) -> Any:
+def _value(row: StoredRecord) -> object:
     """Return the value of a JSON record stored in its row; None for bytes and large records."""
     return msgspec.json.decode(row.data) if row.form == "json" and row.data is not None else None
 
 
-def _task(row: Any) -> dict[str, Any]:
+def _task(row: Task) -> Row:
     return {
         "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "completed": row.completed,
         "size": row.size, "owner": row.owner, "leased": row.leased_until, "at": row.updated_at,
@@ -124,14 +125,14 @@ def _task(row: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _thread(row: Any) -> dict[str, Any]:
+def _thread(row: Thread) -> Row:
     return {
         "id": row.id, "ns": row.ns, "title": row.title, "length": row.length, "tokens": row.tokens,
         "at": row.updated_at,
     }  # fmt: skip
 
 
-def _event(row: Any) -> dict[str, Any]:
+def _event(row: Event) -> Row:
     return {
         "id": row.id, "ns": row.ns, "text": row.text, "starts": row.starts_at, "ends": row.ends_at,
         "status": row.status, "people": list(row.people), "location": row.location, "sources": list(row.sources),
@@ -139,7 +140,7 @@ def _event(row: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _candidate(row: Any) -> dict[str, Any]:
+def _candidate(row: Candidate) -> Row:
     return {
         "id": row.id, "ns": row.ns, "kind": row.kind, "operation": row.operation, "target": row.target,
         "text": row.text, "quote": row.quote, "reason": row.reason, "confidence": row.confidence,
@@ -148,7 +149,7 @@ def _candidate(row: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None]] = {
+KINDS: dict[str, tuple[type[Record], Callable[[Any], Row], str | None]] = {
     "learnings": (Learning, learning_row, None),
     "working": (WorkingDocument, _working, None),
     "documents": (Document, _document, None),
@@ -163,7 +164,7 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None
 """For each kind: its record, the function that makes its row, and its index by namespace where its key has none."""
 
 
-async def listing(handle: AsyncMemory, asked: Listing) -> Any:
+async def listing(handle: AsyncMemory, asked: Listing) -> Row:
     """Return rows of a kind in the order of their keys, and the cursor of the next page."""
     if asked.kind not in KINDS:
         raise UsageError(f"kind must be one of {', '.join(KINDS)}")
@@ -175,20 +176,15 @@ async def listing(handle: AsyncMemory, asked: Listing) -> Any:
         space = core.scope.readable(asked.ns)
         prefix = (space.removeprefix("user:"),) if record is WorkingDocument else (space,)
     columns = (record.table.indexes[index] if index else record.table.key)[1 + len(prefix) :]
-    bounds: dict[str, Any] = {"index": index, "limit": limit, "reverse": asked.reverse}
-    if asked.after is not None:
-        bounds["before" if asked.reverse else "after"] = tuple(asked.after)
-    rows = await core.scan(record, *prefix, **bounds)
-    items = [shown(row) for row in rows if core.scope.may_read(_space(row))]
+    cursor = None if asked.after is None else tuple(asked.after)
+    after, before = (None, cursor) if asked.reverse else (cursor, None)
+    rows = await core.scan(record, *prefix, index=index, limit=limit, reverse=asked.reverse, after=after, before=before)
+    items = [row for row in map(shown, rows) if core.scope.may_read(str(row["ns"]))]
     following = [getattr(rows[-1], column) for column in columns] if len(rows) == limit else None
     return {"items": items, "next": following}
 
 
-def _space(row: Any) -> str:
-    return f"user:{row.user}" if isinstance(row, WorkingDocument) else str(row.ns)
-
-
-async def document(handle: AsyncMemory, asked: DocumentAsked) -> Any:
+async def document(handle: AsyncMemory, asked: DocumentAsked) -> Row:
     """Return a document and its chunks, in the order of the text."""
     found = await handle.documents.get(asked.ns, asked.id)
     if found is None:
@@ -211,7 +207,7 @@ async def document(handle: AsyncMemory, asked: DocumentAsked) -> Any:
     }
 
 
-async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
+async def audit(handle: AsyncMemory, asked: AuditAsked) -> Row:
     """Return the audit trail, newest first."""
     limit = max(1, min(asked.limit, 500))
     events = await handle.audit.list(
@@ -221,11 +217,11 @@ async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
     return {"items": items, "next": events[-1].id if len(events) == limit else None}
 
 
-async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Any:
+async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
     """Return audit events, newest first; the first page also has the threads, at the time of their last message."""
     limit = max(1, min(asked.limit, 500))
     space = None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
-    items: list[dict[str, Any]] = []
+    items: list[EventRow] = []
     after = asked.after
     while len(items) < limit:
         events = await handle.audit.list(after=after, limit=limit, reverse=True)
@@ -240,11 +236,11 @@ async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Any:
     return {"items": items, "next": after}
 
 
-def _concerns(event: Any, space: str) -> bool:
+def _concerns(event: AuditEvent, space: str) -> bool:
     return event.subject == space or str(event.subject).startswith(f"{space}/") or event.user == space[5:]
 
 
-async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
+async def _said(handle: AsyncMemory, space: str | None) -> list[EventRow]:
     """Return one timeline row per thread with messages, at the time of its last one."""
     core = core_of(handle)
     found = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
@@ -258,14 +254,14 @@ async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-async def plans(handle: AsyncMemory, asked: PlansAsked) -> Any:
+async def plans(handle: AsyncMemory, asked: PlansAsked) -> Row:
     """Return the applied tidy-ups of a namespace that can be undone, newest first."""
     rows = await handle.records.scan(asked.ns, (PLANS,), limit=PAGE)
     items = [{**row.data["plan"], "at": row.updated_at} for row in rows if isinstance(row.data, dict)]
     return {"items": sorted(items, key=lambda item: item["at"], reverse=True)}
 
 
-async def analyses(handle: AsyncMemory, asked: Analyses) -> Any:
+async def analyses(handle: AsyncMemory, asked: Analyses) -> Row:
     """Return the analyser's reports stored in this memory."""
     if asked.name is not None:
         found = await handle.records.get("global", (*ANALYSES, asked.name))
@@ -276,7 +272,7 @@ async def analyses(handle: AsyncMemory, asked: Analyses) -> Any:
     return {"items": [{"name": row.key[-1], "at": row.updated_at, **_summary(row.data)} for row in rows]}
 
 
-def _summary(report: Any) -> dict[str, Any]:
+def _summary(report: object) -> Row:
     checks = report.get("checks", ()) if isinstance(report, dict) else ()
     return {
         "files": report.get("files") if isinstance(report, dict) else None,

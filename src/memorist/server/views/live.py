@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
 from ...engine.watching import Notice
 from .overview import Pulse, pulse
+from .shared import Row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -46,6 +47,6 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
                 yield _sent(await pulse(handle, Pulse()), notices)
 
 
-def _sent(stands: dict[str, Any], notices: Sequence[Notice]) -> bytes:
+def _sent(stands: Row, notices: Sequence[Notice]) -> bytes:
     changed = [[one.kind, one.namespace] for one in notices]
     return b"data: %s\n\n" % msgspec.json.encode({**stands, "changed": changed}, enc_hook=str)

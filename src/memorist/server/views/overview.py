@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,7 +10,7 @@ from ...engine.facts.corrections import replaced_corrections
 from ...engine.noun import core_of
 from ...records import AuditEvent, Job, Thread
 from ..api.analyses import installed_analyzer
-from .shared import event_row
+from .shared import EventRow, Row, event_row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -26,7 +26,7 @@ class Pulse(msgspec.Struct, forbid_unknown_fields=True):
     """The pulse takes no arguments."""
 
 
-async def overview(handle: AsyncMemory, asked: Overview) -> Any:
+async def overview(handle: AsyncMemory, asked: Overview) -> Row:
     """Counts, the doctor's findings, the newest events and details of the store."""
     core = core_of(handle)
     stats = await handle.stats()
@@ -55,11 +55,11 @@ async def overview(handle: AsyncMemory, asked: Overview) -> Any:
     }
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     return isinstance(value, str | int | float | bool)
 
 
-async def recent(handle: AsyncMemory) -> list[Any]:
+async def recent(handle: AsyncMemory) -> list[EventRow]:
     """Return the newest events of the audit trail; consecutive events with the same source are merged into one row."""
     events = await handle.audit.list(limit=4 * RECENT, reverse=True)
     return [await event_row(handle, event, count) for event, count in _gathered(events)][:RECENT]
@@ -77,7 +77,7 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
     return rows
 
 
-async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
+async def pulse(handle: AsyncMemory, asked: Pulse) -> Row:
     """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and what is
     installed.
     """

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
 from ...engine.noun import core_of
 from ...engine.profile import Profile
 from ...records import AuditEvent, Document, Fact, Learning, StateEntry, Thread, WorkingDocument
-from .shared import fact_row, standing
+from .shared import Row, fact_row, standing
 
 if TYPE_CHECKING:
+    from ...context.profile import ProfileLine as ProfileItem
     from ...memory import AsyncMemory
 
 PAGE = 100
@@ -52,7 +54,7 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
     limit: int = PAGE
 
 
-async def facts(handle: AsyncMemory, asked: Facts) -> Any:
+async def facts(handle: AsyncMemory, asked: Facts) -> Row:
     """Return facts by key, with whether each was corrected or replaced a correction.
 
     A word is searched in `MOST` per page.
@@ -67,7 +69,7 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Any:
     return {"items": items, "next": last.key if more and last is not None else None}
 
 
-async def threads(handle: AsyncMemory, asked: Threads) -> Any:
+async def threads(handle: AsyncMemory, asked: Threads) -> Row:
     """Return threads of a user, the last active first."""
     limit = max(1, min(asked.limit, 500))
     ns = f"user:{core_of(handle).scope.subject(asked.user)}"
@@ -76,16 +78,16 @@ async def threads(handle: AsyncMemory, asked: Threads) -> Any:
     return {"items": items, "next": found[-1].id if len(found) == limit else None}
 
 
-async def users(handle: AsyncMemory, asked: Users) -> Any:
+async def users(handle: AsyncMemory, asked: Users) -> Row:
     """Return users by id, each with a name, counts and the time of the last message."""
     limit = max(1, min(asked.limit, 500))
     after = f"user:{asked.after}" if asked.after else None
     found = await handle.namespaces("user", prefix=asked.prefix, after=after, limit=limit)
     items = [await _user_row(handle, ns) for ns in found]
-    return {"items": items, "next": items[-1]["user"] if len(items) == limit else None}
+    return {"items": items, "next": found[-1].removeprefix("user:") if len(found) == limit else None}
 
 
-async def _user_row(handle: AsyncMemory, ns: str) -> dict[str, Any]:
+async def _user_row(handle: AsyncMemory, ns: str) -> Row:
     core = core_of(handle)
     threads = await core.scan(Thread, ns, index="by_ns", limit=MOST)
     name = await core.get(Fact, ns, "name")
@@ -97,7 +99,7 @@ async def _user_row(handle: AsyncMemory, ns: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def user(handle: AsyncMemory, asked: User) -> Any:
+async def user(handle: AsyncMemory, asked: User) -> Row:
     """Return the page of a user: profile block, facts, threads, learnings, documents, state and working memory."""
     name = core_of(handle).scope.subject(asked.user)
     ns, core = f"user:{name}", core_of(handle)
@@ -128,7 +130,27 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
     }  # fmt: skip
 
 
-async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
+class ProfileLine(TypedDict):
+    """A line of the profile block, and the correction that its fact replaced."""
+
+    text: str
+    lane: str
+    source: str
+    trust: str | None
+    replaced: Row | None
+    at: datetime | None
+
+
+class ProfileRow(TypedDict):
+    """The profile block: its lines and tokens, the ceiling, and how many lines do not fit."""
+
+    lines: list[ProfileLine]
+    tokens: int
+    most: int
+    left: int
+
+
+async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
     """Return the lines of a user's profile block that fit its default ceiling, with their tokens."""
     from ...context.budget import TokenBudget
     from ...context.profile import fit_profile
@@ -137,31 +159,25 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
     core = core_of(handle)
     lines = await Profile(core)._lines(user)
     message, kept = fit_profile(lines, most, core.shared.counter)
-    shown = [
-        {
-            "text": one.text,
-            "lane": one.lane,
-            "source": one.source,
-            "trust": one.trust,
-            **await _doubt(handle, one.source),
-        }
-        for one in kept
-    ]
+    shown = [await _profile_line(handle, line) for line in kept]
     return {
-        "lines": shown, "tokens": message.tokens if message is not None else 0, "most": most,
+        "lines": shown, "tokens": message.tokens or 0 if message is not None else 0, "most": most,
         "left": len(lines) - len(kept),
     }  # fmt: skip
 
 
-async def _doubt(handle: AsyncMemory, source: str) -> dict[str, Any]:
-    """Return the correction that the fact behind a line replaced, if it did, and when the fact was updated."""
-    ns, _, key = source.partition("/")
+async def _profile_line(handle: AsyncMemory, line: ProfileItem) -> ProfileLine:
+    """Return a line with the correction that its fact replaced, if it did, and when the fact was updated."""
+    ns, _, key = line.source.partition("/")
     fact = await core_of(handle).get(Fact, ns, key) if key else None
-    standing_ = await standing(core_of(handle), fact) if fact is not None else {}
-    return {"replaced": standing_.get("replaced"), "at": fact.updated_at if fact is not None else None}
+    return {
+        "text": line.text, "lane": line.lane, "source": line.source, "trust": line.trust,
+        "replaced": (await standing(core_of(handle), fact))["replaced"] if fact is not None else None,
+        "at": fact.updated_at if fact is not None else None,
+    }  # fmt: skip
 
 
-async def _thread_row(handle: AsyncMemory, thread: Thread) -> dict[str, Any]:
+async def _thread_row(handle: AsyncMemory, thread: Thread) -> Row:
     summaries = await handle.threads.summaries(thread.id)
     return {
         "id": thread.id, "title": thread.title, "length": thread.length, "tokens": thread.tokens,
@@ -169,7 +185,7 @@ async def _thread_row(handle: AsyncMemory, thread: Thread) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def learning_row(one: Learning) -> dict[str, Any]:
+def learning_row(one: Learning) -> Row:
     """Return a learning as lists show it."""
     return {
         "id": one.id, "ns": one.ns, "content": one.content, "type": one.type, "confidence": one.confidence,
@@ -178,5 +194,5 @@ def learning_row(one: Learning) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _working_row(doc: WorkingDocument) -> dict[str, Any]:
+def _working_row(doc: WorkingDocument) -> Row:
     return {"user": doc.user, "session": doc.session, "doc": doc.doc, "at": doc.updated_at, "expires": doc.expires_at}

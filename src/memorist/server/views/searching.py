@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,7 +12,7 @@ from ...engine.noun import core_of
 from ...kinds import namespaced
 from ...recall.hit import Hit
 from ...records import Entry, NamespaceStats
-from .shared import message_row
+from .shared import Row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -45,7 +45,7 @@ def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
     return handle if user is None else handle.scope(user=user)
 
 
-async def search(handle: AsyncMemory, asked: Search) -> Any:
+async def search(handle: AsyncMemory, asked: Search) -> Row:
     """Return the hits, best first, each with its signals; and how many entries were searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
@@ -61,7 +61,7 @@ async def search(handle: AsyncMemory, asked: Search) -> Any:
     }
 
 
-async def _found(own: AsyncMemory, asked: Any, top_k: int) -> list[Hit]:
+async def _found(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]:
     hits = await own.recall(
         asked.query, namespaces=asked.namespaces, kinds=asked.kinds, after=asked.after, before=asked.before,
         top_k=top_k if not asked.trusts else 100,
@@ -69,7 +69,7 @@ async def _found(own: AsyncMemory, asked: Any, top_k: int) -> list[Hit]:
     return [hit for hit in hits if not asked.trusts or hit.trust in asked.trusts][:top_k]
 
 
-async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
+async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
     """Return a hit with its signals and the thread it belongs to."""
     thread = hit.id.rpartition("#")[0] if hit.kind in ("message", "summary") else ""
     titled = await handle.threads.get(thread) if thread else None
@@ -82,7 +82,7 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def why_not(handle: AsyncMemory, asked: WhyNot) -> Any:
+async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
     """Return why an expected item is not among the hits: its rank, the filter that excludes it, or that it does not
     exist.
     """
@@ -133,8 +133,7 @@ async def _absent(own: AsyncMemory, id: str) -> str:
         message = await own.threads.message(id)
         if message is None:
             return "There is no such message; it was deleted or forgotten."
-        said = message_row(message)
-        if not said["text"].strip():
+        if not message.text.strip():
             return "The message has no text: tool calls and their results are not searched."
         found = await core_of(own).get(Entry, *(await _entry_key(own, thread, id)))
         return "It is not indexed yet." if found is None else f"It ranks below the first {FAR}: its score is too low."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
@@ -16,11 +17,34 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 NAMESPACE_KINDS = ("user", "agent", "workflow")
+Row = dict[str, object]
+"""What a page shows, as a JSON object: it is written to the page, and not read again."""
 LONG = 20_000
 """The most characters of one message that are sent to a page."""
 
 
-async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> dict[str, Any]:
+class EventRow(TypedDict):
+    """An audit event, or a thread in a timeline: what happened, when, to what, and by whom."""
+
+    id: str
+    at: datetime
+    actor: str | None
+    user: str | None
+    action: str
+    kind: str
+    subject: str
+    source: str | None
+    detail: object
+    count: int
+    title: str | None
+    thread: str | None
+    rows: int | None
+    """How many rows a forgetting removed."""
+    of: str | None
+    """The namespace it belongs to."""
+
+
+async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> EventRow:
     """Return one audit event: whose record changed, who changed it, and the title of the thread it is about."""
     thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
     found = await handle.threads.get(thread) if thread else None
@@ -40,7 +64,7 @@ def owner_of(subject: str) -> str | None:
     return ns if slash and (ns == "global" or (colon and kind in NAMESPACE_KINDS)) else None
 
 
-def message_row(message: Message) -> dict[str, Any]:
+def message_row(message: Message) -> Row:
     """Return a message with text, tool calls and results apart."""
     text = message.text
     return {
@@ -53,7 +77,7 @@ def message_row(message: Message) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def fact_row(fact: Fact) -> dict[str, Any]:
+def fact_row(fact: Fact) -> Row:
     """Return a fact or one of its versions."""
     return {
         "id": fact.id, "ns": fact.ns, "key": fact.key, "value": fact.value, "confidence": fact.confidence,
@@ -63,7 +87,14 @@ def fact_row(fact: Fact) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def standing(core: Core, fact: Fact) -> dict[str, Any]:
+class Standing(TypedDict):
+    """Whether a fact is a correction, and the fact that was one before it was replaced."""
+
+    corrected: bool
+    replaced: Row | None
+
+
+async def standing(core: Core, fact: Fact) -> Standing:
     """Return whether a fact is a correction, and the correction it replaced, if any."""
     if fact.version < 2:
         return {"corrected": False, "replaced": None}
@@ -73,9 +104,9 @@ async def standing(core: Core, fact: Fact) -> dict[str, Any]:
     return {"corrected": corrected, "replaced": fact_row(replaced) if replaced else None}
 
 
-async def yields(core: Core, message: Message) -> list[dict[str, Any]]:
+async def yields(core: Core, message: Message) -> list[Row]:
     """Return what was derived from a message: facts with the value they got, and learnings."""
-    found: list[dict[str, Any]] = []
+    found: list[Row] = []
     for link in await core.scan(Link, "", message.thread, "message", str(message.seq), limit=50):
         ns, key = link.target_ns, link.target_key
         if link.target_kind == "fact" and core.scope.may_read(ns):

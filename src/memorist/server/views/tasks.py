@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +11,7 @@ from ...engine.noun import core_of
 from ...errors import NotFound
 from ...messages.message import Message
 from ...records import Job, Task
+from .shared import Row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -30,7 +31,7 @@ class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
     steps: int = STEPS
 
 
-async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Any:
+async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Row:
     """Return the backlog of each queue, and its jobs with their messages: dead letters first."""
     core = core_of(handle)
     rows = [job for queue in QUEUES for job in await core.scan(Job, queue, limit=MOST) if core.scope.may_write(job.ns)]
@@ -39,7 +40,7 @@ async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Any:
     return {"queues": [msgspec.to_builtins(queue) for queue in queues], "jobs": shown}
 
 
-async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
+async def _job(handle: AsyncMemory, job: Job) -> Row:
     kind, _, id = job.item.partition(":")
     thread = await handle.threads.get(id) if kind == "thread" else None
     seqs = list((job.payload or {}).get("seqs", ()))[:5]
@@ -55,7 +56,7 @@ async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
+async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
     """Return a task, the owner of its lease, and its steps newest first with what each changed in the state."""
     row = await core_of(handle).get(Task, asked.id)
     found = await handle.tasks.resume(asked.id)
@@ -82,12 +83,12 @@ async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
     }  # fmt: skip
 
 
-def changed(before: Any, after: Any, path: str = "") -> list[dict[str, Any]]:
+def changed(before: object, after: object, path: str = "") -> list[Row]:
     """Return what differs between two JSON values, by path."""
     if before == after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):
-        found: list[dict[str, Any]] = []
+        found: list[Row] = []
         for key in dict.fromkeys((*before, *after)):
             found += changed(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
         return found

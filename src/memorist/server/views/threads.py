@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...engine.noun import core_of
 from ...errors import NotFound
 from ...messages.message import Message
-from ...records import Link, Pins, Ref
-from .shared import message_row, yields
+from ...records import Link, Pins, Ref, Summary
+from .shared import Row, message_row, yields
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -35,7 +35,7 @@ class Messages(msgspec.Struct, forbid_unknown_fields=True):
     limit: int = 100
 
 
-async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
+async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Row:
     """Return the thread, its summaries, and a ruler: a bar of tokens per message, or per group in a long thread."""
     found = await handle.threads.get(asked.id)
     if found is None:
@@ -68,7 +68,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
     return {kind: len(targets) for kind, targets in kinds.items()}
 
 
-async def _told(handle: AsyncMemory, summary: Any) -> int | None:
+async def _told(handle: AsyncMemory, summary: Summary) -> int | None:
     """Return the tokens of the messages that a summary replaces; None where there are too many to count."""
     if summary.last - summary.first > WHOLE:
         return None
@@ -76,15 +76,15 @@ async def _told(handle: AsyncMemory, summary: Any) -> int | None:
     return sum(row.tokens or 0 for row in rows)
 
 
-async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[dict[str, Any]]:
+async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[Row]:
     core = core_of(handle)
     if length <= WHOLE:
-        rows: list[Any] = await core.scan(Message, id, limit=WHOLE)
+        rows: list[Message] = await core.scan(Message, id, limit=WHOLE)
     else:
         seqs = sorted({1 + (length - 1) * place // (BARS - 1) for place in range(BARS)})
         rows = [row for row in await core.get_many(Message, [(id, seq) for seq in seqs]) if row is not None]
     step = max(1, -(-len(rows) // BARS))
-    bars = []
+    bars: list[Row] = []
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         bars.append(
@@ -94,7 +94,7 @@ async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[dict[str, An
     return bars
 
 
-async def messages(handle: AsyncMemory, asked: Messages) -> Any:
+async def messages(handle: AsyncMemory, asked: Messages) -> Row:
     """Return messages in order, each with what was derived from it."""
     limit = max(1, min(asked.limit, 200))
     found = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)

@@ -19,6 +19,7 @@ from psycopg import pq
 from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
 from psycopg.generators import fetch_many, send
+from psycopg.rows import TupleRow
 
 from ...errors import InvalidValue
 
@@ -78,7 +79,7 @@ class Lost(Exception):
 class State:
     """What we know of a connection: its prepared statements, how to read its results, when it was used last."""
 
-    def __init__(self, connection: psycopg.BaseConnection[Any]) -> None:
+    def __init__(self, connection: psycopg.BaseConnection[TupleRow]) -> None:
         self.pgconn = connection.pgconn
         self.pgconn.enter_pipeline_mode()  # for as long as it lives
         self.names: dict[bytes, bytes] = {}

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import psycopg
+from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 
 from ...errors import StoreTimeout, StoreUnavailable
@@ -27,13 +28,13 @@ LOOK_SECONDS = 1.0
 _PROBE = [Step(b"SELECT 1", ())]
 
 
-class BlockingConnection(psycopg.Connection[Any]):
+class BlockingConnection(psycopg.Connection[TupleRow]):
     """A pooled connection of a blocking store."""
 
     state: State
 
 
-class AsyncConnection(psycopg.AsyncConnection[Any]):
+class AsyncConnection(psycopg.AsyncConnection[TupleRow]):
     """A pooled connection of an async store. When its caller is cancelled, psycopg cancels the statement in the server
     and reads the replies; a connection for which that fails is closed."""
 
@@ -125,13 +126,13 @@ class BlockingClient:
     def connect_errors(self) -> int:
         return self._pool.get_stats().get("connections_errors", 0)
 
-    async def connect(self) -> psycopg.Connection[Any]:
+    async def connect(self) -> psycopg.Connection[TupleRow]:
         return psycopg.Connection.connect(self._options.conninfo, autocommit=True, prepare_threshold=None)
 
-    async def script(self, connection: psycopg.Connection[Any], sql: str) -> None:
+    async def script(self, connection: psycopg.Connection[TupleRow], sql: str) -> None:
         connection.execute(sql.encode())
 
-    async def end(self, connection: psycopg.Connection[Any]) -> None:
+    async def end(self, connection: psycopg.Connection[TupleRow]) -> None:
         connection.close()
 
 
@@ -163,7 +164,7 @@ class AsyncClient:
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
-        self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.connections: weakref.WeakSet[AsyncConnection] = weakref.WeakSet()
         self.errors_seen = 0
         self._pool = _LoopPool(
             options.conninfo,
@@ -208,13 +209,13 @@ class AsyncClient:
     def connect_errors(self) -> int:
         return self._pool.get_stats().get("connections_errors", 0)
 
-    async def connect(self) -> psycopg.AsyncConnection[Any]:
+    async def connect(self) -> psycopg.AsyncConnection[TupleRow]:
         return await psycopg.AsyncConnection.connect(self._options.conninfo, autocommit=True, prepare_threshold=None)
 
-    async def script(self, connection: psycopg.AsyncConnection[Any], sql: str) -> None:
+    async def script(self, connection: psycopg.AsyncConnection[TupleRow], sql: str) -> None:
         await connection.execute(sql.encode())
 
-    async def end(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    async def end(self, connection: psycopg.AsyncConnection[TupleRow]) -> None:
         await connection.close()
 
 

@@ -16,6 +16,7 @@ from ...runtime import Runtime
 from ..base import (
     ALL_ENTRIES,
     Change,
+    ChangeResult,
     EntryFilter,
     R,
     Scan,
@@ -143,7 +144,7 @@ class PostgresStore:
         merged = heapq.merge(*results, key=_order_key(scan.columns), reverse=scan.reverse)
         return list(merged)[: scan.limit]
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none, in one transaction and one round trip. A replayed append rolls that
         transaction back; the other changes are then sent again without it."""
         left, done = list(changes), dict[int, Any]()

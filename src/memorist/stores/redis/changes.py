@@ -13,10 +13,23 @@ from ...errors import StoreError, Unsupported
 from ...messages.message import Message
 from ...ports import to_datetime, to_micros
 from ...records import Receipt, Record, StateEntry
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
+from ..base import (
+    Append,
+    Appended,
+    Change,
+    ChangeResult,
+    Delete,
+    DeleteRange,
+    Expect,
+    Increment,
+    Load,
+    Put,
+    Stored,
+    org_of,
+)
 from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 from .keys import bounds, encode_key, stamp, unstamp
-from .rows import layout
+from .rows import Argument, layout
 
 
 def one_org_of(changes: Sequence[Change]) -> str:
@@ -44,7 +57,7 @@ class Merged(NamedTuple):
     """SHA-1 of the old body. The script compares it, so that a row written meanwhile is merged again (optimistic
     retry)."""
     shape: int
-    encoded: list[Any]
+    encoded: list[Argument]
 
 
 Merges = dict[int, Merged]
@@ -63,9 +76,9 @@ def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges
     return more
 
 
-def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges) -> list[Any]:
+def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges) -> list[Argument]:
     """Return the arguments of apply.lua."""
-    body: list[Any] = []
+    body: list[Argument] = []
     for number, change in enumerate(changes):
         if number in merges:
             _merged(change, merges[number], body)
@@ -74,7 +87,7 @@ def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges
     return [stamp(now), slack_ms, len(changes), *body]
 
 
-def _merged(change: Change, merged: Merged, out: list[Any]) -> None:
+def _merged(change: Change, merged: Merged, out: list[Argument]) -> None:
     assert isinstance(change, Put | Load | Increment)
     table, (member, *row) = layout(type(change.record)), merged.encoded
     head = [*table.spec_as(merged.shape), merged.digest]
@@ -86,7 +99,7 @@ def _merged(change: Change, merged: Merged, out: list[Any]) -> None:
         out += [b"I", *head, member, int(change.record.value), *row]
 
 
-def _put(change: Put, out: list[Any]) -> None:
+def _put(change: Put, out: list[Argument]) -> None:
     cached = _encoded_puts.get(id(change.record)) if change.absent else None
     if cached is not None and cached[0] is change.record:
         out += cached[1]
@@ -102,11 +115,11 @@ def _put(change: Put, out: list[Any]) -> None:
     out += parts
 
 
-_encoded_puts: dict[int, tuple[Record, list[Any]]] = {}
+_encoded_puts: dict[int, tuple[Record, list[Argument]]] = {}
 """A cache by `id()` of the record; it holds the record too, so that the id is not reused."""
 
 
-def _append(change: Append, out: list[Any]) -> None:
+def _append(change: Append, out: list[Argument]) -> None:
     thread = encode_key((change.thread,))
     table, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
@@ -125,27 +138,27 @@ def _append(change: Append, out: list[Any]) -> None:
         out += [layout(Receipt).shape, layout(Receipt).encode(done)[-1]]
 
 
-def _load(change: Load, out: list[Any]) -> None:
+def _load(change: Load, out: list[Argument]) -> None:
     table = layout(type(change.record))
     out += [b"L", *table.spec, b"", *table.encode(change.record)]
 
 
-def _delete(change: Delete, out: list[Any]) -> None:
+def _delete(change: Delete, out: list[Argument]) -> None:
     table = layout(change.kind)
     out += [b"D", *table.spec, table.member(change.key)]
 
 
-def _delete_range(change: DeleteRange, out: list[Any]) -> None:
+def _delete_range(change: DeleteRange, out: list[Argument]) -> None:
     out += [b"R", *layout(change.kind).spec, *bounds(change.prefix[1:], change.after, change.before, None)]
 
 
-def _increment(change: Increment, out: list[Any]) -> None:
+def _increment(change: Increment, out: list[Argument]) -> None:
     table = layout(StateEntry)
     member, *row = table.encode(change.record)
     out += [b"I", *table.spec, b"", member, int(change.record.value), *row]
 
 
-def _expect(change: Expect, out: list[Any]) -> None:
+def _expect(change: Expect, out: list[Argument]) -> None:
     table = layout(change.kind)
     out += [b"E", *table.spec, table.member(change.key), change.version]
 
@@ -156,7 +169,7 @@ _ENCODERS: dict[type, Any] = {
 }  # fmt: skip
 
 
-def results(changes: Sequence[Change], reply: list[Any]) -> list[Any]:
+def results(changes: Sequence[Change], reply: list[Any]) -> list[ChangeResult]:
     """Return the results of a batch from the script's reply; raises our error if the script refused a change."""
     verdict = reply[0]
     if verdict == b"done":
@@ -165,7 +178,7 @@ def results(changes: Sequence[Change], reply: list[Any]) -> list[Any]:
     raise _refusal(verdict, changes[int(reply[1]) - 1], reply)
 
 
-def _result(change: Change, answer: Any) -> Any:
+def _result(change: Change, answer: Any) -> ChangeResult:
     if isinstance(change, Put):
         return None if answer is None else Stored(int(answer[0] or 0), _time(answer[1]))
     if isinstance(change, Append):

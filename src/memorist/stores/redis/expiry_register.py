@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from ...errors import StoreError
 from ...ports import to_micros
 from ..base import Change, Increment, Load, Put
 from .connection import Client
 from .keys import ENDING_KEY
+from .rows import Argument
 from .scripts import ENDING_ENTER, ENDING_LEAVE
 from .work_register import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
 
@@ -93,7 +93,7 @@ class ExpiryRegister:
         for org, _ in ends:
             self._entered.pop(org, None)
         again = now + int(KEEP_SECONDS * 1e6)
-        args: list[Any] = [b"%.3f" % (time.time() - KEEP_SECONDS), again]
+        args: list[Argument] = [b"%.3f" % (time.time() - KEEP_SECONDS), again]
         for pair in ends:
             args += pair
         await self._client.script(ENDING_LEAVE, ENDING_KEY, args, write=False)

@@ -38,7 +38,15 @@ _FIELDS = {
 # How many indexes each table had in the first release. Every row is in those. A row written by an older version is not
 # in indexes added later; `RedisStore._bring_in` adds it before such an index is scanned.
 _FIRST_INDEXES = {"threads": 1, "tasks": 1, "jobs": 1, "links": 1, "audit": 1, "entries": 1}
+Argument = bytes | str | int | float
+"""An argument of a command, as redis-py encodes it."""
 _CELL_TYPES: dict[str, Any] = {"real": float | None, "bytes": bytes | None, "text": str | None, "json": str | None}
+
+
+def _packed(part: Argument) -> bytes:
+    """A part of an encoded row that is made of bytes: its index members or its body."""
+    assert isinstance(part, bytes)
+    return part
 
 
 class Layout:
@@ -63,6 +71,7 @@ class Layout:
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
         self.late = len(self.indexes) > _FIRST_INDEXES.get(table.name, 0)
         self._head = (table.name.encode(), b"%d" % self.width, b"1" if self.checked else b"0", len(self.indexes))
+        self.prefix = table.name.encode() + b":"
         self.spec = self.spec_as(self.shape)
         self._encode_row, self._decode_row = record_codec.encode, record_codec.decode
         # A field of a column that this table does not have stays empty.
@@ -86,33 +95,32 @@ class Layout:
         self._split = _compile_split(record_codec, key, indexes, fields, self._body)
         self._join = _compile_join(record_codec, fields)
 
-    def spec_as(self, shape: int) -> tuple[Any, ...]:
+    def spec_as(self, shape: int) -> tuple[Argument, ...]:
         """Return the description of a table that scripts take: name, number of fields, checksum or not, number of
         indexes, the shape of the rows we write, and the shapes of rows that may be replaced without merging.
         """
         return (*self._head, shape, ";" + "".join(f"{shape_number};" for shape_number in sorted(self.replaceable)))
 
-    def merged(self, encoded: list[Any], old_shape: int, old_body: bytes) -> tuple[list[Any], int]:
+    def merged(self, encoded: list[Argument], old_shape: int, old_body: bytes) -> tuple[list[Argument], int]:
         """Return an encoded record with the unknown cells of an old body added, and the shape it then has."""
         unknown = unknown_cells(self.kind, _unpack(old_body))
         if not unknown:
             self.replaceable.add(old_shape)
             self.spec = self.spec_as(self.shape)
             return encoded, self.shape
-        return [*encoded[:-1], pack({**_unpack(encoded[-1]), **unknown})], old_shape
+        return [*encoded[:-1], pack({**_unpack(_packed(encoded[-1])), **unknown})], old_shape
 
     def index_members(self, record: Record) -> bytes:
         """Return the members of a row in the indexes, as it holds them."""
-        members: bytes = self.encode(record)[-2]
-        return members
+        return _packed(self.encode(record)[-2])
 
     def member(self, key: Key) -> bytes:
         """Return the member that stands for a row in the sorted sets of its table."""
         return encode_key(key[1:])
 
-    def encode(self, record: Record) -> list[Any]:
+    def encode(self, record: Record) -> list[Argument]:
         """Return member, fields, index members and body: what a script takes to write the row."""
-        parts: list[Any] = self._split(self._encode_row(record))
+        parts: list[Argument] = self._split(self._encode_row(record))
         return parts
 
     def decode(self, raw: bytes, now: int | None) -> Any:

@@ -15,14 +15,14 @@ from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
 from ...records import Job, Key, StoreIdentity
 from ...runtime import Runtime
-from ..base import Change, R, Scan, Scrubbed, repeatable
+from ..base import Change, ChangeResult, R, Scan, Scrubbed, repeatable
 from ..codec import codec, kinds
 from . import changes as batch
 from . import checks, health, schema
 from .connection import Client
 from .expiry_register import ExpiryRegister
 from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
-from .rows import Layout, layout, quoted
+from .rows import Argument, Layout, layout, quoted
 from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES
 from .work_register import KEEP_SECONDS, WorkRegister
 
@@ -122,7 +122,7 @@ class RedisStore:
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         table, base = layout(kind), self._base(str(key[0]))
-        raw = await self._client.command(base, "GET", base + table.spec[0] + b":" + table.member(key))
+        raw = await self._client.command(base, "GET", base + table.prefix + table.member(key))
         return None if raw is None else table.decode(raw, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
@@ -134,7 +134,7 @@ class RedisStore:
             numbers = [number for number, key in enumerate(keys) if key[0] == org]
             for start in range(0, len(numbers), PAGE_ROWS):
                 page = numbers[start : start + PAGE_ROWS]
-                names = [base + table.spec[0] + b":" + table.member(keys[number]) for number in page]
+                names = [base + table.prefix + table.member(keys[number]) for number in page]
                 rows = await self._client.command(base, "MGET", *names)
                 for number, raw in zip(page, rows, strict=True):
                     out[number] = None if raw is None else table.decode(raw, now)
@@ -155,7 +155,7 @@ class RedisStore:
             records += await self._range(table, org, number, low, high, replace(scan, limit=None), now)
         return _merged(scan, records)
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none, in one script."""
         if not changes:
             return []
@@ -287,10 +287,8 @@ class RedisStore:
             self._announced_indexes.add((org, table.name))
         waiting = base + b"~" + table.name.encode()
         while members := await self._client.command(base, "ZRANGE", waiting, 0, PAGE_ROWS - 1):
-            rows = await self._client.command(
-                base, "MGET", *[base + table.spec[0] + b":" + member for member in members]
-            )
-            args: list[Any] = list(table.spec)
+            rows = await self._client.command(base, "MGET", *[base + table.prefix + member for member in members])
+            args: list[Argument] = list(table.spec)
             for member, raw in zip(members, rows, strict=True):
                 digest = b"" if raw is None else sha1(raw, usedforsecurity=False).hexdigest()
                 args += [member, digest, b"" if raw is None else table.index_members(table.decode(raw, None))]
@@ -314,7 +312,7 @@ class RedisStore:
 
     async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
         """Purge one org: how many rows of each table were removed, and the expiry of the next one (empty: none)."""
-        args: list[Any] = [stamp(now)]
+        args: list[Argument] = [stamp(now)]
         for name, limit in limits.items():
             args += [*_ending_tables()[name], limit]
         *gone, ends = await self._client.script(PURGE, self._base(org), args, write=False)
@@ -401,7 +399,7 @@ class RedisStore:
         return base
 
 
-def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Any]:
+def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Argument]:
     """Return the arguments of claim.lua."""
     ready, running = encode_key((queue, "ready")), encode_key((queue, "running"))
     due = encode_key((queue, "ready", now)) + AFTER_ALL
@@ -410,9 +408,9 @@ def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, l
 
 
 @cache
-def _ending_tables() -> dict[bytes, tuple[Any, ...]]:
+def _ending_tables() -> dict[bytes, tuple[Argument, ...]]:
     """Return the descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
-    return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
+    return {layout(kind).name.encode(): layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 
 def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:

@@ -12,7 +12,21 @@ from ...messages.message import Message
 from ...ports import to_datetime, to_micros
 from ...records import Entry, Job, Receipt, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, leased, live
+from ..base import (
+    Append,
+    Appended,
+    Change,
+    ChangeResult,
+    Delete,
+    DeleteRange,
+    Expect,
+    Increment,
+    Load,
+    Put,
+    Stored,
+    leased,
+    live,
+)
 from ..codec import Row, codec
 from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 from .search import add_text
@@ -38,7 +52,7 @@ def encode_changes(changes: Sequence[Change]) -> list[Any]:
     return [_ENCODE[type(change)](change) for change in changes]
 
 
-def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: Sequence[object], now: int) -> list[Any]:
+def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: Sequence[object], now: int) -> list[ChangeResult]:
     """Run the changes inside the open transaction; one result per change."""
     return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 

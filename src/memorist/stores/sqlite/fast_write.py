@@ -18,7 +18,7 @@ import apsw
 from ...messages.message import Message
 from ...ports import to_micros
 from ...records import AuditEvent, Fact, Job, Key, Record, RecordPiece, StoredRecord
-from ..base import Append, Appended, Change, DeleteRange, Put, Stored
+from ..base import Append, Appended, Change, ChangeResult, DeleteRange, Put, Stored
 from ..codec import codec, encoder, pack
 from .statements import column_names, statements
 
@@ -122,7 +122,7 @@ class FastWrite:
         self._facts: set[Key] = set()
         """Facts that this process has set before: a new version of one takes the general path at once."""
 
-    def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[Any] | None:
+    def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[ChangeResult] | None:
         """Return the results; None, with nothing written, if the fast path does not apply or a guard failed.
 
         `write` runs the statement; by default it is its own transaction.
@@ -137,7 +137,7 @@ class FastWrite:
                 return self._set_new(changes, write)
         return None
 
-    def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[Any] | None:
+    def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[ChangeResult] | None:
         """Insert a record under a new key; such a key has no pieces, so there are none to delete."""
         if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
@@ -146,7 +146,7 @@ class FastWrite:
         row = _record_row(record, 1)
         return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*row, _RECORD_SUM | crc32(pack(row)))) else None
 
-    def _set_new(self, changes: Sequence[Change], write: Write) -> list[Any] | None:
+    def _set_new(self, changes: Sequence[Change], write: Write) -> list[ChangeResult] | None:
         """Insert a fact that never was, with its index job and its audit event; each fails if its key is taken."""
         records: list[Any] = [change.record for change in changes if type(change) is Put and not change.absent]
         if [type(record) for record in records] != _NEW_FACT:
@@ -163,7 +163,7 @@ class FastWrite:
             return None
         return [Stored(1, fact.created_at), Stored(1, job.created_at), Stored(0, event.created_at)]
 
-    def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[Any] | None:
+    def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[ChangeResult] | None:
         org, thread = key = change.org, change.thread
         length, alone = self._known.get(key, (0, False))
         if not alone or len(changes) != 2 or len(change.messages) != 1 or change.key is not None:
@@ -181,17 +181,20 @@ class FastWrite:
         self._known[key] = (seq, True)
         return [Appended(seq, 1), None]
 
-    def learn(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
+    def learn(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
         """Note the thread's length after an append that took the general path.
 
         The fast path is tried after two appends of this process in a row. On a thread that several processes append to
         its guard would mostly fail, and the append would wait for the write lock twice.
         """
         change = changes[0] if changes else None
-        if type(change) is not Append or done[0] is None or done[0].replayed or done[0].expires_at is not None:
+        if type(change) is not Append or not isinstance(done[0], Appended):
             return
-        key, last = (change.org, change.thread), done[0].first + done[0].count - 1
+        appended = done[0]
+        if appended.replayed or appended.expires_at is not None:
+            return
+        key, last = (change.org, change.thread), appended.first + appended.count - 1
         before, _ = self._known.get(key, (-1, False))
         if len(self._known) >= KNOWN:
             self._known.clear()
-        self._known[key] = (last, before == done[0].first - 1)
+        self._known[key] = (last, before == appended.first - 1)

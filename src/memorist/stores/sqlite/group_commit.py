@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import apsw
 
 from ...errors import MemoristError, StoreError, StoreTimeout, UnknownOutcome
 from ...runtime import Failed, Outcome
-from ..base import Change
+from ..base import Change, ChangeResult
 from .changes import encode_changes, run_changes
 from .connection import Connections
 from .fast_write import FastWrite, within
@@ -21,12 +20,12 @@ Unit = tuple[Sequence[Change], int]
 class GroupCommit:
     """Applies the units of several callers in order, each atomically (a savepoint inside the shared transaction)."""
 
-    def __init__(self, connections: Connections, fast: FastWrite, general: Callable[..., list[Any]]) -> None:
+    def __init__(self, connections: Connections, fast: FastWrite, general: Callable[..., list[ChangeResult]]) -> None:
         self._connections = connections
         self._fast = fast
         self._general = general
 
-    def apply(self, units: Sequence[Unit]) -> list[Outcome[list[Any]]]:
+    def apply(self, units: Sequence[Unit]) -> list[Outcome[list[ChangeResult]]]:
         """Return the outcome of each unit, returned once all of them are durable.
 
         A refusal of ours (a failed guard, a missing thread) fails one unit and not the others. If the driver fails, the
@@ -41,7 +40,7 @@ class GroupCommit:
                 pass  # rolled back; applying them one by one shows which unit fails
         return [self._done_alone(*unit) for unit in units]
 
-    def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
+    def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[ChangeResult]]:
         done = self._fast.apply(changes, within(cursor))
         if done is not None:
             return done
@@ -55,7 +54,7 @@ class GroupCommit:
         self._fast.learn(changes, done)
         return done
 
-    def _done_alone(self, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
+    def _done_alone(self, changes: Sequence[Change], now: int) -> Outcome[list[ChangeResult]]:
         try:
             done = self._fast.apply(changes)
             return self._general(changes, now) if done is None else done

@@ -31,6 +31,7 @@ from ..base import (
     ALL_ENTRIES,
     Absence,
     Change,
+    ChangeResult,
     Delete,
     DeleteRange,
     EntryFilter,
@@ -126,7 +127,7 @@ class SqliteStore:
             return await self._read_briefly(self._scan, scan, now)
         return await self._runtime.call(self._scan, scan, now)
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none, in one transaction."""
         if self._runtime.blocking:
             done = self._fast.apply(changes)
@@ -260,10 +261,10 @@ class SqliteStore:
 
     # -- writes
 
-    def _apply_general(self, changes: Sequence[Change], now: int) -> list[Any]:
+    def _apply_general(self, changes: Sequence[Change], now: int) -> list[ChangeResult]:
         rows = encode_changes(changes)
 
-        def work(cursor: apsw.Cursor) -> list[Any]:
+        def work(cursor: apsw.Cursor) -> list[ChangeResult]:
             return run_changes(cursor, changes, rows, now)
 
         try:

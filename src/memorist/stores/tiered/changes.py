@@ -14,7 +14,20 @@ import msgspec
 from ...messages.message import Message
 from ...ports import to_micros
 from ...records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
+from ..base import (
+    Append,
+    Appended,
+    Change,
+    ChangeResult,
+    Delete,
+    DeleteRange,
+    Expect,
+    Increment,
+    Load,
+    Put,
+    Stored,
+    live,
+)
 from ..codec import cells_of, codec, decoded, row_of
 from .copies import Copy, HotSide
 
@@ -48,7 +61,7 @@ class CopyPlan:
         """Return the keys of every copy that the batch touches."""
         return [*self.rows, *self.windows]
 
-    def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
+    def settled(self, results: list[ChangeResult], hot: HotSide, now: int) -> list[Change]:
         """Return the changes that bring the copies up to date once the batch is committed."""
         out: list[Change] = []
         for copy_key, touches in self.rows.items():
@@ -123,7 +136,7 @@ def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
 
 
 def _grown(
-    copy_key: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
+    copy_key: Key, appends: list[tuple[int, Append]] | None, results: list[ChangeResult], hot: HotSide, now: int
 ) -> list[Change]:
     """Return changes to the copied messages of a thread after appends.
 
@@ -135,7 +148,8 @@ def _grown(
     out: list[Change] = []
     top = 0
     for number, change in appends:
-        done: Appended = results[number]
+        done = results[number]
+        assert isinstance(done, Appended)
         for seq, message in enumerate(change.messages, done.first):
             stored = msgspec.structs.replace(
                 message, org=change.org, thread=change.thread, seq=seq, expires_at=done.expires_at

@@ -18,6 +18,7 @@ from ...records import Job, Key, StateEntry, StoreIdentity
 from ..base import (
     Appended,
     Change,
+    ChangeResult,
     Claims,
     DeleteRange,
     Diagnoses,
@@ -119,7 +120,7 @@ class TieredStore:
                 return await self._newest(str(org), str(thread), scan.limit or 0, now)  # type: ignore[return-value]
         return await self.durable.scan(scan, now=now)
 
-    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Mark the copies, apply the changes to the durable store, then put the new values in place of the marks."""
         plans = plans_of(changes, self._hot) if self._hot.up or touches(changes) else {}
         tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
@@ -272,7 +273,9 @@ class TieredStore:
             except HotDown:
                 return
 
-    async def _settle(self, org: str, plan: CopyPlan, marks: Marks | None, results: list[Any], now: int) -> None:
+    async def _settle(
+        self, org: str, plan: CopyPlan, marks: Marks | None, results: list[ChangeResult], now: int
+    ) -> None:
         """Replace the marks with the new values; empty the copies if others wrote to them meanwhile."""
         if marks is None:
             # Without marks a reader may have filled a copy with the value that this batch has just replaced.

@@ -10,7 +10,7 @@ from memorist.messages.message import Message
 from memorist.records import StateEntry, Thread
 from memorist.stores.base import Append, Appended, Delete, Expect, Put, Scan, Store, Stored
 
-from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, later, message, thread
+from ..samples import ADVERSARIAL, NOW, WHEN, append, appended, entry, later, message, thread
 
 
 async def sequence(store: Store, org: str, id: str = "t") -> list[tuple[int, str]]:
@@ -62,7 +62,7 @@ class Appends:
 
     async def test_an_append_of_no_messages_gives_no_numbers(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, "a")], now=NOW)
-        assert (await store.apply([append(org)], now=NOW))[0].count == 0
+        assert appended((await store.apply([append(org)], now=NOW))[0]).count == 0
         assert await store.apply([append(org, "b")], now=NOW) == [Appended(2, 1)]
 
     async def test_a_key_used_again_answers_the_first_numbers(self, store: Store, org: str) -> None:
@@ -97,7 +97,7 @@ class Appends:
             elsewhere = msgspec.structs.replace(here, ns="user:b")
             with pytest.raises(NotFound):
                 await store.apply([elsewhere], now=NOW)
-            assert (await store.apply([here], now=NOW))[0].count == 1
+            assert appended((await store.apply([here], now=NOW))[0]).count == 1
             # For a thread in another namespace not even a replay is reported.
             with pytest.raises(NotFound):
                 await store.apply([elsewhere], now=NOW)
@@ -152,6 +152,6 @@ class Appends:
         ids = ADVERSARIAL[:30]
         await store.apply([Put(thread(org, id)) for id in ids], now=NOW)
         done = await store.apply([append(org, id, thread=id) for id in ids for _ in range(2)], now=NOW)
-        assert [item.first for item in done] == [1, 2] * len(ids)
+        assert [appended(item).first for item in done] == [1, 2] * len(ids)
         for id in ids:
             assert await sequence(store, org, id) == [(1, id), (2, id)]

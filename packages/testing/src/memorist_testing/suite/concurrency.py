@@ -7,10 +7,10 @@ from typing import Any
 from memorist.errors import Conflict
 from memorist.messages.message import Message
 from memorist.records import StateEntry
-from memorist.stores.base import Expect, Increment, Put, Scan, Store
+from memorist.stores.base import ChangeResult, Expect, Increment, Put, Scan, Store
 
 from ..plugin import Together
-from ..samples import NOW, append, entry, thread
+from ..samples import NOW, append, appended, entry, thread
 
 K = ("global", "k")
 
@@ -22,7 +22,7 @@ class Concurrency:
         await store.apply([Put(thread(org))], now=NOW)
 
         async def writer(n: int) -> list[int]:
-            return [(await store.apply([append(org, f"{n}-{i}")], now=NOW))[0].first for i in range(25)]
+            return [appended((await store.apply([append(org, f"{n}-{i}")], now=NOW))[0]).first for i in range(25)]
 
         given = await together([_bound(writer, n) for n in range(8)])
         assert sorted(seq for numbers in given for seq in numbers) == list(range(1, 201))
@@ -30,7 +30,7 @@ class Concurrency:
         assert kept == {seq: f"{n}-{i}" for n, numbers in enumerate(given) for i, seq in enumerate(numbers)}
 
     async def test_counters_lose_no_increment(self, store: Store, org: str, together: Together) -> None:
-        async def count() -> list[int]:
+        async def count() -> list[ChangeResult]:
             return [(await store.apply([Increment(entry(org))], now=NOW))[0] for _ in range(25)]
 
         totals = await together([count] * 8)

@@ -7,7 +7,7 @@ import pytest
 from memorist.errors import Conflict, NotFound
 from memorist.messages.message import Message
 from memorist.records import StateEntry, Thread
-from memorist.stores.base import Expect, Increment, Put, Scan, Store
+from memorist.stores.base import Expect, Increment, Put, Scan, Store, Stored
 
 from ..samples import NOW, SECOND, append, entry, later, thread
 
@@ -117,7 +117,8 @@ class Expiry:
         await store.apply([Put(thread(org, expires_at=later(60), ns="user:a"))], now=NOW)
         await _purge_all(store, AT)
         assert await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW) == []
-        assert (await store.apply([Put(thread(org, ns="user:b"))], now=AT))[0].version == 1
+        [stored] = await store.apply([Put(thread(org, ns="user:b"))], now=AT)
+        assert isinstance(stored, Stored) and stored.version == 1
         assert await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=AT) == []
 
 

@@ -6,7 +6,7 @@ from memorist.messages.message import Message
 from memorist.records import Fact, FactVersion, StateEntry, Thread
 from memorist.stores.base import Append, Delete, DeleteRange, Increment, Put, Scan, Store
 
-from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, fact, message, thread
+from ..samples import ADVERSARIAL, NOW, WHEN, append, appended, entry, fact, message, thread
 
 
 def tenants(org: str) -> list[str]:
@@ -43,8 +43,8 @@ class Isolation:
         for name in names:
             await store.apply([Put(thread(name)), append(name, name, key="once")], now=NOW)
         for name in names:
-            done = await store.apply([append(name, "second", key="twice")], now=NOW)
-            assert (done[0].first, done[0].replayed) == (2, False)
+            done = appended((await store.apply([append(name, "second", key="twice")], now=NOW))[0])
+            assert (done.first, done.replayed) == (2, False)
             assert [item.content for item in await store.scan(Scan(Message, (name, "t")), now=NOW)] == [name, "second"]
 
     async def test_counters_of_the_same_key_count_apart(self, store: Store, org: str) -> None:

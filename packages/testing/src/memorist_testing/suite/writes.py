@@ -13,7 +13,7 @@ from memorist.records import Fact, FactVersion, Link, Ref, StateEntry, Thread
 from memorist.stores.base import Change, Delete, DeleteRange, Expect, Increment, Put, Scan, Store, Stored
 from memorist.values import INT_MAX, INT_MIN
 
-from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, fact, later, message, thread
+from ..samples import ADVERSARIAL, NOW, WHEN, append, appended, entry, fact, later, message, thread
 
 K = ("global", "k")
 
@@ -178,7 +178,7 @@ class Writes:
             await store.apply([*good, bad], now=NOW)
         assert await _everything(store, org) == seen
         # The idempotency key of the append that was rolled back was not used up.
-        assert (await store.apply([append(org, "two", key="once")], now=NOW))[0].replayed is False
+        assert appended((await store.apply([append(org, "two", key="once")], now=NOW))[0]).replayed is False
 
     async def test_increment_makes_adds_and_answers_the_total(self, store: Store, org: str) -> None:
         changes = [Increment(entry(org, value=n)) for n in (1, 10, -31)]
