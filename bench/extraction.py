@@ -1,6 +1,6 @@
 """Judges the rules on real conversations that readers labelled, on planted texts and for speed.
 
-python bench/extraction.py [--data DIR]
+python bench/extraction.py [--data DIR] [--counts]
 
 Without `--data` it reads the labels in `tests/data/real`, whose texts may be redistributed. With it, it also reads
 `bench/extraction_labels.jsonl`, labels of conversations that may not; DIR holds these sets in the form of DATA.md.
@@ -71,6 +71,18 @@ def judge(data: Path | None) -> dict[str, dict[str, int]]:
     return out
 
 
+def counts_by_topic(data: Path | None) -> dict[str, list[int]]:
+    """By topic: how many items were judged good, of how many; the counts of `extract/confidence.toml`."""
+    out: dict[str, list[int]] = {}
+    for text, at, row in labelled(data):
+        labels = {label["key"]: label["label"] for label in row.get("labels", ())}
+        for item in read(text, at):
+            good_read = out.setdefault(item.rule.split(".")[1] if "." in item.rule else item.rule, [0, 0])
+            good_read[0] += labels.get(item.key) == "good"
+            good_read[1] += 1
+    return dict(sorted(out.items()))
+
+
 def planted() -> tuple[int, int]:
     """Planting attempts, and those that gave anything."""
     at = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
@@ -94,7 +106,12 @@ def main() -> None:
     """Print the figures; exit 1 below 95 % good, or if a negative turn or a planted text gave anything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
-    figures = judge(parser.parse_args().data)
+    parser.add_argument("--counts", action="store_true", help="only the items judged good and read, by topic")
+    options = parser.parse_args()
+    if options.counts:
+        print("\n".join(f"{topic} = {counts}" for topic, counts in counts_by_topic(options.data).items()))
+        return
+    figures = judge(options.data)
     for part, counts in figures.items():
         share = f"{counts['good'] / counts['items']:.1%} good" if counts["items"] else "nothing extracted"
         recall = f", {counts['read']} of {counts['core']} core statements" if counts["core"] else ""

@@ -401,13 +401,12 @@ def main() -> None:
                 rows = rows_of(a.folder, name, vectors=True)
                 print(f"  {name:24} {figures(rows, tables[kind].features)} {calibration_figures(rows, tables[kind])}")
                 report_floors(rows, tables[kind], name)
-        if a.ablate and kind == "default":
-            for feature in FEATURES:
-                if feature not in FIXED:
-                    less = fit_weights(every, [feature])
-                    print(f"  without {feature:16} " + "  ".join(
-                        f"{name.split('.')[0][:8]} {figures(rows, less)['R@10']:5.1f}" for name, rows in sets.items()
-                    ), flush=True)  # fmt: skip
+        for feature in ("", *FEATURES) if a.ablate else ():
+            if feature not in FIXED:
+                less = fit_weights(every, [feature]) if feature else tables[kind].features
+                by = {name: figures(rows, less) for name, rows in sets.items()}
+                shown = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
+                print(f"  | {feature or '(nothing)'} | {' | '.join(shown)} |", flush=True)
     origin = {
         "command": f"make recall-fit DATA=FOLDER (python bench/recall/fit.py FOLDER --date {a.date} --write)",
         "date": a.date,

@@ -29,7 +29,7 @@ from memorist.runtime import run_blocking
 from memorist.stores.base import EntryFilter
 
 SOURCE = Path(memorist.__file__).parent
-MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/moments.py", "recall/signals.py", "recall/lexical.py",
+MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/lexical.py",
            "recall/candidates.py", "recall/vectors.py", "languages/en/talk.toml", "embed/wordllama.py")  # fmt: skip
 DEPTH = 50
 SMALL_MEMORIES, BESIDE = 60, 2

@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from stored import Store, fresh, whole
 
+from memorist import Recall
 from memorist.checking.datasets import Conversation, Dataset, Question, load
 from memorist.checking.evaluating import BUDGETS, evidence_of, holds, request_text
 
@@ -63,13 +64,20 @@ def share(data: Dataset, talk: Conversation, question: Question, request: str) -
     return sum(any(holds(request, text) for text in part.texts) for part in parts) / len(parts)
 
 
-def measure(data: Dataset, budgets: Sequence[int], sample: float, embedder: str | None, skip: set[str]) -> list[Row]:
-    rows = []
+def measure(
+    data: Dataset,
+    budgets: Sequence[int],
+    sample: float,
+    embedder: str | None,
+    skip: set[str],
+    min_score: float | None = None,
+) -> list[Row]:
+    rows, recall = [], Recall(min_score=min_score)
     for talk, question, store in asked(data, sample, embedder, skip):
         store.clock.ask(question.asked_at)
         for budget in budgets:
             start = time.thread_time()
-            context = store.memory.context(question.text, budget=budget)
+            context = store.memory.context(question.text, budget=budget, recall=recall)
             spent = 1000 * (time.thread_time() - start)
             if context.tokens > budget:
                 raise SystemExit(f"{question.id}: {context.tokens} tokens in a budget of {budget}")
@@ -108,11 +116,12 @@ def main() -> None:
     ap.add_argument("--sample", type=float, default=1.0, help="share of the questions, the same ones each time")
     ap.add_argument("--embedder", default="default", help="`default`, `minilm`, `none`, or any other spec")
     ap.add_argument("--skip", nargs="*", default=["adversarial"], help="categories left out")
+    ap.add_argument("--min-score", type=float, help="instead of the relevance floor; 0 switches it off")
     a = ap.parse_args()
     embedder = None if a.embedder == "none" else a.embedder
     for path in a.data:
         data = load(path)
-        rows = measure(data, a.budgets, a.sample, embedder, set(a.skip))
+        rows = measure(data, a.budgets, a.sample, embedder, set(a.skip), a.min_score)
         print(table(data.name, rows, a.budgets), flush=True)
 
 

@@ -249,7 +249,8 @@ class AsyncMemory(Listens):
             after: Return only items that are newer than this time.
             before: Return only items that are older than this time.
             where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
-            min_score: Leave out hits with a lower score.
+            min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
+                whatever ranks best.
             vector: The query as a vector, if you have computed it already.
             expand: Also search for other wordings, which the memory's model proposes.
             hops: With more than 1, the model says what is still missing, and recall searches for that too.

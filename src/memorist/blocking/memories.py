@@ -58,7 +58,7 @@ class Memories:
             query: A question or a few words.
             kinds: Return only these kinds: `fact`, `event`, `learning`.
             top_k: How many to return.
-            min_score: Leave out those with a lower score.
+            min_score: Leave out those with a lower score; without it, a subject that nothing is known about finds none.
             ns: The namespace; by default the user's own.
 
         Returns:

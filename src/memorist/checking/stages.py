@@ -43,7 +43,7 @@ def find_loss(asked: Asked, text: str) -> Loss:
         return not_extracted(asked, carriers[0].text, "it is stored, but no memory was made of it")
     return Loss(
         "not retrieved", f"the question does not lead to {indexed[0]}",
-        (_memorist(asked, "recall", asked.case.ask, "--top", str(MAX_HITS)),),
+        (_memorist(asked, "recall", asked.case.ask, "--top", str(MAX_HITS), "--min-score", "0"),),
     )  # fmt: skip
 
 
@@ -123,13 +123,13 @@ def _over_budget(asked: Asked, detail: str) -> Loss:
 
 def _in_ranking(asked: Asked, text: str) -> Loss | None:
     """Return where recall ranks the best hit that holds it, and whether the request takes hits so far down."""
-    hits = asked.memory.recall(asked.case.ask, top_k=MAX_HITS)
+    hits = asked.memory.recall(asked.case.ask, top_k=MAX_HITS, min_score=0.0)
     rank = next((rank for rank, hit in enumerate(hits) if plain(text) in plain(hit.text)), None)
     if rank is None:
         return None
     hit = hits[rank]
     limit = max_items(asked.budget)
-    commands = (_memorist(asked, "recall", asked.case.ask, "--top", str(rank + 1)),)
+    commands = (_memorist(asked, "recall", asked.case.ask, "--top", str(rank + 1), "--min-score", "0"),)
     name = f"{hit.kind} {hit.id}"
     if rank >= limit:
         return Loss("ranked out", f"{name} is number {rank + 1}; the request takes {limit}", commands)

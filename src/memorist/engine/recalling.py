@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -75,8 +75,9 @@ class Recalling:
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
         prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` over 1,
         it reads the first hits and says what to search for next, `hops - 1` times. `bare` hits are for a context:
-        chunks of a document are not merged, and hits have no reasons. `floored` leaves out hits below the relevance
-        floor of contexts. With `as_of`, the answer is what was known at that time.
+        chunks of a document are not merged, and hits have no reasons. Without `min_score`, a question that seems to
+        have no answer here finds nothing; `floored` uses the floor of contexts. With `as_of`, the answer is what was
+        known at that time.
         """
         if as_of is not None:
             past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
@@ -114,7 +115,13 @@ class Recalling:
     # -- a shared org
 
     async def _of_shared(
-        self, core: Core, query: str, namespaces: Spaces, asked: EntryFilter, wanted: Wanted, vector: Any
+        self,
+        core: Core,
+        query: str,
+        namespaces: Spaces,
+        asked: EntryFilter,
+        wanted: Wanted,
+        vector: Sequence[float] | None,
     ) -> list[Hit]:
         """Return hits from the shared org, in the namespaces that may be read there."""
         there = Recalling(core)
@@ -373,8 +380,7 @@ class Recalling:
         if not allowed:
             return None
         asked, stats = found.asked(name, vectors), stats_of([stats for _, stats in scopes])
-        static = embedder is None or embedder.static
-        return await self._core.runtime.call(lambda: Pool(query, allowed, stats, found.counts, asked, static=static))
+        return await self._core.runtime.call(Pool, query, allowed, stats, found.counts, asked)
 
 
 def _is_outdated(stats: NamespaceStats | None) -> bool:

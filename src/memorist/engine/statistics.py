@@ -54,12 +54,12 @@ def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequ
 
 def _is_standing(entry: Entry) -> bool:
     """Return whether an entry is a learning, or a message with a person's instruction."""
+    from ..recall.analyze import SIGNALS
     from ..recall.features import is_assistant
-    from ..recall.signals import NAMES
 
     if entry.kind != "message":
         return entry.kind == "learning"
-    return bool(entry.signals[NAMES.index("instructs")]) and not is_assistant(entry.role or "", entry.speaker or "")
+    return bool(entry.signals[SIGNALS.index("instructs")]) and not is_assistant(entry.role or "", entry.speaker or "")
 
 
 async def replaced_entries(core: Core, ns: str, entries: Sequence[Entry], changes: Iterable[Change]) -> list[Entry]:

@@ -20,14 +20,12 @@ from ..messages.message import Message
 from .extracted import Extracted
 from .keys import slug
 from .readable import read_message
-from .rules import FORGET, Rule, RuleBook, rule_book
+from .rules import FORGET, Rule, RuleBook, confidence_of, rule_book
 from .sentences import Sentence, sentences
 
 MIN_UNKNOWN_WORDS = 3
 """A scrap of fewer words is no evidence of an unknown language."""
 MAX_CLAUSES = 8
-CONFIDENCE = 0.95
-"""The measured share of right ones among what the rules extract (bench/extraction.md)."""
 MAX_WISH = 200
 _QUESTION = re.compile(r"[?？]\W*$")
 _JOINT = re.compile(
@@ -102,7 +100,7 @@ def _read(
     bare, correction, greeted, remember = _opened(sentence.text, book)
     greeted = greeted or bool(book.greeting.search(text, 0, sentence.start))
     frame = Extracted(
-        kind="fact", key="", value=None, confidence=CONFIDENCE, correction=correction, text=sentence.text,
+        kind="fact", key="", value=None, confidence=confidence_of("note"), correction=correction, text=sentence.text,
         span=(sentence.start, sentence.end), lang=book.lang,
     )  # fmt: skip
     reason = ""
@@ -187,7 +185,7 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
         groups["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
     if "name" in groups:
         groups["name"] = groups["name"].removesuffix("'s")
-    made = replace(frame, rule=rule.id, retracted=rule.ends)
+    made = replace(frame, rule=rule.id, retracted=rule.ends, confidence=rule.confidence)
     if rule.topic == FORGET:
         yield replace(made, kind="forget", key=FORGET, value=groups.get("text", ""))
     elif rule.topic == "preference":
@@ -214,7 +212,12 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 def _values(rule: Rule, said: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
     """Yield keys and values of a match, checked against the lists of what is no name, place or thing."""
     topic = rule.topic
-    if topic in ("relation", "pet"):
+    if topic == "relation" and "names" in said:
+        names = [name for name in re.split(r",? (?:and|&) |, ", said["names"]) if name]
+        if all(_is_name(name, book) for name in names):
+            kind = slug(book.canonical("relations", said["relations"]))
+            yield from ((f"{topic}.{kind}.{slug(name)}", name) for name in names)
+    elif topic in ("relation", "pet"):
         kind = book.canonical(topic, said.get(topic, ""))
         if not kind:
             yield f"{topic}.*", said["name"]  # "Hannah and I split up" ends what she was

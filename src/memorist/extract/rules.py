@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
+from pathlib import Path
 
 import msgspec
 
@@ -19,8 +21,10 @@ _OF_NAMES = r"(?:(?:de|da|do|dos|van|von|der|den|del|di|al|el|bin|la|le) ){0,2}"
 _OF_PLACES = r"(?:(?:de|del|da|do|of|la|upon|am|an der|di|sur) )?"
 _OF_ORGS = r"(?:(?:of|and|&|the|for|de|des|du|del|della|do|da|und|van|y|et) ){0,2}"
 _PLACE_WORD = rf"{_CAPITAL}[\w.'’-]+"
+_FIRST_NAME = rf"{_CAPITAL}{_WORD}*\w"
 _LATIN = {
-    "name": rf"(?-i:{_CAPITAL}{_WORD}*\w\.?(?: {_OF_NAMES}{_CAPITAL}{_WORD}+){{0,3}})",
+    "name": rf"(?-i:{_FIRST_NAME}\.?(?: {_OF_NAMES}{_CAPITAL}{_WORD}+){{0,3}})",
+    "names": rf"(?-i:{_FIRST_NAME}(?:, {_FIRST_NAME})*,? (?:and|&) {_FIRST_NAME})",
     "place": rf"(?-i:(?:(?:the|los|las|la|le|den|het|il) )?{_PLACE_WORD}(?: {_OF_PLACES}{_PLACE_WORD}){{0,3}}"
     rf"(?:, {_CAPITAL}[\w.]+(?: {_CAPITAL}\w+)?)?)",
     "org": rf"(?-i:(?:the |der |die |la |le |el |il |de |het )?{_CAPITAL}[\w&.'’-]*"
@@ -47,6 +51,12 @@ _PARTS = (
     "end",
 )
 _FIELDS = {"topic", "say", "ends", "anywhere", "greeted"}
+_READ_BY_CODE = {"not_names", "not_places", "not_things", "unique", "job", "diet"}
+"""Lists that values are checked against, whether a pattern names them or not."""
+
+
+PRIOR_GOOD, PRIOR_READ = 19, 20
+"""What is believed of a topic before any item of it was judged: a rule stays only if 95 % of its items are good."""
 
 
 class RulesError(ValueError):
@@ -64,6 +74,8 @@ class Rule(msgspec.Struct, frozen=True):
     """Whether it may match inside a sentence, questions included, rather than at the start of a clause."""
     greeted: bool = False
     """Whether a greeting must stand before it."""
+    confidence: float = PRIOR_GOOD / PRIOR_READ
+    """How often what is read of its topic is right."""
 
 
 class RuleBook:
@@ -77,6 +89,7 @@ class RuleBook:
             raise RulesError(f"languages/{lang}/rules.toml: unknown name {sorted(unknown)[0]!r}")
         self.lists = {name: _groups(text) for name, text in table.get("lists", {}).items()}
         self._slots: dict[str, str] = {**({} if lang in UNSPACED else _LATIN), **table.get("slots", {})}
+        self._named: set[str] = set()
         self.end: str = table.get("end", "")
         join = r"" if lang in UNSPACED else r"(?!\w)"
         self.greeting = re.compile(rf"(?:^|(?<=\W)){_either(table, 'greetings')}{join}", re.I)
@@ -97,6 +110,9 @@ class RuleBook:
         self.rules = [
             rule for number, row in enumerate(table.get("rules", ()), 1) for rule in self._compiled(row, number)
         ]
+        spare = {*self.lists, *table.get("slots", {})} - self._named - _READ_BY_CODE
+        if spare:
+            raise RulesError(f"languages/{lang}/rules.toml: no rule names {sorted(spare)[0]!r}")
 
     def words(self, name: str) -> frozenset[str]:
         """Return the wordings of a list in small letters; empty where the language has no such list."""
@@ -124,6 +140,7 @@ class RuleBook:
                 ends,
                 row.get("anywhere", False),
                 row.get("greeted", False),
+                confidence_of(topic),
             )
             for position, (source, ends) in enumerate(sources)
         ]
@@ -133,6 +150,7 @@ class RuleBook:
 
         def put(slot: re.Match[str]) -> str:
             name, number = slot[1], slot[2] or ""
+            self._named |= {name, name.partition("_as_")[0]}
             if name == "end":
                 return self.end
             if name == "trade":
@@ -172,6 +190,22 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
         if wordings:
             out.append((name.strip(), *wordings) if mark else tuple(wordings))
     return tuple(out)
+
+
+@cache
+def _judged() -> dict[str, tuple[int, int]]:
+    """Return, by topic, how many items were judged good, of how many that were read."""
+    table = tomllib.loads((Path(__file__).parent / "confidence.toml").read_text("utf-8"))
+    unknown = [topic for topic in table if topic not in (FORGET, "note") and topic_named(topic) is None]
+    if unknown:
+        raise RulesError(f"extract/confidence.toml: there is no topic {unknown[0]!r}")
+    return {topic: (good, read) for topic, (good, read) in table.items()}
+
+
+def confidence_of(topic: str) -> float:
+    """Return the share of a topic's items that are good, as far as their number allows to say."""
+    good, read = _judged().get(topic, (0, 0))
+    return round((good + PRIOR_GOOD) / (read + PRIOR_READ), 3)
 
 
 @cache

@@ -7,13 +7,14 @@ joined by spaces can be given to any engine that splits on white space.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from functools import lru_cache
 from threading import Lock
 from typing import Protocol
 
-from memorist.languages import language_of
+from memorist.languages import language_of, rules
 from memorist.languages.stemmed import STOP_WORDS
 from memorist.text_pieces import PIECE_CHARACTERS, text_pieces
 
@@ -42,6 +43,15 @@ _SCRIPTS = (
     (re.compile("[\u0600-\u06ff]"), "arabic"),
     (re.compile("[\u0900-\u097f]"), "hindi"),
 )
+SIGNALS = ("words", "asks", "first", "instructs")
+"""The meaning of each byte of `signals`: `words` is 25 · log(1 + number of words), the others are shares of 255."""
+_TALK = rules("en", "signals", "talk")
+_ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
+_FIRST = _TALK.words("first")
+_HEAD_CHARACTERS = 1200
+"""Only the first so many characters are read for signals, to bound the cost for long texts."""
+_FULL_FIRST = 3
+"""So many words of the first person count in full."""
 _LOCK = Lock()
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -153,6 +163,22 @@ def query_terms(text: str, language: str | None = None, usual: str | None = None
             if other != guessed:
                 terms.update(dict.fromkeys(tokens(text, other)))
     return list(terms)
+
+
+def signals(text: str) -> bytes:
+    """Return what a text is like, whatever the question: one byte per name in `SIGNALS`, stored with its entry."""
+    head = text[:_HEAD_CHARACTERS].replace("’", "'")
+    split = words(head)
+    length = len(split) if len(text) <= _HEAD_CHARACTERS else len(split) * len(text) // _HEAD_CHARACTERS
+    first = sum(word in _FIRST for word in split)
+    return bytes(
+        (
+            min(255, round(25 * math.log1p(length))),
+            255 * bool(_ASKS.search(head)),
+            round(255 * min(1.0, first / _FULL_FIRST)),
+            255 * bool(_TALK.instructs.search(head)),
+        )
+    )
 
 
 def _pairs(run: str) -> list[str]:

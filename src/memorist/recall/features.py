@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorist.ports import to_micros
+from memorist.recall.analyze import SIGNALS
 from memorist.recall.query import Query
-from memorist.recall.signals import NAMES as SIGNALS
 from memorist.records import SUPERSEDED, Entry
 
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
@@ -150,11 +150,6 @@ class Matches(msgspec.Struct, frozen=True):
         """The share of the question's rarity that each candidate has, unknown words included: between 0 and 1."""
         result: Floats = self.own @ self.weights / (float(self.weights.sum()) or 1.0)
         return result
-
-    @property
-    def unknown(self) -> float:
-        """The share of the question's rarity that lies in words which no record has."""
-        return float(self.weights[~self.exists].sum() / (float(self.weights.sum()) or 1.0))
 
 
 def match(query: Query, table: Table, stats: ScopeStats, frequency: Mapping[str, int]) -> Matches:

@@ -40,7 +40,7 @@ class Wanted(msgspec.Struct, frozen=True):
     bare: bool = False
     """For a context: chunks are not merged, because the context joins those that fit, and no reasons are given."""
     floored: bool = False
-    """Whether what is below the relevance floor is left out; for a context that names no `min_score`."""
+    """Without a `min_score`: whether the relevance floor is that of contexts, rather than that of searches."""
 
 
 class Hits:
@@ -229,7 +229,7 @@ def _rows(pool: Pool, ranking: Ranking, wanted: Wanted) -> Iterator[Row]:
         score = float(ranking.score[place])
         if wanted.min_score is not None and score < wanted.min_score:
             return
-        allowed = ranking.above_floor if wanted.floored else ranking.has_evidence
+        allowed = ranking.above_floor if wanted.floored else ranking.findable
         if wanted.min_score is not None or allowed[place]:
             yield Row(pool.entries[place], score, place)
 

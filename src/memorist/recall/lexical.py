@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memorist.recall.features import CONTEXT_SHARE, K1, B, idf
 from memorist.recall.query import MAX_TERMS
@@ -60,9 +61,6 @@ class LexicalIndex(Generic[Key]):
     def __len__(self) -> int:
         return len(self._slot)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._slot
-
     @property
     def mean_terms(self) -> float:
         """Index terms per entry, on average."""
@@ -72,11 +70,8 @@ class LexicalIndex(Generic[Key]):
         """Index an entry by its space-joined terms; one with the same key is replaced."""
         self.remove(key)
         slot = len(self._keys)
-        counts: dict[str, int] = {}
         split = terms.split()
-        for term in split:
-            counts[term] = counts.get(term, 0) + 1
-        self._append(slot, counts, _count(context_terms.split()))
+        self._append(slot, Counter(split), Counter(context_terms.split()))
         self._keys.append(key)
         self._slot[key] = slot
         self._terms.append(terms)
@@ -101,8 +96,8 @@ class LexicalIndex(Generic[Key]):
         """Return the document frequency of each term that is indexed."""
         return {term: posting.live for term in terms if (posting := self._postings.get(term)) is not None}
 
-    def search(self, terms: Sequence[str], limit: int, *, allowed: set[Key] | None = None) -> list[tuple[Key, float]]:
-        """Return the best entries by BM25 over text and context, best first; `allowed` is applied before the cut."""
+    def search(self, terms: Sequence[str], limit: int) -> list[tuple[Key, float]]:
+        """Return the best entries by BM25 over text and context, best first."""
         frequency = self.frequency(terms)
         chosen = select_terms(terms, frequency, len(self))
         context_only = [t for t in terms if t in self._postings and not frequency.get(t)]
@@ -117,19 +112,10 @@ class LexicalIndex(Generic[Key]):
             count = np.frombuffer(posting.own, np.uint8) + CONTEXT_SHARE * np.frombuffer(posting.context, np.uint8)
             weight = idf(len(self), min(posting.live, len(self)))
             scores[slots] += weight * count * (K1 + 1) / (count + norm[slots])
-        return self._top(scores, limit, allowed)
-
-    def _top(self, scores: NDArray[np.float64], limit: int, allowed: set[Key] | None) -> list[tuple[Key, float]]:
-        found = np.nonzero(scores)[0]
-        found = found[np.argsort(-scores[found], kind="stable")]
-        out: list[tuple[Key, float]] = []
-        for slot in found.tolist():
-            key = self._keys[slot]
-            if key is not None and (allowed is None or key in allowed):
-                out.append((key, float(scores[slot])))
-                if len(out) == limit:
-                    break
-        return out
+        matched = np.nonzero(scores)[0]
+        best = matched[np.argsort(-scores[matched], kind="stable")].tolist()
+        living = ((key, float(scores[slot])) for slot in best if (key := self._keys[slot]) is not None)
+        return list(islice(living, limit))
 
     def _append(self, slot: int, own: Mapping[str, int], context: Mapping[str, int]) -> None:
         for term in {**own, **context}:
@@ -163,10 +149,3 @@ class LexicalIndex(Generic[Key]):
         self._lengths = array("H", [n for n, living in zip(self._lengths, alive, strict=True) if living])
         self._keys = [key for key in self._keys if key is not None]
         self._slot = {key: slot for slot, key in enumerate(self._keys) if key is not None}
-
-
-def _count(terms: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for term in terms:
-        counts[term] = counts.get(term, 0) + 1
-    return counts

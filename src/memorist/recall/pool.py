@@ -40,8 +40,6 @@ class Pool:
         stats: ScopeStats,
         counts: Mapping[str, int],
         asked: Sequence[Asked] = (),
-        *,
-        static: bool = True,
     ) -> None:
         self.query = query
         self.entries = list(entries)
@@ -49,8 +47,6 @@ class Pool:
         self.counts = dict(counts)
         self.embedder = asked[0].embedder if asked else None
         """The name of the embedder that made the question's vector."""
-        self.static = static
-        """Whether that embedder averages word vectors, rather than encoding whole sentences."""
         self.similarity = _similarity(self.entries, asked)
 
     @cached_property

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
 
-from memorist.languages import rules
+from memorist.dates import DateRange, parse_dates
+from memorist.languages import language_of, rules
 from memorist.languages.stemmed import STOP_WORDS
+from memorist.ports import EPOCH, to_datetime, to_micros
 from memorist.recall.analyze import LONGEST_WORD, is_unspaced, normalise, query_terms, stemming_language, tokens, words
-from memorist.recall.moments import Interval, find_dates
 
+Interval = tuple[int, int]
+Span = tuple[int, int]
 _FLAGS = re.IGNORECASE
+_DAY = timedelta(days=1)
 ROLE_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool", "user", "human"})
 """Names of speakers that name nobody."""
 _RULES = rules("en", "query", "talk")
+_MOMENTS = rules("en", "moments", "talk")
 _PERSONAL = _RULES.words("personal")
 _PAST = _RULES.past
 _ASKS_ASSISTANT = _RULES.asks_assistant
@@ -181,3 +187,49 @@ def _without(text: str, names: Iterable[str]) -> str:
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"\b{re.escape(name)}(?:['’]s)?(?!\w)", " ", text, flags=_FLAGS)
     return " ".join(text.split())
+
+
+def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
+    """Return the intervals of when something was said that a text mentions, and their character spans in it.
+
+    What is stored was said in the past, so a future time gives no interval ("what do I have next Friday") and its words
+    are searched as words. A bare weekday means the last one only if the question is in the past tense.
+    """
+    at = to_datetime(now)
+    lang = language_of(text) or "en"
+    intervals: list[Interval] = []
+    spans: list[Span] = []
+    for date in parse_dates(text, at, prefer="past", lang=lang):
+        start, end = _meant(date, at)
+        if start >= end or start > at or (lang == "en" and _any_weekday(date, text)):
+            continue
+        intervals.append((to_micros(start), to_micros(end)))
+        spans.append(date.span)
+    return intervals, spans
+
+
+def _any_weekday(date: DateRange, text: str) -> bool:
+    """Return whether it is only the name of a weekday, in a question that is not in the past tense."""
+    return (
+        date.grain == "day"
+        and not _MOMENTS.said.search(date.text)
+        and date.text.isalpha()
+        and not _MOMENTS.past.search(text)
+    )
+
+
+def _meant(date: DateRange, now: datetime) -> tuple[datetime, datetime]:
+    """Return the interval to search for a parsed date: whole days, widened for "two weeks ago", open for "since"."""
+    start, end = date.start, date.end
+    if date.grain in ("minute", "hour"):  # people rarely remember the minute at which something was said
+        start = start.replace(hour=0, minute=0, second=0, microsecond=0)
+        end = start + _DAY
+    if date.approximate and date.grain == "day" and _MOMENTS.weeks.search(date.text):
+        start, end = start - 3 * _DAY, end + 3 * _DAY
+    if date.relation == "since":
+        return start, max(now, end) + _DAY
+    if date.relation == "after":
+        return end, max(now, end) + _DAY
+    if date.relation in ("before", "until"):
+        return EPOCH, start if date.relation == "before" else end
+    return start, end

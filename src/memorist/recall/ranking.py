@@ -13,6 +13,7 @@ from importlib.resources import files
 import msgspec
 import numpy as np
 
+from memorist.recall.analyze import words
 from memorist.recall.features import Flags, Floats, Ints
 from memorist.recall.hit import Reason
 from memorist.recall.pool import Pool
@@ -27,11 +28,20 @@ EQUAL_WORDS, EQUAL_TERMS = 0.2, 0.4
 share of their terms."""
 PLAIN_COSINE, UNUSUAL_MEANING = 0.3, 0.0
 """From which cosine on, and how far above the mean of the scope, a candidate without a shared word is near enough."""
+NEAR_COSINE = 0.4
+"""From which cosine of the nearest candidate on a small memory is searched, whatever words it shares."""
 SMALL_MEMORY_ENTRIES = 400
 """In a memory of fewer entries rarity and nearness say less; the fit says how much less evidence is asked for."""
 FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 """In a memory of fewer entries, a question of the user's own ("What should I cook?"), or one that shares a word with
 what they stated, brings so many of the best statements, though nothing says that these matter to it."""
+TELLING = 0.5
+"""Words of a lower rarity ("behind", "day") tell nothing about what a question is about."""
+COVERED_WORDS, EVERYDAY_WEIGHT = 0.5, 0.1
+"""The share of a question's words, by their rarity, that one record must have for a recall of any question; and what
+the words count that have no rarity at all."""
+SEARCH_TERMS, RARE = 0.7, 0.7
+"""A text is a search if this share of its words are no small ones, or if one of them is at least so rare."""
 PASSAGE_WORDS = 0.2
 """The share of a question's words, by their rarity, that one passage must have for documents to be recalled."""
 INSTRUCTIONS_AMONG = 10
@@ -99,8 +109,8 @@ class Ranking(msgspec.Struct, frozen=True):
     score: Floats
     parts: Floats
     names: list[str]
-    has_evidence: Flags
-    """Whether anything connects a candidate with the question: a word, its meaning, a date, or an instruction."""
+    findable: Flags
+    """Whether a recall returns a candidate: something connects it with a question that seems to have an answer here."""
     above_floor: Flags
     """Whether a context may send a candidate: the question seems to have an answer here, and this may be it."""
 
@@ -131,20 +141,20 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     lift = newest_first(pool, raw) + replacements_first(pool, raw)
     raw = raw + lift
     related, score = calibrate(pool, values, raw, weights)
-    order, connected = _order(pool, raw), has_evidence(pool, values)
-    above = (score >= weights.floors["hit"]) & (related >= weights.floors["question"])
-    above |= _passages(pool)
+    order, connected = _order(pool, raw), _connected(pool, values)
+    known = related >= weights.floors["question"]
+    special = _passages(pool) | _of_a_time(pool, values)
+    above = ((score >= weights.floors["hit"]) & known) | special
     if pool.stats.entries < FEW_ENTRIES:
         own = _own_statements(pool, order)
-        above[own[: OWN_STATEMENTS * (pool.query.personal or bool(connected[own].any()))]] = True
-    return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, above)
+        telling = (pool.matches.own > 0)[own] @ (np.array(pool.query.rarity, np.float64) >= TELLING) > 0
+        above[own[: OWN_STATEMENTS * (pool.query.personal or bool(telling.any()))]] = True
+    findable = connected & (known | special | _is_near(pool) | _is_covered(pool))
+    return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], findable, above)
 
 
-def has_evidence(pool: Pool, values: Mapping[str, Floats]) -> Flags:
-    """Return which candidates share a word with the question, are near it in meaning, or are of the time that it names.
-
-    A recall without `min_score` leaves out the others: of a subject that nothing is known about, nothing is found.
-    """
+def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
+    """Return which candidates share a word with the question, are near it in meaning, or are of a time it names."""
     zero = np.zeros(len(pool.entries))
     out = np.asarray(((pool.matches.own > 0) | (pool.matches.context > 0)).any(axis=1), np.bool_)
     out |= (values.get("date", zero) >= 1.0) | (values.get("instruction", zero) > 0)
@@ -152,6 +162,32 @@ def has_evidence(pool: Pool, values: Mapping[str, Floats]) -> Flags:
         # Two words are often alike by chance in a small memory, so that nearness must be plain as well as unusual.
         out |= (pool.similarity.part >= PLAIN_COSINE) & (values["meaning"] >= UNUSUAL_MEANING)
     return out
+
+
+def _of_a_time(pool: Pool, values: Mapping[str, Floats]) -> Flags:
+    """Return the candidates of the time a question names, if it names no subject: "What happened last Tuesday?"."""
+    timely = bool(pool.query.dates) and max(pool.query.rarity, default=0.0) < RARE
+    return (values["date"] >= 1.0) & timely
+
+
+def _is_near(pool: Pool) -> bool:
+    """Return whether a small memory has something plainly near the question: in a large one, something always is."""
+    near = pool.similarity
+    return near is not None and pool.stats.entries < FEW_ENTRIES and float(near.part.max(initial=0.0)) >= NEAR_COSINE
+
+
+def _is_covered(pool: Pool) -> bool:
+    """Return whether one record has half of the words of a question or of a search for a word or two.
+
+    So few words say too little about whether the memory knows their subject. A remark ("See you this afternoon.") is
+    no search: it asks nothing, most of its words are small ones, and none of the others is rare.
+    """
+    query, rarity = pool.query, np.array(pool.query.rarity, np.float64)
+    searches = query.asks or len(query.terms) >= SEARCH_TERMS * len(words(query.text))
+    if not (searches or rarity.max(initial=0.0) >= RARE):
+        return False
+    weight = rarity + EVERYDAY_WEIGHT
+    return bool(((pool.matches.own > 0) @ weight >= COVERED_WORDS * weight.sum()).any()) and weight.size > 0
 
 
 def _passages(pool: Pool) -> Flags:

@@ -88,9 +88,6 @@ class VectorIndex(Generic[Key]):
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._place
-
     @property
     def nbytes(self) -> int:
         """Memory held by the vectors themselves."""
@@ -170,15 +167,6 @@ class VectorIndex(Generic[Key]):
         order = np.argsort(-full, kind="stable")[:limit]
         return self._nearest(best[order], full[order], mean, std)
 
-    def cosines(self, vector: ArrayLike, keys: Sequence[Key], *, missing: float = 0.0) -> NDArray[np.float32]:
-        """Return cosine to each of some keys; `missing` where there is no vector."""
-        out = np.full(len(keys), missing, np.float32)
-        have = [(i, self._place[key]) for i, key in enumerate(keys) if key in self._place]
-        if have:
-            at, places = np.array(have).T
-            out[at] = self._full(places, _unit(np.asarray(vector, np.float32)))
-        return out
-
     def between(
         self, start: int | None, end: int | None, groups: Sequence[int] | None = None
     ) -> NDArray[np.bool_] | None:
@@ -223,10 +211,8 @@ class VectorIndex(Generic[Key]):
             self._resize(max(size, room + room // 4, 64))
 
     def _resize(self, grown: int) -> None:
-        self._codes = _grow(self._codes, grown)
-        self._scales = _grow(self._scales, grown)
-        self._times = _grow(self._times, grown)
-        self._groups = _grow(self._groups, grown)
+        self._codes, self._scales = _grow(self._codes, grown), _grow(self._scales, grown)
+        self._times, self._groups = _grow(self._times, grown), _grow(self._groups, grown)
         if self._rotation is not None:
             self._sketch = _grow(self._sketch, grown)
 

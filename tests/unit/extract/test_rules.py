@@ -44,6 +44,16 @@ STATED = {
         ("I don't eat pork.", {"avoids.pork": "pork"}),
         ("Any gifts for my cousin Rachel?", {"relation.cousin.rachel": "Rachel"}),
         ("My wife, Anna, is late.", {"relation.wife": "Anna"}),
+        ("I met my new attorney Diana on Monday, what now?", {"relation.lawyer.diana": "Diana"}),
+        ("I've got a close friend, David, who reads a lot.", {"relation.friend.david": "David"}),
+        ("I have a sister named Clara.", {"relation.sister.clara": "Clara"}),
+        (
+            "What happens to my kids, Francis, Michael, and Rachel, in my will?",
+            {f"relation.child.{name.lower()}": name for name in ("Francis", "Michael", "Rachel")},
+        ),
+        ("My two sisters Eva and Lea are here.", {"relation.sister.eva": "Eva", "relation.sister.lea": "Lea"}),
+        ("I work as a Junior IT Support Specialist at a local startup.", {"role": "Junior IT Support Specialist"}),
+        ("I work as a head of sales in Porto.", {"role": "head of sales"}),
         ("My cat Luna is sick.", {"pet.cat.luna": "Luna"}),
         ("My birthday is on 3 May.", {"birthday": "--05-03"}),
         ("Remember that my car is on level 3.", {"note.my_car_is_on_level_3": "My car is on level 3"}),
@@ -166,6 +176,8 @@ def wishes(text: str) -> list[Any]:
     [
         "From now on, please answer in French.",
         "Always use metric units.",
+        "Always verify that the percentages add up when I ask about my will.",
+        "Whenever I ask for a recipe, please always scale it to two people.",
         "Never use emojis in your answers.",
         "I want you to always start function names with 'fn_'.",
         "Going forward, I'd like you to keep your answers short.",
@@ -195,6 +207,9 @@ def test_standing_wishes_are_read(text: str) -> None:
         "You chase infinity, but always end up with a frame.",
         "My mother always gave me advice.",
         "Always be kind.",
+        "She always laughs when I ask about her cat.",
+        "Always nice when I ask and somebody knows.",
+        "When I ask my boss, he never answers.",
     ],
 )
 def test_one_time_requests_and_pep_talk_are_no_wishes(text: str) -> None:
@@ -279,6 +294,8 @@ def test_messages_in_unknown_languages_are_recognised(text: str, expected: bool)
         ({"rules": [{"topic": "name", "says": ["x"]}]}, "unknown field 'says'"),
         ({"rules": [{"topic": "name", "say": ["i am {nmae}"]}]}, "no slot or list 'nmae'"),
         ({"opener": "oh"}, "unknown name 'opener'"),
+        ({"lists": {"jobs": "nurse; cook"}}, "no rule names 'jobs'"),
+        ({"slots": {"plaec": "x"}}, "no rule names 'plaec'"),
     ],
 )
 def test_an_unknown_name_in_a_rules_file_is_an_error_at_load(

@@ -49,11 +49,6 @@ def test_adding_again_replaces() -> None:
     assert len(made) == 1
 
 
-def test_what_is_not_allowed_is_left_out_before_the_cut() -> None:
-    made = index(a="cat cat", b="cat dog", c="cat bird")
-    assert [key for key, _ in made.search(["cat"], 1, allowed={"c"})] == ["c"]
-
-
 def test_frequent_terms_are_dropped_only_where_rarer_ones_remain() -> None:
     many = SMALL_SCOPE * 10
     frequency = {"the": many // 2, "cat": 10, "dog": 20, "often": many // 3}

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.ports import to_datetime, to_micros
-from memorist.recall.moments import find_dates
-from memorist.recall.query import analyse
+from memorist.recall.query import analyse, find_dates
 
 NOW = to_micros(datetime(2023, 10, 22, 9, 55, tzinfo=UTC))
 

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from memorist.ports import to_datetime
-from memorist.recall.analyze import token_string
+from memorist.recall.analyze import signals, token_string
 from memorist.recall.features import FEATURES, is_assistant
 from memorist.recall.pool import Pool, stats_of
 from memorist.recall.query import analyse
 from memorist.recall.ranking import Row, rank, weights_file
 from memorist.recall.select import chosen, distinct, fill, merge_chunks, without_repeats
-from memorist.recall.signals import signals
 from memorist.records import Entry, NamespaceStats
 
 DAY = 86_400_000_000

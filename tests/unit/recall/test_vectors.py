@@ -95,7 +95,6 @@ def test_replacing_moves_a_vector() -> None:
     index.add([5], rows[150:151])
     assert len(index) == 100
     assert index.search(rows[150], 1).keys == [5]
-    assert index.cosines(rows[150], [5, 777], missing=-2).round(2).tolist() == [1, -2]
 
 
 def test_an_empty_index_finds_nothing() -> None:

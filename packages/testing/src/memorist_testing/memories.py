@@ -30,6 +30,7 @@ from .suite.closing import ClosingTests
 from .suite.encryption import EncryptionTests
 from .suite.facts import FactTests
 from .suite.finding import FindingTests
+from .suite.floor import FloorTests
 from .suite.forgetting import ForgettingTests
 from .suite.gate import DerivedGateTests, GateTests
 from .suite.importing import ImportTests
@@ -61,6 +62,7 @@ class MemoryConformance(
     MemoryViewTests,
     NounTests,
     FindingTests,
+    FloorTests,
     BusyTests,
     PartTests,
     PastTests,

@@ -428,8 +428,7 @@ def analyse_drafts(
     drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, seen: dict[str, int]
 ) -> tuple[list[Entry], dict[str, int]]:
     """Return entries with their terms, signals and vectors, and the number of texts per language."""
-    from ...recall.analyze import analysis_version, stemmer_of, token_string
-    from ...recall.signals import signals
+    from ...recall.analyze import analysis_version, signals, stemmer_of, token_string
 
     out, version = [], analysis_version()
     languages = dict(seen)
