@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-import memorist
 from memorist.context.plan import Aid, Needs, Plan, Reach, needs_of
 from memorist.context.policies import Chain, ElideToolResults, Fifo, SlidingWindow, Summarize, VectorSwap
 from memorist.context.policy_names import (
@@ -43,10 +42,11 @@ def test_every_policy_of_the_package_is_in_the_registry() -> None:
 
 
 def test_the_inspector_offers_what_the_registry_names() -> None:
+    classes: dict[str, object] = {named.policy.__name__: named.policy for named in POLICIES.values()}
     for short in CHOICES:
         policy = read_policy(short)
         assert short_policy(policy) == short
-        assert eval(python_policy(policy), dict(vars(memorist))) == policy
+        assert eval(python_policy(policy), {**classes, "Chain": Chain}) == policy
     assert title_policy(read_policy("elide:500+window")) == "Elide tool results (500), Sliding window"
     assert python_policy(VectorSwap(k=3)) == "VectorSwap(k=3)"
 
