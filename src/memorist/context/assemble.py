@@ -18,7 +18,7 @@ from ..messages.message import INSTRUCTIONS, Message
 from .budget import CACHED_MEMORY_PART, SECTIONS, TokenBudget
 from .context import STARTS, Account, Context
 from .doubles import Said, without_repeated
-from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, Shorten, fill_memory, render_memory
+from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, Shorten, best_items, fill_memory, render_memory
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import (
     Aid,
@@ -45,6 +45,8 @@ ROUNDS = 2
 """How often history may grow into the room that memory no longer needs because history contains its items."""
 LEAD_TOKENS = 16
 """An upper bound for the note that comes first if the first message is not a user's."""
+STAYING_MEMORY_PART, LEAST_STAYING_TOKENS = 16, 400
+"""The least ceiling of memory that stays in the history: this part of the request, and at least so many tokens."""
 NO_LIMIT = 1 << 62
 _Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
@@ -84,6 +86,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the history was read to its beginning."""
     unread: tuple[int, int, int] | None = None
     """The first position, last position and number of the messages that were not read."""
+    fold_tokens: int | None = None
+    """The tokens of history at which the thread is folded, if recalled items stay in its history; else None."""
     has_reasoning: bool = False
     has_attached: bool = True
     """Whether a unit may contain memory that was recalled for an earlier turn."""
@@ -171,6 +175,10 @@ class _Assembly:
     ) -> None:
         self.units = units
         self.items: Sequence[MemoryItem] = memory or ()
+        self.offered = self.items
+        """The items that may be sent."""
+        self.staying = NO_LIMIT
+        """The ceiling of memory that stays in the history."""
         self.recalls = memory is not None
         self.budget = budget
         self.policy = policy
@@ -276,7 +284,20 @@ class _Assembly:
         if not self.items:
             return plan, summary, None, []
         left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
+        if self.parts.fold_tokens is not None and self.budget.memory is None:
+            self.staying = min(left, self._staying_ceiling(self.parts.fold_tokens, plan, summary))
+            self.offered = best_items(self.items, self.staying, self.counter.count)
         return plan, summary, *self._fit_memory(left, self._said(plan.keep, summary, lines))
+
+    def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
+        """Return the tokens of memory for a turn whose items stay in the history.
+
+        They fill the room until the next fold, which rewrites the whole history, so that no cache serves it. A turn may
+        use a quarter of that room, and always enough for a dozen items. Items that stand in the history already count:
+        otherwise each turn about the same thing would bring the next best ones, until the history is full of them.
+        """
+        left = fold_tokens - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
+        return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left // CACHED_MEMORY_PART)
 
     def _reserved(self, room: int) -> int:
         if not self.recalls:
@@ -304,7 +325,9 @@ class _Assembly:
 
     def _fit_memory(self, ceiling: int, said: Said) -> tuple[Message | None, list[Fate]]:
         """Return the fenced memory: as many recalled items as fit under its ceiling, without duplicates."""
-        items, double = said.split(self.items)
+        ceiling = min(ceiling, self.staying)
+        items, double = said.split(self.offered)
+        double += [Fate(item, 0, "dropped", NO_ROOM) for item in self.items[len(self.offered) :]]
         fates = fill_memory(items, ceiling, self.counter.count, self.parts.shorten)
         while True:
             kept = [fate.item for fate in fates if fate.fate != "dropped"]

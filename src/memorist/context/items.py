@@ -157,6 +157,16 @@ def fill_memory(
     return _lengthened(items, costs, [fates[place] for place in range(len(items))], left, count, shorten)
 
 
+def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[str], int]) -> Sequence[MemoryItem]:
+    """Return the first items that fit into so many tokens, a long one counted as the passage it is cut to."""
+    left = max_tokens
+    for place, item in enumerate(items):
+        left -= min(_cost(item, count), MOST)
+        if left < 0:
+            return items[:place]
+    return items
+
+
 def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list[int]:
     """Return the order in which items get room: the first few as ranked, then by usefulness per token."""
     if any(item.score is None for item in items):

@@ -72,6 +72,7 @@ class Reading:
         folded: int = 0,
         folded_at: datetime | None = None,
         folding: bool = False,
+        fold_tokens: int | None = None,
         head: Sequence[Message] = (),
         summarizer: Summarizer | None = None,
         search: Searcher | None = None,
@@ -101,6 +102,7 @@ class Reading:
         self._folded = folded
         self._folded_at = folded_at
         self._folding = folding
+        self._fold_tokens = fold_tokens
         self._grouper = Grouper(self.counter, attached=layout == "cached", stash=stash)
         self._head: tuple[Unit, ...] = ()
         self._add_head(head)
@@ -366,6 +368,7 @@ class Reading:
             repairs=tuple(self._grouper.repairs),
             ended=self._ended,
             unread=self._unread(),
+            fold_tokens=self._fold_tokens,
             has_reasoning=self._grouper.has_reasoning,
             has_attached=self._grouper.has_attached,
         )

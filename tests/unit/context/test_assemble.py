@@ -201,3 +201,45 @@ def test_the_window_starts_with_the_same_message_for_many_turns() -> None:
         context = assemble(units[:count], items, TokenBudget(900), SlidingWindow(), asked(layout="cached"))
         starts.append(sent(context)[0])
     assert len(set(starts)) <= len(starts) // 4
+
+
+# Memory that stays in the history
+
+
+def trips(count: int) -> list[MemoryItem]:
+    return [MemoryItem(f"On trip {n} to Porto Ada paid {n} euros for the hotel.", source=f"t{n}") for n in range(count)]
+
+
+def test_memory_that_stays_in_the_history_leaves_room_until_the_next_fold() -> None:
+    items, budget = trips(200), TokenBudget(8_000)
+    memory_tokens = []
+    for count in (0, 60, 120, 200):
+        context = assemble(
+            talk(count), items, budget, SlidingWindow(), asked(layout="cached", fold_tokens=4_800, has_attached=False)
+        )
+        memory_tokens.append(context.manifest.section("memory").tokens)
+        most = max(8_000 // 16, (4_800 - context.manifest.section("history").tokens) // 4)
+        assert 0.85 * most < memory_tokens[-1] <= most
+    assert memory_tokens[0] > 1_000
+    assert memory_tokens[-1] <= 500
+
+
+def test_a_ceiling_of_the_callers_and_a_request_on_its_own_are_not_limited_by_folds() -> None:
+    units, items = talk(200), trips(200)
+    for budget, fold_tokens in ((TokenBudget(8_000, memory=2_000), 4_800), (TokenBudget(8_000), None)):
+        context = assemble(units, items, budget, SlidingWindow(), asked(layout="cached", fold_tokens=fold_tokens))
+        assert context.manifest.section("memory").tokens > 1_700
+
+
+def test_items_that_stand_in_the_history_count_so_that_turns_about_one_thing_do_not_fill_it() -> None:
+    items, thread = trips(100), talk(100)
+    memory_tokens = []
+    for number in range(6):
+        parts = asked("What did I pay?", layout="cached", fold_tokens=4_800)
+        context = assemble(thread, items, TokenBudget(8_000), SlidingWindow(), parts)
+        memory_tokens.append(context.manifest.section("memory").tokens)
+        turn = context.attach(Message(role="user", content="What did I pay?", thread="t", seq=201 + number))
+        thread += group([turn], COUNTER, attached=True)[0]
+    assert memory_tokens[0] > 400
+    assert sum(memory_tokens[1:]) < 150
+    assert memory_tokens[2:] == [0] * 4

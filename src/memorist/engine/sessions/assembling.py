@@ -58,8 +58,10 @@ class Recall(msgspec.Struct, frozen=True):
 class Assembling:
     """Assembles the requests to a model."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, fold_tokens: int | None = None) -> None:
         self._core = core
+        self._fold_tokens = fold_tokens
+        """The tokens of history at which a session folds the thread; None outside a session."""
 
     async def context(
         self,
@@ -108,7 +110,7 @@ class Assembling:
             "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
             "budget": limits, "policy": policy, "counter": core.shared.counter, "system": system,
             "tools": choice.sent, "tools_left": choice.left, "input": input,
-            "scratchpad": scratchpad, "layout": layout, "stash": stash,
+            "scratchpad": scratchpad, "layout": layout, "stash": stash, "fold_tokens": self._fold_tokens,
         }  # fmt: skip
         if thread is None:
             reading = Reading(**parts, memory=await self._recalled(input, recall, limits))
@@ -142,6 +144,7 @@ class Assembling:
                 "recall": recall,
                 "profile": profile,
                 "stash": stash,
+                "fold_tokens": self._fold_tokens,
             }
             await self._keep_settings(thread, context, limits, options)
         return context

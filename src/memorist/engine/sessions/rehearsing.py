@@ -109,14 +109,14 @@ class Reads:
 class Rehearsal(Assembling):
     """Assembles requests without counting uses. Like any recall, it indexes new records; it writes nothing else."""
 
-    def __init__(self, core: Core, supposed: Supposed | None = None) -> None:
+    def __init__(self, core: Core, supposed: Supposed | None = None, fold_tokens: int | None = None) -> None:
         self._supposed = supposed or Supposed()
         self._whole = core
         self.hits: list[Hit] = []
         """What recall found for the last request, with its reasons, best first."""
         seen = Core(core.shared, core.scope)
         seen.store = cast(Store, Reads(core.store, self._supposed))
-        super().__init__(seen)
+        super().__init__(seen, fold_tokens)
 
     async def _finished(self, reading: Reading) -> Context:
         return await reading.finish_async()

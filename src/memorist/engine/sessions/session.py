@@ -251,7 +251,8 @@ class AsyncSession:
         if exists:
             with self._core.shared.reading_on("summaries of sessions"):
                 await self._fold()
-        context = await Assembling(self._core).context(
+        fold_tokens = int(self._compact[0] * self._budget.window_tokens)
+        context = await Assembling(self._core, fold_tokens).context(
             input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
             earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else (),

@@ -42,6 +42,7 @@ class RequestOptions(TypedDict):
     recall: Recall | Spaces | bool | Sequence[Item]
     profile: About
     stash: int | None
+    fold_tokens: int | None
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,8 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: list[str] | None = None
     profile: bool = True
     stash: int | None = None
+    fold_tokens: int | None = None
+    """The tokens of history at which the session folds the thread; None without a session."""
     counter: str = ""
     system_tokens: int = 0
     tools: list[str] = []
@@ -82,6 +85,7 @@ async def keep_settings(
         options["layout"],
         recall_spec(options["recall"]),
         options["stash"],
+        options["fold_tokens"],
         options["profile"] is False,
     )
     written_at, last = remembered.get(place, (0.0, None))
@@ -127,7 +131,8 @@ def describe(context: Context, budget: TokenBudget, options: RequestOptions, at:
         layout=options["layout"], recall=spec is not None, top_k=None if spec is None else spec.top_k,
         kinds=None if spec is None or spec.kinds is None else list(spec.kinds),
         min_score=None if spec is None else spec.min_score, namespaces=None if spec is None else _spaces(spec),
-        profile=options["profile"] is not False, stash=options["stash"], counter=context.account.counter,
+        profile=options["profile"] is not False, stash=options["stash"],
+        fold_tokens=options["fold_tokens"], counter=context.account.counter,
         system_tokens=sections.get("system", 0), tools=[_tool_name(tool) for tool in context.tools],
         tools_tokens=sections.get("tools", 0), at=at,
     )  # fmt: skip

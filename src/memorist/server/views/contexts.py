@@ -114,6 +114,8 @@ class Chosen(msgspec.Struct, frozen=True):
     """The settings of the program's last request for the thread; None if it had none assembled."""
     changed: list[str]
     """The options that the page sets otherwise."""
+    fold_tokens: int | None = None
+    """The tokens of history at which the program's session folds the thread."""
     absent_tokens: int = 0
     """Tokens of the program's system prompt and tools, whose texts are not stored: so much stays free."""
 
@@ -131,7 +133,8 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
     return Chosen(
         budget=_budget(asked, used, absent), policy=policy if asked.policy is None else read_policy(asked.policy),
         layout=asked.layout or ("standard" if used.layout == "standard" else "cached"), recall=recall,
-        profile=used.profile, stash=used.stash, stored=stored, absent_tokens=absent,
+        profile=used.profile, stash=used.stash, stored=stored,
+        fold_tokens=used.fold_tokens, absent_tokens=absent,
         changed=[name for name in OPTIONS if getattr(asked, name) is not None],
     )  # fmt: skip
 
@@ -224,7 +227,7 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
     chosen = choose(asked, await stored_settings(core, thread.id) if thread is not None else None, thread)
     start = perf_counter()
     input, supposed = await _turn(core, asked)
-    rehearsal = Rehearsal(core, supposed)
+    rehearsal = Rehearsal(core, supposed, chosen.fold_tokens)
     try:
         context = await rehearsal.context(input, **_options(asked, chosen, thread, recall=chosen.recall))
     except BudgetError as over:
@@ -295,7 +298,7 @@ async def _prefix(
     until = message.seq + 1 if is_stored else message.seq
     supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)
     try:
-        earlier = await Rehearsal(core, supposed).context(
+        earlier = await Rehearsal(core, supposed, chosen.fold_tokens).context(
             None if is_stored else message.text,
             **_options(asked, chosen, thread, recall=False if is_stored else chosen.recall),
         )
