@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..errors import InvalidValue
 from ..gate.passing import barred_secrets
 from ..gate.policy import Gate
+from ..kinds import LINKED
 from ..messages.message import Given, Message, as_message
-from ..records import Candidate, Event, Fact, Learning
+from ..records import Candidate, Learning
 from .core import Core
 from .derive.outbox import Waiting
 from .forgetting.lineage import links_from, reference
@@ -96,11 +97,11 @@ async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Re
     """Return the memories of a namespace that lineage traces to these messages: facts, then events, then learnings."""
     links = [link for message in messages for link in await links_from(core, reference(message))]
     keys = sorted({(link.target.kind, link.target.key) for link in links if link.target.ns == ns})
-    facts = await core.get_many(Fact, [(ns, key) for kind, key in keys if kind == "fact"])
-    events = await core.get_many(Event, [(ns, key) for kind, key in keys if kind == "event"])
-    learnings = await core.get_many(Learning, [(ns, key) for kind, key in keys if kind == "learning"])
+    rows: list[Any] = []
+    for name in ("fact", "event", "learning"):
+        rows += await core.get_many(LINKED[name].record, [(ns, key) for kind, key in keys if kind == name])
     at = core.at()
-    return [remembered(row, at) for row in (*facts, *events, *learnings) if row is not None]
+    return [remembered(row, at) for row in rows if row is not None]
 
 
 def _secrets_in(gate: Gate, receipt: MessageReceipt) -> list[str]:
