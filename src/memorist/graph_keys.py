@@ -9,7 +9,7 @@ import hashlib
 
 ENTITY = "entity/"
 RELATION = "relation/"
-_LONGEST = 400
+_MAX_NAME_BYTES = 400
 """The longest name, in bytes, that is written into its key; a key has at most 512 bytes."""
 
 
@@ -30,6 +30,6 @@ def _key(beginning: str, *parts: str) -> str:
     """
     made = "/".join(parts)
     data = made.encode("utf-8", "surrogatepass")
-    if len(data) > _LONGEST or "\x00" in made or any("\ud800" <= one <= "\udfff" for one in made):
+    if len(data) > _MAX_NAME_BYTES or "\x00" in made or any("\ud800" <= one <= "\udfff" for one in made):
         return f"{beginning}#{hashlib.sha256(data).hexdigest()}"
     return beginning + made

@@ -20,7 +20,7 @@ from .runtime import Background, Failed, Outcome, run_blocking
 
 T = TypeVar("T")
 A = TypeVar("A")
-BRIEFS = 16
+CALLS_BEFORE_YIELD = 16
 """After so many calls in place the coroutine yields to the event loop once."""
 MOST_TOGETHER = 64
 """The most items in one batch for the worker thread; the first of a batch waits for the last."""
@@ -58,7 +58,7 @@ class AsyncRuntime:
             return await self.call(function, *args)
         # A coroutine that never suspends would keep the loop from its other tasks and from timeouts.
         self._briefs += 1
-        if self._briefs % BRIEFS == 0:
+        if self._briefs % CALLS_BEFORE_YIELD == 0:
             await asyncio.sleep(0)
         return function(*args)
 

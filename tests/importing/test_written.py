@@ -122,7 +122,7 @@ def test_a_link_out_of_a_folder_is_not_followed(memory: Memory, tmp_path: Path) 
 def test_a_piece_that_is_too_large_is_refused_with_its_place(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PIECE", 200_000)
+    monkeypatch.setattr(files, "MAX_ITEM_BYTES", 200_000)
     path = tmp_path / "log.json"
     path.write_text('[{"role": "user", "content": "' + "x" * 500_000 + '"}]')
     with pytest.raises(CorruptRecord, match=r"log\.json, near character"):

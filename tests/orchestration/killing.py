@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memorist import Memory
-from memorist.engine.derive.outbox import ATTEMPTS, QUEUES
+from memorist.engine.derive.outbox import MAX_ATTEMPTS, QUEUES
 from memorist.records import AuditEvent, Entry, Fact, FactVersion, Job, Learning, Link
 from memorist.runtime import run_blocking
 
@@ -55,7 +55,7 @@ def work_and_kill(
             if time.monotonic() > end:
                 raise TimeoutError("the workers did not finish")
             at_work = every > 0 or any(job.status == "running" for job in left)
-            at_work = at_work and all(job.attempts < ATTEMPTS - 1 for job in left)
+            at_work = at_work and all(job.attempts < MAX_ATTEMPTS - 1 for job in left)
             if killed < kills and at_work and time.monotonic() >= next_kill:
                 place = dice.randrange(len(running))
                 running[place].send_signal(signal.SIGKILL)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.derive.outbox import ATTEMPTS, Outbox
+from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
 from memorist.runtime import Runtime
 from memorist.testing import FakeClock
 from memorist_testing.plugin import Run
@@ -51,7 +51,7 @@ async def conversation(memory: Any, clock: FakeClock) -> tuple[Any, list[Any], i
         await do(talk.add(*turn))
         count += len(turn)
     await do(talk.end())
-    for _ in range(ATTEMPTS + 1):
+    for _ in range(MAX_ATTEMPTS + 1):
         await Outbox(memory._core.shared, memory.org).drain()
         clock.advance(1000)
     return talk, receipts, count

@@ -8,7 +8,7 @@ import pytest
 
 from memorist import Conflict, InvalidValue, ModelError
 from memorist.engine.derive.deriving import Deriver, permanent
-from memorist.engine.derive.outbox import ATTEMPTS, Outbox
+from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
 from memorist.engine.index_jobs import index_job
 from memorist.engine.threads.threads import Threads
 from memorist.records import Fact, Job, Thread
@@ -112,13 +112,13 @@ async def test_a_failed_job_comes_back_later_and_later(
 async def test_messages_wait_for_a_model_that_is_away_however_long_and_the_rules_stand_in(
     open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
 ) -> None:
-    model = Scripted(runtime.blocking, *(down(4) for _ in range(2 * ATTEMPTS)), LISBON)
+    model = Scripted(runtime.blocking, *(down(4) for _ in range(2 * MAX_ATTEMPTS)), LISBON)
     memory = open_memory(model=model)
     thread, receipts = await said(memory, "I live in Lisbon.")
-    for _ in range(2 * ATTEMPTS):
+    for _ in range(2 * MAX_ATTEMPTS):
         await outbox(memory).drain()
         clock.advance(7_200)  # the longest wait is an hour, and some chance
-    assert len(model.asked) == 2 * ATTEMPTS and await do(memory.jobs.dead()) == []
+    assert len(model.asked) == 2 * MAX_ATTEMPTS and await do(memory.jobs.dead()) == []
     states = await do(memory.wait(receipts, timeout=0))
     assert [(state.derived, state.read_by) for state in states] == [("pending", "rules")]
     problems = (await do(memory.doctor())).problems
@@ -128,7 +128,7 @@ async def test_messages_wait_for_a_model_that_is_away_however_long_and_the_rules
     await do(memory.threads.append(thread.id, "My name is Ada."))
     await do(memory.recall("who am I?", namespaces="user:ada"))
     assert (await do(memory.facts.get("user:ada", "name"))).value == "Ada"
-    assert len(model.asked) == 2 * ATTEMPTS, "no answer waits for the model"
+    assert len(model.asked) == 2 * MAX_ATTEMPTS, "no answer waits for the model"
     await outbox(memory).drain()
     assert [state.derived for state in await do(memory.wait(receipts, timeout=0))] == ["done"]
     assert not [one for one in (await do(memory.doctor())).problems if "derive" in one]
@@ -159,7 +159,7 @@ async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
 async def test_a_job_whose_workers_keep_dying_is_poison(memory: Any, clock: FakeClock, run: Run) -> None:
     await said(memory, "I live in Lisbon.")
     await outbox(memory).drain(("index",))
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         claimed = await memory._core.store.claim(
             "derive", owner="killed", now=memory._core.now(), lease=1_000_000, org=memory.org
         )
@@ -188,14 +188,14 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
         return await read(self, message, owner, known)
 
     monkeypatch.setattr(Deriver, "_extract", dies)
-    for _ in range(ATTEMPTS + 4):
+    for _ in range(MAX_ATTEMPTS + 4):
         try:
             await outbox(memory).drain()
         except KeyboardInterrupt:
             clock.advance(61)
     states = [one.derived for one in await do(memory.wait(receipts, timeout=0))]
     assert states == ["done", "failed", "done", "done", "done"]
-    assert len(deaths) <= ATTEMPTS + 1
+    assert len(deaths) <= MAX_ATTEMPTS + 1
     assert (await location(memory)).value == "Lisbon"
     assert (await do(memory.facts.get("user:ada", "name"))).value == "Jon", "a correction behind it finds its fact"
     (dead,) = await do(memory.jobs.dead())
@@ -209,7 +209,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
 async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
     open_memory: OpenMemory, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, failures = Deriver.run, [InvalidValue("a part is broken")] * (ATTEMPTS + 1)
+    read, failures = Deriver.run, [InvalidValue("a part is broken")] * (MAX_ATTEMPTS + 1)
 
     async def fail_first(self: Deriver, job: Job, *, until: float | None = None) -> int:
         if failures:
@@ -219,7 +219,7 @@ async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
     monkeypatch.setattr(Deriver, "run", fail_first)
     memory = open_memory()
     thread, first = await said(memory, "I live in Lisbon.")
-    for _ in range(ATTEMPTS + 1):
+    for _ in range(MAX_ATTEMPTS + 1):
         await outbox(memory).drain()
         clock.advance(500)
     assert [one.derived for one in await do(memory.wait(first, timeout=0))] == ["failed"]
@@ -262,7 +262,7 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
 
     monkeypatch.setattr(Indexer, "_finished", breaks)
     thread, receipts = await said(memory, "I live in Lisbon.")
-    for _ in range(3 * ATTEMPTS):
+    for _ in range(3 * MAX_ATTEMPTS):
         await outbox(memory).drain()
         clock.advance(400)
     assert await do(memory.jobs.dead()) == []
@@ -276,7 +276,7 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
 
 async def test_poison_in_the_index_shows_in_receipts_too(memory: Any, clock: FakeClock, run: Run) -> None:
     _, receipts = await said(memory, "I live in Lisbon.")
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         await memory._core.store.claim("index", owner="killed", now=memory._core.now(), lease=1_000_000, org=memory.org)
         clock.advance(2)
     await outbox(memory).drain()
@@ -364,7 +364,7 @@ async def test_an_unexpected_error_is_kept_by_kind_alone(
     secret = "I live in Lisbon"
     memory = open_memory(model=Scripted(runtime.blocking, KeyError(secret)))
     await said(memory, f"{secret}.")
-    for _ in range(ATTEMPTS + 1):
+    for _ in range(MAX_ATTEMPTS + 1):
         await outbox(memory).drain()
         clock.advance(500)
     (dead,) = await do(memory.jobs.dead())

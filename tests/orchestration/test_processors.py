@@ -183,7 +183,7 @@ async def test_an_interrupted_embedding_goes_on_where_it_stopped(
     from memorist import ModelError
     from memorist.engine import processors
 
-    monkeypatch.setattr(processors, "PAGE", 4)
+    monkeypatch.setattr(processors, "PAGE_ROWS", 4)
     first = open_memory(embedder=Counting("old", "a"))
     thread = await do(first.threads.create("user:ada"))
     for number in range(12):

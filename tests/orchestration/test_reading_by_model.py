@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.derive.outbox import ATTEMPTS, Outbox
+from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
 from memorist.models.anthropic import open_anthropic
 from memorist.models.openai import open_openai
 from memorist.models.retry import Retry
@@ -117,7 +117,7 @@ async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when
     server.down = True
     memory = open_memory(model=model)
     await told(memory, "I live in Lisbon.", "I like figs")
-    for _ in range(ATTEMPTS + 1):
+    for _ in range(MAX_ATTEMPTS + 1):
         await Outbox(memory._core.shared, memory.org).drain()
         clock.advance(500)
     facts = {fact.key: fact for fact in await do(memory.facts.list("user:ada"))}

@@ -86,7 +86,7 @@ def test_a_long_table_is_looked_through_to_its_end(
 ) -> None:
     from memorist.stores.postgres import health
 
-    monkeypatch.setattr(health, "_PAGE", 2)
+    monkeypatch.setattr(health, "_PAGE_ROWS", 2)
     facts = [Put(fact("o", f"k{n}", value)) for n in range(5) for value in (1, 2)]
     run_blocking(store.apply([Put(thread("o")), append("o", *map(str, range(7))), *facts], now=NOW))
     with psycopg.connect(database, autocommit=True) as connection:

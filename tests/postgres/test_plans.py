@@ -128,7 +128,7 @@ def test_the_filter_of_a_search_is_in_the_plan_of_the_server(
     store, plans = explained
     if way == "index":
         # As if the namespace were large. The index is asked first, so the first plan is the one to look at.
-        monkeypatch.setattr(search, "EXACT", 1)
+        monkeypatch.setattr(search, "MAX_EXACT_ENTRIES", 1)
         made = full(Entry, "acme")
         run_blocking(store.apply([Put(replace(made, ns="global", id=f"t#{n}")) for n in range(3)], now=NOW))
     if way == "text":

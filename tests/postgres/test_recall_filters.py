@@ -87,7 +87,7 @@ def test_a_filtered_search_of_vectors_gives_the_nearest_that_pass(
 ) -> None:
     made = fill(store)
     if not exact:
-        monkeypatch.setattr(search_module, "EXACT", 10)
+        monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     found = run_blocking(store.search_vector("o", "user:a", "e", made[3].tolist(), limit=4, now=NOW, only=RARE))
     wanted = sorted((n for n in range(MANY) if n % 100 == 7), key=lambda n: -(made[n] @ made[3]))[:4]
     assert [entry.id for entry, _ in found] == [f"t#{n}" for n in wanted]
@@ -98,7 +98,7 @@ def test_where_the_index_gives_too_few_every_entry_that_passes_is_compared(
     store: PostgresStore, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = fill(store, 300)
-    monkeypatch.setattr(search_module, "EXACT", 10)
+    monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     narrow = search_module._WIDER_INDEX_SCAN.sql.replace(b"60000", b"1").replace(b"$1", b"left($1, 1)")
     monkeypatch.setattr(search_module, "_WIDER_INDEX_SCAN", search_module._WIDER_INDEX_SCAN._replace(sql=narrow))
     asked: list[bytes] = []

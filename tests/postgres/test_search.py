@@ -144,7 +144,7 @@ def test_the_index_finds_what_exact_search_finds(
     coded = encode_many(made)
     for start in range(0, 1000, 250):
         put(store, *(item(org, str(n), "x", embedder="e", vector=coded[n]) for n in range(start, start + 250)))
-    monkeypatch.setattr(search_module, "EXACT", 10)
+    monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     hits = 0
     for n in range(0, 1000, 50):
         found = run_blocking(store.search_vector(org, "user:a", "e", made[n].tolist(), limit=10, now=NOW))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memorist.engine.derive.indexing import BATCH
+from memorist.engine.derive.indexing import BATCH_ENTRIES
 from memorist.records import Job
 from memorist.runtime import run_blocking
 from memorist.stores.base import Put
@@ -108,7 +108,7 @@ async def test_however_many_jobs_are_dead_what_is_new_is_found(memory: Any, cloc
             org=core.org, queue="index", ns=ADA, item=f"fact:{n:04}", status="dead", run_at=clock(), created_at=clock(),
             updated_at=clock(),
         )
-        for n in range(BATCH + 1)
+        for n in range(BATCH_ENTRIES + 1)
     ]  # fmt: skip
     applied = core.apply(*(Put(job) for job in dead))
     if core.runtime.blocking:

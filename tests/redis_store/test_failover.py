@@ -94,7 +94,7 @@ def test_a_primary_killed_under_load_loses_nothing_that_was_acknowledged(servers
 
 
 def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_REPEATS", 1)
+    monkeypatch.setattr(store_module, "_MAX_ATTEMPTS", 1)
     service = SentinelService(patience_ms=60_000)
     try:
         store = opened(service.url + "&memorist_replicas_timeout=0.05")

@@ -34,7 +34,7 @@ from memorist.stores.redis import RedisStore
 from memorist.stores.redis.keys import base_of
 from memorist.stores.sqlite import SqliteStore
 from memorist.stores.tiered import TieredStore, copies
-from memorist.stores.tiered.changes import WINDOW
+from memorist.stores.tiered.changes import WINDOW_MESSAGES
 from memorist_testing.plugin import Run
 from memorist_testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
 
@@ -154,12 +154,12 @@ def test_history_longer_than_the_window_comes_whole_from_the_durable_store(
 ) -> None:
     run(store.apply([Put(thread(org)), append(org, "first")], now=NOW))
     run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
-    for start in range(0, WINDOW + 50, 50):
+    for start in range(0, WINDOW_MESSAGES + 50, 50):
         run(store.apply([append(org, *(f"m{start + n}" for n in range(50)))], now=NOW))
-    newest = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW), now=NOW))
-    assert [message.seq for message in newest] == list(range(WINDOW + 51, 51, -1))
-    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW + 60), now=NOW))
-    assert len(found) == WINDOW + 51
+    newest = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW_MESSAGES), now=NOW))
+    assert [message.seq for message in newest] == list(range(WINDOW_MESSAGES + 51, 51, -1))
+    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW_MESSAGES + 60), now=NOW))
+    assert len(found) == WINDOW_MESSAGES + 51
 
 
 def test_deleted_messages_leave_the_window_and_the_hot_store(

@@ -35,7 +35,7 @@ from .handles import Handles, Source
 ROOT = "/memories"
 MAX_LINES = 999_999
 WIDTH = len(str(MAX_LINES))
-TRIES = 20
+MAX_ATTEMPTS = 20
 Edit = Callable[[str], tuple[str, str]]
 """(text of a file) → (its new text, the message for the model)."""
 
@@ -146,7 +146,7 @@ class _Files:
     async def _edit(self, path: str, edit: Edit) -> str:
         """Edit a file by compare-and-set; after a conflict the edit is repeated on the new text."""
         key = _key(path)
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(MAX_ATTEMPTS - 1, -1, -1):
             fact = await self._file(key) if key else None
             if fact is None:
                 directory = not key or await self._below(key)

@@ -30,7 +30,7 @@ from .handles import Handles, Source
 ROOT = "google-adk"
 APPS = "workflow:google-adk"
 """The namespace of app state, which all users of an app share."""
-TRIES = 40
+MAX_ATTEMPTS = 40
 
 
 class MemoristSessionService(BaseSessionService):
@@ -56,7 +56,7 @@ class MemoristSessionService(BaseSessionService):
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])
         session.last_update_time = core_of(self._memory).now() / 1e6
         kept = {"state": session.state, "time": session.last_update_time}
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(MAX_ATTEMPTS - 1, -1, -1):
             if await self._stored(app_name, user_id, id) is not None:
                 raise AlreadyExistsError(f"Session with id {id} already exists.")
             shared = await self._shared(app_name, user_id, deltas)
@@ -110,7 +110,7 @@ class MemoristSessionService(BaseSessionService):
         app, user, id = session.app_name, session.user_id, session.id
         kept = self._trim_temp_delta_state(event.model_copy(deep=True))
         message = message_of(kept)
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(MAX_ATTEMPTS - 1, -1, -1):
             stored = await self._stored(app, user, id)
             if stored is None:
                 raise SessionNotFoundError(f"Session {id} not found.")

@@ -12,8 +12,8 @@ from ..errors import BudgetError
 from ..messages.message import Message
 from .fitting import fitting
 
-STEPS = 8
-SHRINK = 0.8
+MAX_STEPS = 8
+SHRINK_FACTOR = 0.8
 
 
 class MemoristCompactor:
@@ -28,7 +28,7 @@ class MemoristCompactor:
         """Return a shorter list, or None if there is none."""
         said = [message_of(message) for message in messages]
         budget, best = target_tokens, list(messages)
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             try:
                 kept = fitting(said, max(1, budget), counter=self.counter)
             except BudgetError:  # what must be kept is larger: the last result is the best possible
@@ -37,7 +37,7 @@ class MemoristCompactor:
                 best = [messages[place] for place in kept]
             if token_counter.count(best) <= target_tokens:
                 break
-            budget = int(budget * SHRINK)
+            budget = int(budget * SHRINK_FACTOR)
         return best if len(best) < len(messages) else None
 
     async def compact_async(

@@ -18,7 +18,7 @@ from .fitting import recalled
 from .handles import Handles, Source
 
 ROOT = "llama-index"
-TRIES = 40
+MAX_ATTEMPTS = 40
 
 
 class MemoristChatStore(AsyncDBChatStore):
@@ -104,7 +104,7 @@ class MemoristChatStore(AsyncDBChatStore):
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """Mark the oldest active messages as archived and return them; concurrent callers get different ones."""
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(MAX_ATTEMPTS - 1, -1, -1):
             record = await self._memory.records.get(self._space, _archive_key(key))
             oldest = (await self._rows(key, MessageStatus.ACTIVE))[:n]
             marked: Any = [*(record.data if record is not None else []), *(row.seq for row in oldest)]  # type: ignore[misc]  # put as a list

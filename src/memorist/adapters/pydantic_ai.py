@@ -40,9 +40,9 @@ from .handles import Handles, Source
 from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 ROOT = "pydantic-ai"
-ABOVE = 32
+STORED_ANCESTORS = 32
 """How many ancestors are stored with an entry, so that a history is read in few round trips."""
-TRIES = 40
+MAX_ATTEMPTS = 40
 _records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
 
@@ -126,7 +126,7 @@ class MemoristConversationStore(ConversationStore):
             if parent is not None and parent not in above:
                 record = await self._memory.records.get(self._space, _entry_key(parent))
                 above[parent] = [] if record is None else list(record.meta.get("above", ()))
-            mine = [] if parent is None else [parent, *above[parent]][:ABOVE]
+            mine = [] if parent is None else [parent, *above[parent]][:STORED_ANCESTORS]
             above[entry.id] = mine
             puts.append(RecordPut(key=_entry_key(entry.id), data=_entries.dump_json(entry), meta={"above": mine}))
         return puts
@@ -146,7 +146,7 @@ class MemoristConversationStore(ConversationStore):
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
         """Delete a conversation, the entries that no other one reaches (mark and sweep), and its thread."""
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(MAX_ATTEMPTS - 1, -1, -1):
             head = await self._memory.records.get(self._space, _head_key())
             stored = await self._memory.records.get(self._space, _record_key(conversation_id))
             if stored is None or _revision(stored) != expected_revision:

@@ -5,7 +5,7 @@ Made by scripts/generate-blocking from engine/derive/outbox.py; change that, the
 
 from __future__ import annotations
 
-from ..engine.derive.outbox import LEASE, Backlog
+from ..engine.derive.outbox import JOB_LEASE_MICROSECONDS, Backlog
 from ..engine.derive.outbox import Jobs as EngineJobs
 from ..records import Job
 from ..runtime import run_blocking
@@ -57,7 +57,7 @@ class Jobs:
         """
         return run_blocking(self._engine.retry_dead(item=item))
 
-    def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1000000.0) -> int:
+    def drain(self, *, seconds: float | None = None, lease: float = JOB_LEASE_MICROSECONDS / 1000000.0) -> int:
         """Run waiting jobs now, and return how many were claimed.
 
         A handle for all orgs runs the jobs of all of them, as a worker does; any other handle runs those of its own

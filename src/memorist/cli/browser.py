@@ -16,7 +16,7 @@ from .display import cell, human
 if TYPE_CHECKING:
     from .. import Memory
 
-NEWEST = 200
+SHOWN_MESSAGES = 200
 """How many messages of a thread are shown."""
 
 
@@ -86,7 +86,7 @@ class Browser(App[None]):
         self.sub_title = place.thread or place.ns
         if place.kind == "thread":
             table.add_columns("#", "role", "text", "said")
-            for message in self._memory.threads.recent(place.thread, NEWEST):
+            for message in self._memory.threads.recent(place.thread, SHOWN_MESSAGES):
                 _add(
                     table,
                     (message.seq, message.name or message.role, message.text, message.created_at),

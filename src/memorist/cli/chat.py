@@ -50,7 +50,7 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
             raise NotFound(f"no thread {thread!r}")
         talk = Talk(memory, session.user, answering)
         with memory.session(thread, budget=budget, system=system) as run:
-            talk.greet(run.thread)
+            talk.greet()
             for line in _lines():
                 if line.startswith("/"):
                     if not talk.command(line):
@@ -79,7 +79,7 @@ class Talk:
         self._learned: list[Fact] = []
         self.turns = 0
 
-    def greet(self, thread: str) -> None:
+    def greet(self) -> None:
         """Print who talks to whom, and how to get help."""
         name = self._model.name if self._model else "an echo (give --model for a language model)"
         _aside(f"{self._user} talks to {name}; /help helps, /quit or Ctrl-D leaves")

@@ -86,7 +86,7 @@ def tell(path: str, *, now: datetime | None = None, people: int = len(PEOPLE)) -
         _orders(memory, clock, dice)
         _launch_plan(memory, clock)
         _week(memory, clock, dice)
-    with _memory(path, clock, model=_reader(clock)) as memory:
+    with _memory(path, clock, model=_reader()) as memory:
         _trip(memory, clock)
         _unread(memory, clock)
     with _memory(path, clock) as memory:
@@ -233,7 +233,7 @@ def _fold(memory: Memory, thread: str, *, room: int) -> None:
     run_blocking(Folding(core_of(memory)).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.45))
 
 
-def _reader(clock: StoryClock) -> Callable[[str], Any]:
+def _reader() -> Callable[[str], Any]:
     """Return a fake model that mistakes a trip for a move, and refuses to read some messages."""
 
     def read(prompt: str) -> Any:

@@ -21,14 +21,14 @@ import click
 if TYPE_CHECKING:
     from ..values import JsonObject
 
-GAP = 2
-NARROWEST = 8
+GAP_COLUMNS = 2
+MIN_COLUMN_WIDTH = 8
 """The narrowest that a column is made to fit the terminal."""
 PIPED_COLUMNS = 100
 _GENERATED = re.compile(r"[0-9a-hjkmnp-tv-z]{20}|[0-9a-f]{24,64}")
-SHORT = 8
+SHORT_ID_CHARACTERS = 8
 """How many characters of a generated id are shown; commands accept them in place of the whole id."""
-BAR = 24
+BAR_WIDTH = 24
 """The width of a progress bar."""
 
 _GOOD = {"active", "done", "ok", "ready", "completed", "yes", "all well", "user"}
@@ -71,7 +71,7 @@ def pairs(fields: Sequence[tuple[str, object]]) -> None:
     """Print names and values, one per line; long values are wrapped beside their name."""
     now = datetime.now(UTC)
     left = max((measure(titled(name)) for name, _ in fields), default=0)
-    room = max(columns() - left - GAP, 2 * NARROWEST)
+    room = max(columns() - left - GAP_COLUMNS, 2 * MIN_COLUMN_WIDTH)
     for name, value in fields:
         lines = [part for line in spelled(value, now=now).split("\n") for part in wrap(line, room)] or [""]
         for at, line in enumerate(lines):
@@ -101,7 +101,7 @@ def human(value: object, *, now: datetime | None = None, nested: bool = False) -
         inside = ", ".join(human(item, now=now, nested=True) for item in value)
         return f"[{inside}]" if nested and len(value) != 1 else inside
     text = cell(str(value))
-    return f"…{text[-SHORT:]}" if _GENERATED.fullmatch(text) else text
+    return f"…{text[-SHORT_ID_CHARACTERS:]}" if _GENERATED.fullmatch(text) else text
 
 
 def spelled(value: object, *, now: datetime) -> str:
@@ -156,7 +156,7 @@ def _columns_of(char: str) -> int:
 def fitted(natural: Sequence[int], room: int) -> list[int]:
     """Return column widths that fit the room: the widest column is narrowed first, down to `NARROWEST`."""
     widths = list(natural)
-    while sum(widths) + GAP * (len(widths) - 1) > room and max(widths) > NARROWEST:
+    while sum(widths) + GAP_COLUMNS * (len(widths) - 1) > room and max(widths) > MIN_COLUMN_WIDTH:
         widths[widths.index(max(widths))] -= 1
     return widths
 
@@ -190,7 +190,7 @@ def _columns(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[l
 
 
 def _line(parts: Sequence[str]) -> str:
-    return (" " * GAP).join(parts).rstrip()
+    return (" " * GAP_COLUMNS).join(parts).rstrip()
 
 
 def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -248,8 +248,8 @@ def bar(label: str) -> Iterator[Callable[[int, int | None], None]]:
 
     def show(done: int, total: int | None) -> None:
         rate = done / max(time.monotonic() - began, 0.001)
-        filled = BAR * done // total if total else 0
-        drawn = f"[{'#' * filled}{'.' * (BAR - filled)}] {100 * done // total:3d}%  " if total else ""
+        filled = BAR_WIDTH * done // total if total else 0
+        drawn = f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {100 * done // total:3d}%  " if total else ""
         click.echo(f"\r\x1b[K{label} {drawn}{done:,}  {rate:,.0f}/s", err=True, nl=False)
 
     try:

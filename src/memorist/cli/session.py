@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import NotFound, UsageError
 from ..values import Json, JsonObject
-from .display import SHORT, cell, echo, pairs, table
+from .display import SHORT_ID_CHARACTERS, cell, echo, pairs, table
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
@@ -183,7 +183,7 @@ class Session:
 
 def thread_id(memory: Memory, given: str) -> str:
     """Return the id of a thread, given whole or by the last characters that tables show."""
-    if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
+    if len(given.removeprefix("…")) < SHORT_ID_CHARACTERS or memory.threads.get(given) is not None:
         return given
     return ending(given, [thread.id for ns in memory.stats().namespaces for thread in memory.threads.list(ns)])
 
@@ -191,7 +191,7 @@ def thread_id(memory: Memory, given: str) -> str:
 def ending(given: str, ids: Sequence[str]) -> str:
     """Return the only id that ends with the given characters; the text as given if there is none or several."""
     end = given.removeprefix("…")
-    matching = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
+    matching = [id for id in ids if id.endswith(end)] if len(end) >= SHORT_ID_CHARACTERS else []
     return matching[0] if len(matching) == 1 else given
 
 

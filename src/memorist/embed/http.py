@@ -12,8 +12,8 @@ from typing import Any
 from ..backoff import pause
 from ..errors import ModelError
 
-ATTEMPTS = 4
-TIMEOUT = 60.0
+MAX_ATTEMPTS = 4
+TIMEOUT_SECONDS = 60.0
 _RETRY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
@@ -22,19 +22,19 @@ def post(
 ) -> object:
     """Return the decoded answer; transient errors are retried with exponential back-off."""
     data = json.dumps(body).encode()
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers}, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             status, wait = error.code, _wait(error, attempt)
             error.close()
-            if status not in _RETRY or attempt == ATTEMPTS:
+            if status not in _RETRY or attempt == MAX_ATTEMPTS:
                 raise ModelError(f"{url} answered {status}; {_advice(status)}", status=status) from None
         except (OSError, ValueError) as error:
             wait = _wait(None, attempt)
-            if attempt == ATTEMPTS:
+            if attempt == MAX_ATTEMPTS:
                 raise ModelError(f"{url} could not be read: {type(error).__name__}; is it reachable?") from error
         sleep(wait)
     raise AssertionError("unreachable")

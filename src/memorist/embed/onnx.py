@@ -25,7 +25,7 @@ from memorist.extras import install_command
 from memorist.values import JsonMapping, JsonObject
 
 INSTALL = install_command("onnx")
-BATCH = 16
+BATCH_TEXTS = 16
 MAX_TOKENS = 512
 MAX_CHARS = 16_384
 """Texts are cut to this length before they are tokenized; no encoder reads more."""
@@ -135,8 +135,8 @@ class OnnxModel:
         outputs = [item.name for item in session.get_outputs()]
         # Sort by length, so that texts of a batch need little padding.
         order = sorted(range(len(inputs)), key=lambda i: len(encoded[i].ids))
-        for start in range(0, len(order), BATCH):
-            places = order[start : start + BATCH]
+        for start in range(0, len(order), BATCH_TEXTS):
+            places = order[start : start + BATCH_TEXTS]
             feed = _feed([encoded[i] for i in places], names)
             mask = feed["attention_mask"]
             wanted = {

@@ -18,7 +18,7 @@ from memorist.embed.pieces import Pieces
 from memorist.errors import ModelError
 
 _FOLDER = Path(__file__).parent / "static"
-_BATCH = 256
+_BATCH_TEXTS = 256
 MAX_CHARS = 8_192
 """Longer texts are cut: the mean over more words changes little."""
 CACHED_WORDS = 8_192
@@ -41,8 +41,8 @@ class WordLlamaEmbedder:
         """Return one unit vector per text; a text without words is all zeros."""
         table = _table()
         out = np.zeros((len(texts), self.dimensions), np.float32)
-        for start in range(0, len(texts), _BATCH):
-            ids = [table.pieces.encode(_words_of(text)) for text in texts[start : start + _BATCH]]
+        for start in range(0, len(texts), _BATCH_TEXTS):
+            ids = [table.pieces.encode(_words_of(text)) for text in texts[start : start + _BATCH_TEXTS]]
             lengths = np.array([len(item) for item in ids])
             full = np.nonzero(lengths)[0]
             if not len(full):

@@ -23,7 +23,7 @@ from .facts.corrections import replaced_corrections
 from .retaining import RetentionState, retention_states
 
 T = TypeVar("T")
-PAGE = 1000
+PAGE_ROWS = 1000
 STUCK_SECONDS = 3600.0
 
 
@@ -200,7 +200,7 @@ class Health:
         """Add a problem if another version of the analysis or stemmer made the terms of a namespace."""
         from ..recall.analyze import analysis_version
 
-        rows = await self._core.scan(NamespaceStats, limit=PAGE)
+        rows = await self._core.scan(NamespaceStats, limit=PAGE_ROWS)
         outdated = [stats.ns for stats in rows if stats.analysis != analysis_version()]
         if outdated:
             problems.append(
@@ -219,7 +219,7 @@ class Health:
         await self._analysis(problems)
         if embedder is None:
             return None
-        for stats in await core.scan(NamespaceStats, limit=PAGE):
+        for stats in await core.scan(NamespaceStats, limit=PAGE_ROWS):
             oldest = await core.scan(Entry, stats.ns, index="by_stamp", limit=1)
             newest = await core.scan(Entry, stats.ns, index="by_stamp", limit=1, reverse=True)
             others = [entry.embedder for entry in oldest + newest if entry.embedder not in (None, embedder.name)]

@@ -34,9 +34,9 @@ from .options import check_reason, checked_limit
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
 MAX_CONTENT = 10_000
-REINFORCE = 0.2
-WEAKEN = 0.7
-CORRECT = 0.5
+REINFORCED_DOUBT = 0.2
+WEAKENED_CONFIDENCE = 0.7
+CORRECTED_CONFIDENCE = 0.5
 SAME_THING = 0.5
 
 
@@ -217,7 +217,7 @@ class Learnings:
             >>> memory.learnings.reinforce(learning.id, user="ada").confidence
             0.6
         """
-        return await self._move(id, user, "reinforce", lambda c: c + REINFORCE * (1 - c))
+        return await self._move(id, user, "reinforce", lambda c: c + REINFORCED_DOUBT * (1 - c))
 
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
         """Lower the confidence of a learning that proved wrong, and return it.
@@ -237,7 +237,7 @@ class Learnings:
             >>> memory.learnings.weaken(learning.id, user="ada").confidence
             0.35
         """
-        return await self._move(id, user, "weaken", lambda c: WEAKEN * c)
+        return await self._move(id, user, "weaken", lambda c: WEAKENED_CONFIDENCE * c)
 
     async def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
         """Count a use of each learning, as a context does, and return how many of them exist.
@@ -369,7 +369,7 @@ class Learnings:
             if row.id == correction.id or not (row.id == named or _same_thing(subject, content_terms(row.content))):
                 continue
             lowered = msgspec.structs.replace(
-                row, confidence=CORRECT * row.confidence, updated_at=correction.updated_at
+                row, confidence=CORRECTED_CONFIDENCE * row.confidence, updated_at=correction.updated_at
             )
             changes += self._changes(lowered, row, "correct")
         return changes
@@ -479,7 +479,7 @@ def _again(old: Learning, new: Learning) -> Learning:
     confidence = max(old.confidence, new.confidence)
     return msgspec.structs.replace(
         old,
-        confidence=confidence + REINFORCE * (1 - confidence),
+        confidence=confidence + REINFORCED_DOUBT * (1 - confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         status="active",
         updated_at=new.updated_at,

@@ -36,7 +36,7 @@ _BEGINS = {
 """By table: the column that says since when a row has had its current values."""
 CHANGED = ("fact", "event", "learning")
 """The kinds whose index entries do not cover earlier versions."""
-PAGE = 500
+PAGE_ROWS = 500
 
 
 class Past:
@@ -136,9 +136,9 @@ class Past:
         rows: list[R] = []
         size = len(scan.prefix)
         while len(rows) < limit:
-            page = await self.below.scan(msgspec.structs.replace(scan, limit=max(limit, PAGE)), now=self._now)
+            page = await self.below.scan(msgspec.structs.replace(scan, limit=max(limit, PAGE_ROWS)), now=self._now)
             rows += [self._then(row) for row in page if self._existed(row)]
-            if len(page) < max(limit, PAGE):
+            if len(page) < max(limit, PAGE_ROWS):
                 break
             last = page[-1].row_key[size:]
             scan = msgspec.structs.replace(scan, **{"before" if scan.reverse else "after": last})

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 1
-PAGE = 500
+PAGE_ROWS = 500
 MOST_NUMBER = 2**53
 TYPED = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
@@ -150,7 +150,7 @@ class Portable:
         earlier = await self._core.get(Watermark, "import", digest)
         start = done = 0 if earlier is None else earlier.position
         rows = _rows(source, skip=start)
-        while batch := await offload(lambda: list(islice(rows, PAGE))):
+        while batch := await offload(lambda: list(islice(rows, PAGE_ROWS))):
             done += len(batch)
             await self._core.apply(*await self._loads(batch), self._progress(digest, done))
             if progress is not None:
@@ -171,7 +171,7 @@ class Portable:
             portable = [row for row in rows if not (isinstance(row, Watermark) and row.name != "numbers")]
             if portable:
                 yield portable
-            if len(rows) < PAGE:
+            if len(rows) < PAGE_ROWS:
                 return
             after = rows[-1].row_key[1:]
 
@@ -179,9 +179,9 @@ class Portable:
         """Return a page of rows as they are stored, because an export of an encrypted memory is also encrypted."""
         sealed: Store | None = getattr(self._core.shared.store, "below", None)
         if sealed is None:
-            return await self._core.scan(kind, after=after, limit=PAGE)
+            return await self._core.scan(kind, after=after, limit=PAGE_ROWS)
         await self._core.shared.open()
-        scan = Scan(kind, (self._core.org,), after=after, limit=PAGE)
+        scan = Scan(kind, (self._core.org,), after=after, limit=PAGE_ROWS)
         return await sealed.scan(scan, now=self._core.now())
 
     async def _loads(self, batch: list[Record]) -> list[Change]:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ..embed.opening import Vectors
     from ..memory import AsyncMemory
 
-PAGE = 500
-CLAIMED = 16
-LEASE = 600_000_000
+PAGE_ROWS = 500
+CLAIMED_JOBS = 16
+JOB_LEASE_MICROSECONDS = 600_000_000
 Progress = Callable[[str, int], Any]
 
 
@@ -165,7 +165,7 @@ class Reindexer(Processor):
         start = sweep.position if sweep is not None and sweep.maker == version.maker else 0
         target, changed, pages = stats.stamp, 0, 0
         after: tuple[Any, ...] = (start,)
-        while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE)):
+        while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE_ROWS)):
             page = [entry for entry in page if entry.stamp <= target]
             if not page:
                 break
@@ -338,7 +338,9 @@ class Archiver(Processor):
         store: Any = core.store
         limit, owner, seen, changed = core.now() - self._age, f"archiver-{new_id()}", 0, 0
         # A job's run_at is the time of the oldest unfolded message; claiming with now=limit finds those old enough.
-        while jobs := await store.claim("archive", owner=owner, now=limit, lease=LEASE, limit=CLAIMED, org=core.org):
+        while jobs := await store.claim(
+            "archive", owner=owner, now=limit, lease=JOB_LEASE_MICROSECONDS, limit=CLAIMED_JOBS, org=core.org
+        ):
             for job in jobs:
                 # At most once per thirtieth of the age, so that a thread in use does not cost a summary per message.
                 changed += await Folding(core).archive(job, limit, pause=self._age // 30, model=model)
@@ -492,7 +494,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
     """
     await Outbox(core.shared, core.org).drain(("index",))
     after: tuple[str, str] | None = None
-    while jobs := await core.scan(Job, "fold", after=after, limit=PAGE):
+    while jobs := await core.scan(Job, "fold", after=after, limit=PAGE_ROWS):
         after = (jobs[-1].ns, jobs[-1].item)
         for job in jobs:
             thread = await core.get(Thread, job.item.partition(":")[2])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..context.profile import ProfileLine
 
 PREFERENCE = "preference."
-CERTAIN = 0.7
+MIN_CONFIDENCE = 0.7
 """The minimum confidence of a fact in the block; a learning's confidence must exceed it."""
 MAX_ADDED_LEARNINGS = 5
 """How many learnings to show that a program added without a source."""
@@ -181,8 +181,8 @@ class Profile:
         """
         from ..context.profile import ProfileLine
 
-        learnings = await self._learnings.list(min_confidence=CERTAIN, limit=None, user=user)  # most used first
-        certain = [learning for learning in learnings if learning.confidence > CERTAIN]
+        learnings = await self._learnings.list(min_confidence=MIN_CONFIDENCE, limit=None, user=user)  # most used first
+        certain = [learning for learning in learnings if learning.confidence > MIN_CONFIDENCE]
         own = [
             learning for learning in certain
             if learning.type == "correction" or (learning.sources and learning.type == "preference")
@@ -257,7 +257,7 @@ class Profile:
 
 
 def _is_certain(fact: Fact) -> bool:
-    return fact.status == "active" and fact.confidence >= CERTAIN and fact.trust in TRUSTED
+    return fact.status == "active" and fact.confidence >= MIN_CONFIDENCE and fact.trust in TRUSTED
 
 
 def _importance(fact: Fact) -> tuple[float, str]:

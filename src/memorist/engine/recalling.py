@@ -32,13 +32,13 @@ NAMESPACES = view_of(NamespaceStats)
 """Where to search: namespaces, one of them, or None for all that the handle may read."""
 MOST_CANDIDATES = 5_000
 MOST_HOPS = 4
-SHOWN = 8
+HITS_FOR_MODEL = 8
 """How many hits the model reads before it says what to search for next."""
 MAX_PAST_ENTRIES = 200
 """How many facts and events that have changed since a time are candidates for a question about that time."""
 MAX_REINDEXED_ENTRIES = 5_000
 """A recall rebuilds the outdated entries of a namespace if there are at most this many, which takes about a second."""
-FEW = 60
+MAX_HITS_WITH_THREE_CANDIDATES = 60
 """Up to this many hits, recall takes three candidates per hit; above it, two."""
 
 
@@ -174,7 +174,7 @@ class Recalling:
             questions = await wordings(model, query, words) if words else []
             found += await self._pools(questions, namespaces, asked, wanted)
             for _ in range(hops):
-                shown = await Hits(self._past or self._core).of(found, Wanted(SHOWN)) if found else []
+                shown = await Hits(self._past or self._core).of(found, Wanted(HITS_FOR_MODEL)) if found else []
                 questions = await follow_ups(model, query, [hit.text for hit in shown], 2)
                 if not questions:
                     break
@@ -359,7 +359,11 @@ class Recalling:
         from ..recall.candidates import CANDIDATES, Candidates
         from ..recall.pool import Pool, stats_of
 
-        count = max(CANDIDATES, 3 * top_k) if top_k <= FEW else max(3 * FEW, 2 * top_k)
+        count = (
+            max(CANDIDATES, 3 * top_k)
+            if top_k <= MAX_HITS_WITH_THREE_CANDIDATES
+            else max(3 * MAX_HITS_WITH_THREE_CANDIDATES, 2 * top_k)
+        )
         shared, embedder = self._core.shared, self._core.shared.embedder
         name = None if embedder is None else embedder.name
         candidates = Candidates(

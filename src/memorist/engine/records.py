@@ -36,7 +36,7 @@ UPLOAD_MICROS = 3600 * 1_000_000
 """How long a writer may take to upload a value before a collector considers it dead."""
 UPLOAD_TRIES = 5
 RECOUNT_MICROS = 1_000_000
-PAGE = 500
+PAGE_ROWS = 500
 RECORD_SIZE = view_of(StoredRecord, "size")
 RECORD_HEAD = view_of(StoredRecord, "size", "metadata", "version", "created_at", "updated_at")
 """The columns of a record without its data."""
@@ -448,7 +448,7 @@ class Records:
 
     async def _used(self) -> int:
         total, after = 0, None
-        while page := await self._core.scan(RECORD_SIZE, after=after, limit=PAGE):
+        while page := await self._core.scan(RECORD_SIZE, after=after, limit=PAGE_ROWS):
             total += sum(row.size for row in page)
             after = (page[-1].ns, page[-1].key)
         return total
@@ -459,7 +459,7 @@ async def collect_uploads(core: Core) -> int:
     await core.shared.open()
     store: Any = core.store
     total = 0
-    while jobs := await store.claim(UPLOADS, owner=new_id(), now=core.now(), lease=UPLOAD_MICROS, limit=PAGE):
+    while jobs := await store.claim(UPLOADS, owner=new_id(), now=core.now(), lease=UPLOAD_MICROS, limit=PAGE_ROWS):
         for job in jobs:
             pieces = DeleteRange(RecordPiece, (job.org, job.ns, job.payload, job.item))
             row = await store.get(StoredRecord, (job.org, job.ns, job.payload), now=0)

@@ -19,7 +19,7 @@ from .audit import audit
 from .core import Core
 from .gating import policy_of
 
-PAGE = 500
+PAGE_ROWS = 500
 _RECORDS: dict[str, type[Record]] = {
     kind.name: kind.record for kind in KINDS if kind.record in (Message, Fact, Event, Learning, Document, Candidate)
 }
@@ -56,7 +56,7 @@ async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[Any]:
     if rule.kind == "message":
         spaces = {thread.id: thread.ns for thread in await core.scan(Thread)}
     after = None
-    while rows := await core.scan(_RECORDS[rule.kind], after=after, limit=PAGE):
+    while rows := await core.scan(_RECORDS[rule.kind], after=after, limit=PAGE_ROWS):
         for row in rows:
             ns = spaces.get(row.thread, "") if isinstance(row, Message) else getattr(row, "ns", "")
             if _changed_at(row) < limit and rule.covers(ns) and _matches(rule, row):

@@ -18,7 +18,6 @@ from .memories import Remembered
 from .options import check_reason, checked_limit
 
 MAX_TEXT_BYTES = 10_000
-EDITABLE = ("text", "value", "key", "subject", "scope", "confidence")
 
 
 class Review:

@@ -21,10 +21,10 @@ COUNT = "count"
 """The queue of namespaces that must be counted again."""
 RECOUNT_DELAY = timedelta(seconds=60)
 """A namespace is counted at most this often, because a count reads all its entries."""
-SPEAKERS = 64
-STANDING = 64
+MAX_SPEAKERS = 64
+MAX_STANDING = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
-PAGE = 1000
+PAGE_ROWS = 1000
 COUNTED = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
 """The columns of an entry that are counted, without its vector."""
 
@@ -44,11 +44,11 @@ def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequ
         counts["messages"] += sign * (entry.kind == "message")
         counts["documents"] += sign * (entry.kind == "document")
     for entry in entries:
-        if entry.speaker and len(speakers) < SPEAKERS and not is_assistant(entry.role or "", entry.speaker):
+        if entry.speaker and len(speakers) < MAX_SPEAKERS and not is_assistant(entry.role or "", entry.speaker):
             speakers[entry.speaker] = None
         if _is_standing(entry):
             standing.add((to_micros(entry.created_at), entry.kind, entry.parent, entry.id))
-    newest = tuple(sorted(standing, reverse=True)[:STANDING])
+    newest = tuple(sorted(standing, reverse=True)[:MAX_STANDING])
     return msgspec.structs.replace(stats, **counts, speakers=tuple(speakers), standing=newest)
 
 
@@ -151,7 +151,7 @@ async def recount_changes(core: Core, ns: str) -> list[Change]:
         updated_at=core.at(),
     )  # fmt: skip
     after = None
-    while page := await core.scan(COUNTED, ns, after=after, limit=PAGE):
+    while page := await core.scan(COUNTED, ns, after=after, limit=PAGE_ROWS):
         counted, after = count_entries(counted, page), page[-1].row_key[2:]
     expected = Expect(NamespaceStats, stats.row_key, stats.version)
     if not counted.entries:

@@ -22,7 +22,7 @@ from . import langgraph, markdown
 from .lines import write_anthropic, write_openai
 
 To = Literal["memorist", "openai", "anthropic", "markdown", "langgraph"]
-PAGE = 500
+PAGE_ROWS = 500
 R = TypeVar("R", bound=Record)
 
 
@@ -112,17 +112,17 @@ class Exporting:
         """Yield the rows of a kind, of one namespace or all, a page at a time."""
         after = None
         while True:
-            rows = await self._core.scan(kind, after=after, limit=PAGE)
+            rows = await self._core.scan(kind, after=after, limit=PAGE_ROWS)
             for row in rows:
                 if space is None or ns(row) == space:
                     yield row
-            if len(rows) < PAGE:
+            if len(rows) < PAGE_ROWS:
                 return
             after = rows[-1].row_key[1:]
 
     async def _messages(self, thread: Thread) -> AsyncIterator[list[Message]]:
         after = 0
         gate = await policy_of(self._core)
-        while page := await self._core.scan(Message, thread.id, after=(after,), limit=PAGE):
+        while page := await self._core.scan(Message, thread.id, after=(after,), limit=PAGE_ROWS):
             yield [mask_message(gate, message) for message in page]
             after = page[-1].seq

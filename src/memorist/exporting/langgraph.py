@@ -15,7 +15,7 @@ from ..messages.message import Message
 from ..records import Fact, Thread
 from ..values import JsonObject
 
-PYDANTIC = 5
+PYDANTIC_EXTENSION = 5
 """The MessagePack extension type with which LangGraph serialises pydantic objects."""
 TYPES = {"user": ("human", "Human"), "assistant": ("ai", "AI"), "tool": ("tool", "Tool"), "function": ("tool", "Tool")}
 SCHEMA = """
@@ -82,7 +82,7 @@ def _object(message: Message) -> msgspec.msgpack.Ext:
         results = message.tool_results
         fields |= {"tool_call_id": results[0].id if results else "", "status": "success"}
     described = (f"langchain_core.messages.{kind}", f"{name}Message", fields, "model_validate_json")
-    return msgspec.msgpack.Ext(PYDANTIC, _pack(described))
+    return msgspec.msgpack.Ext(PYDANTIC_EXTENSION, _pack(described))
 
 
 def _args(arguments: object) -> JsonObject:

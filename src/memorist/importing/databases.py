@@ -17,7 +17,7 @@ from ..errors import StoreUnavailable, UsageError
 from ..extras import install_command
 from .files import SQLITE, Given, damaged
 
-PAGE = 500
+PAGE_ROWS = 500
 BROKEN = (sqlite3.Error, OverflowError, UnicodeError)
 """What the SQLite module raises for a damaged file."""
 
@@ -100,7 +100,7 @@ class _Sqlite:
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
         cursor = self._file.execute(query, values)
-        while page := cursor.fetchmany(PAGE):
+        while page := cursor.fetchmany(PAGE_ROWS):
             yield from page
 
 
@@ -137,6 +137,6 @@ class _Postgres:
         self._cursors += 1
         # A server-side cursor, so that rows are fetched in pages.
         with self._connection.cursor(name=f"importing_{self._cursors}") as cursor:
-            cursor.itersize = PAGE
+            cursor.itersize = PAGE_ROWS
             cursor.execute(query.replace("%", "%%").replace("?", "%s"), values)
             yield from cursor

@@ -21,13 +21,13 @@ import msgspec
 
 from ..errors import CorruptRecord, UsageError
 
-HEAD = 65_536
+HEAD_BYTES = 65_536
 """How many bytes are read to recognise a file's format."""
-PIECE = 32 * 1024 * 1024
+MAX_ITEM_BYTES = 32 * 1024 * 1024
 """The most bytes of one line, one conversation or one record."""
-STEP = 65_536
+READ_BYTES = 65_536
 MOST_FILES = 200_000
-RATIO = 300
+MAX_COMPRESSION_RATIO = 300
 """The highest compression ratio of a large file in an archive, against ZIP bombs; text never compresses that well."""
 SQLITE = b"SQLite format 3\x00"
 DATABASES = re.compile(r"(postgres(?:ql)?)(?:\+\w+)?(?=://)")
@@ -94,7 +94,7 @@ class Given:
         if not self.is_file:
             return b""
         with self.path.open("rb") as file:
-            return file.read(HEAD)
+            return file.read(HEAD_BYTES)
 
     def parts(self, pattern: str = "*") -> list[Part]:
         """Return the files of a folder or archive whose name matches; for a plain file, that file whatever its name."""
@@ -133,7 +133,7 @@ def _file(path: Path, name: str) -> Part:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Part:
     def opened() -> IO[bytes]:
-        if member.file_size > 100_000_000 and member.file_size > RATIO * max(member.compress_size, 1):
+        if member.file_size > 100_000_000 and member.file_size > MAX_COMPRESSION_RATIO * max(member.compress_size, 1):
             damaged("the archive", "one of its files is packed more than any text could be")
         try:
             return io.BufferedReader(_Checked(archive.open(member)))
@@ -176,10 +176,10 @@ def lines(part: Part) -> Iterator[tuple[int, bytes]]:
     """Yield the non-empty lines of a file with their numbers."""
     with part.open() as file:
         number = 0
-        while line := file.readline(PIECE + 1):
+        while line := file.readline(MAX_ITEM_BYTES + 1):
             number += 1
-            if len(line) > PIECE:
-                damaged(f"line {number}", f"it has more than {PIECE // 1024 // 1024} MB")
+            if len(line) > MAX_ITEM_BYTES:
+                damaged(f"line {number}", f"it has more than {MAX_ITEM_BYTES // 1024 // 1024} MB")
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
             if line.strip():
@@ -215,7 +215,7 @@ class JsonStream:
                 if self._text[self._at] not in " \t\n\r":
                     return self._text[self._at]
                 self._at += 1
-            if not self._fill(STEP):
+            if not self._fill(READ_BYTES):
                 return ""
 
     def elements(self) -> Iterator[Any]:
@@ -255,11 +255,11 @@ class JsonStream:
                 self._damaged("it is nested too deep")
             except ValueError:
                 # Invalid, or not fully buffered: read on until it parses, the file ends or the limit is reached.
-                if self._fill(max(STEP, len(self._text) - self._at)):
+                if self._fill(max(READ_BYTES, len(self._text) - self._at)):
                     continue
                 self._damaged("it is not JSON, or it ends in the middle")
             if stop == len(self._text) and not self._end and not isinstance(element, dict | list | str):
-                self._fill(STEP)  # a number may continue in the next chunk
+                self._fill(READ_BYTES)  # a number may continue in the next chunk
                 continue
             self._at = stop
             return element
@@ -280,8 +280,8 @@ class JsonStream:
         """Read more of the file into the buffer and drop what was consumed; false at the end of the file."""
         if self._end:
             return False
-        if len(self._text) - self._at > PIECE:
-            self._damaged(f"one piece of it has more than {PIECE // 1024 // 1024} MB")
+        if len(self._text) - self._at > MAX_ITEM_BYTES:
+            self._damaged(f"one piece of it has more than {MAX_ITEM_BYTES // 1024 // 1024} MB")
         data = self._file.read(size)
         self._end = not data
         try:

@@ -22,7 +22,7 @@ from .readers import Reader, reader_for
 from .report import ImportReport, Tally
 from .writing import Writer
 
-BATCH = 1000
+BATCH_ITEMS = 1000
 """The number of items in one commit."""
 Progress = Callable[[int, int | None], None]
 """Called with the number of items done and, in the second pass, the total."""
@@ -77,7 +77,7 @@ class Importing:
         items, checker, done = reader.read(given), Checker(where, source), 0
 
         def one_batch() -> int:
-            batch = list(islice(items, BATCH))
+            batch = list(islice(items, BATCH_ITEMS))
             for item in batch:
                 _checked(item, checker, tally)
             return len(batch)
@@ -125,7 +125,7 @@ def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:
     """Return (number of items read, valid ones) of the next batch; invalid ones were reported by the first pass."""
     batch: list[Checked] = []
     count = 0
-    for item in islice(items, BATCH):
+    for item in islice(items, BATCH_ITEMS):
         count += 1
         if isinstance(item, Problem):
             continue

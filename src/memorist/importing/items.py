@@ -84,7 +84,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 Item = ThreadItem | MessageItem | FactItem | DocumentItem | Problem
 
-_LATEST = 253_402_300_799.0
+_LATEST_SECONDS = 253_402_300_799.0
 """The last second of the year 9999."""
 
 
@@ -115,7 +115,7 @@ def moment_or_none(given: Any) -> datetime | None:
 
 def moment(given: Any) -> datetime | None:
     """Parse a time: ISO text, or seconds, milliseconds or microseconds since 1970; None for an empty one."""
-    if type(given) in (int, float) and abs(given) < _LATEST:
+    if type(given) in (int, float) and abs(given) < _LATEST_SECONDS:
         return datetime.fromtimestamp(given, UTC)  # fast path
     if given is None or given == "":
         return None
@@ -127,9 +127,9 @@ def moment(given: Any) -> datetime | None:
         if isinstance(given, str):
             return _from_text(given)
         seconds = float(given)
-        while abs(seconds) > _LATEST:
+        while abs(seconds) > _LATEST_SECONDS:
             seconds /= 1000
-            if abs(given) > _LATEST * 1e9:
+            if abs(given) > _LATEST_SECONDS * 1e9:
                 raise ValueError
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError) as cause:

@@ -31,7 +31,7 @@ ROLES = {
 TUPLES = (0, 1, 2, 3, 4, 5)
 """Extensions that hold (module, name, arguments, …)."""
 SNAPSHOT = 7
-DEEPEST = 40
+MAX_DEPTH = 40
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ def loaded(kind: Any, data: Any) -> object:
 
 
 def _unpacked(data: bytes, depth: int) -> object:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise ValueError("it is nested too deep")
 
     def extension(code: int, inner: memoryview) -> object:

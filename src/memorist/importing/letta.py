@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..values import JsonMapping, JsonObject, compact_json
-from .files import PIECE, Given, damaged, decoded
+from .files import MAX_ITEM_BYTES, Given, damaged, decoded
 from .items import (
     DocumentItem,
     FactItem,
@@ -41,11 +41,11 @@ def recognises(given: Given) -> bool:
 def read(given: Given) -> Iterator[Item]:
     """Yield the agents of a file, which is read at once, since agent files have at most a few megabytes."""
     for part in given.parts():
-        if part.size > PIECE:
-            damaged("the file", f"an agent file has at most {PIECE // 1024 // 1024} MB")
+        if part.size > MAX_ITEM_BYTES:
+            damaged("the file", f"an agent file has at most {MAX_ITEM_BYTES // 1024 // 1024} MB")
         with part.open() as file:
             try:
-                agent = decoded(file.read(PIECE + 1))
+                agent = decoded(file.read(MAX_ITEM_BYTES + 1))
             except ValueError as cause:
                 damaged("the file", "it is not JSON", cause)
         if not isinstance(agent, Mapping):

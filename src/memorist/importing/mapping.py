@@ -17,7 +17,7 @@ from .files import decoded
 
 HOME = "user:me"
 """The namespace of items without an owner, if no other is given."""
-MOST = 10 * 1024 * 1024
+MAX_FILE_BYTES = 10 * 1024 * 1024
 
 
 class Places(msgspec.Struct, frozen=True):
@@ -78,8 +78,8 @@ def _read(mapping: Any) -> JsonMapping:
 
 def _from_file(path: Path) -> JsonMapping:
     try:
-        if path.stat().st_size > MOST:
-            raise UsageError(f"the mapping file {path.name!r} is over {MOST // 1024 // 1024} MB")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise UsageError(f"the mapping file {path.name!r} is over {MAX_FILE_BYTES // 1024 // 1024} MB")
         data = path.read_bytes()
         read = decoded(data) if path.suffix == ".json" else tomllib.loads(data.decode())
     except OSError as cause:

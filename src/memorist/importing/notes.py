@@ -11,7 +11,7 @@ from .files import Given, Part
 from .items import DocumentItem, Item, Problem, moment_or_none
 
 ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".org")
-MOST = 4 * 1024 * 1024
+MAX_NOTE_BYTES = 4 * 1024 * 1024
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"([\w -]{1,60}):[ \t]*(.*)")
 _HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\n]{0,300})$", re.MULTILINE)
@@ -58,10 +58,10 @@ def _wanted(name: str) -> bool:
 
 
 def _document(part: Part, *, vault: bool) -> Item:
-    if part.size > MOST:
-        return Problem(part.name, f"it has more than {MOST // 1024 // 1024} MB")
+    if part.size > MAX_NOTE_BYTES:
+        return Problem(part.name, f"it has more than {MAX_NOTE_BYTES // 1024 // 1024} MB")
     with part.open() as file:
-        data = file.read(MOST + 1)
+        data = file.read(MAX_NOTE_BYTES + 1)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..values import JsonObject
 
-MOST = 16 * 1024 * 1024
+MAX_PICKLE_BYTES = 16 * 1024 * 1024
 
 
 class Point:
@@ -49,7 +49,7 @@ class _Unpickler(pickle.Unpickler):
 
 def point(data: object) -> JsonObject:
     """Return the payload of a pickled point; raises ValueError for anything else."""
-    if not isinstance(data, bytes) or len(data) > MOST:
+    if not isinstance(data, bytes) or len(data) > MAX_PICKLE_BYTES:
         raise ValueError("it is not a pickled point, or too large")
     try:
         value = _Unpickler(io.BytesIO(data)).load()

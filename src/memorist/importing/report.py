@@ -11,8 +11,8 @@ from ..messages.message import text_of
 from .items import DocumentItem, FactItem, Item, MessageItem, Problem, ThreadItem
 
 MOST_PROBLEMS = 100
-SAMPLES = 3
-SHOWN = 160
+SAMPLES_PER_KIND = 3
+MAX_SAMPLE_CHARACTERS = 160
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -80,9 +80,17 @@ class Tally:
                 self.first_at = at
             if self.last_at is None or at > self.last_at:
                 self.last_at = at
-        if count <= SAMPLES:
+        if count <= SAMPLES_PER_KIND:
             id, text = _shown(item)
-            self.samples.append(Sample(what, id, ns, text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…", at))
+            self.samples.append(
+                Sample(
+                    what,
+                    id,
+                    ns,
+                    text if len(text) <= MAX_SAMPLE_CHARACTERS else f"{text[: MAX_SAMPLE_CHARACTERS - 1]}…",
+                    at,
+                )
+            )
 
     def report(self, kind: str, source: str, *, dry_run: bool) -> ImportReport:
         """Return the report of what was counted."""

@@ -17,9 +17,9 @@ from ..stores.base import Change, Expect, Put
 from ..values import MAX_NAME_BYTES
 from .items import ThreadItem
 
-BLOCK = 512
-WIDTH = 6
-MOST_KEPT = 40_000
+BLOCK_MESSAGES = 512
+BLOCK_DIGITS = 6
+MAX_CACHED_DIGESTS = 40_000
 """The most digests cached in RAM; beyond it the least recently used threads are evicted and read again if needed."""
 
 
@@ -68,7 +68,7 @@ class KnownThreads:
     def trim(self) -> None:
         """Evict the least recently used threads while the cache is too large; only between batches."""
         total = sum(len(state.seen) + 8 for state in self._kept.values())
-        while total > MOST_KEPT and len(self._kept) > 1:
+        while total > MAX_CACHED_DIGESTS and len(self._kept) > 1:
             gone = self._kept.pop(next(iter(self._kept)))
             total -= len(gone.seen) + 8
 
@@ -102,7 +102,7 @@ class KnownThreads:
     async def _read(self, state: State) -> State:
         """Load the digests of the messages imported into a thread before."""
         for row in await self._core.scan(ImportedDigests, state.id):
-            state.tail = [row.digests[at : at + WIDTH] for at in range(0, len(row.digests), WIDTH)]
+            state.tail = [row.digests[at : at + BLOCK_DIGITS] for at in range(0, len(row.digests), BLOCK_DIGITS)]
             state.seen.update(state.tail)
             state.block, state.version = row.block, row.version
         return state
@@ -131,19 +131,19 @@ class KnownThreads:
         """Return the changes that store the digests of the messages added since the last call, by compare-and-set."""
         changes: list[Change] = []
         while state.tail:
-            digests = state.tail[:BLOCK]
+            digests = state.tail[:BLOCK_MESSAGES]
             row = ImportedDigests(
                 org=self._core.org, thread=state.id, block=state.block, digests=b"".join(digests),
                 updated_at=self._core.at(),
             )  # fmt: skip
             changes += [Expect(ImportedDigests, row.row_key, state.version), Put(row)]
-            if len(state.tail) < BLOCK:
+            if len(state.tail) < BLOCK_MESSAGES:
                 state.version += 1
                 break
-            state.tail, state.block, state.version = state.tail[BLOCK:], state.block + 1, 0
+            state.tail, state.block, state.version = state.tail[BLOCK_MESSAGES:], state.block + 1, 0
         return changes
 
 
 def digest(key: str) -> bytes:
     """Return the digest by which an imported message is recognised."""
-    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=WIDTH).digest()
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=BLOCK_DIGITS).digest()

@@ -10,13 +10,13 @@ from .stop import stop_words
 
 _KANA = re.compile("[\u3041-\u30ff]")
 _LATIN = re.compile("[^\\W\\d_]+(?:['’][^\\W\\d_]+)?")
-_HEAD = 300
+_HEAD_CHARACTERS = 300
 """How many characters of a sentence are looked at."""
 
 
 def language_of(sentence: str) -> str | None:
     """Return the code of the language of a sentence; None where it cannot be told or is not supported."""
-    head = sentence[:_HEAD]
+    head = sentence[:_HEAD_CHARACTERS]
     if _KANA.search(head):
         return "ja"
     han, other = _scripts()

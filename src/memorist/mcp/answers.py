@@ -18,7 +18,7 @@ from ..values import JsonObject
 MAX_TOKENS = 4_000
 """The most tokens of an answer."""
 CUT = "… [cut]"
-_LONGEST = 16_000
+_MAX_CHARACTERS = 16_000
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def _first(data: JsonObject, answer: Answer, count: int) -> JsonObject:
 
 def _shorter(data: JsonObject, stored: bool, max_tokens: int) -> Fitted:
     """Return the answer with texts and lists cut shorter and shorter until it fits."""
-    longest = _LONGEST
+    longest = _MAX_CHARACTERS
     made = _sent(data, stored)
     while made.tokens > max_tokens and longest > 1:
         made = _sent(_cut(data, longest), stored)

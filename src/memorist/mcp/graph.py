@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..engine.facts.facts import Facts
     from ..memory import AsyncMemory
 
-PAGE = 500
-TRIES = 40
+PAGE_ROWS = 500
+MAX_ATTEMPTS = 40
 T = TypeVar("T")
 
 
@@ -161,9 +161,9 @@ async def load(memory: AsyncMemory, space: str) -> Graph:
 
 async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, JsonObject]]:
     found: list[Fact] = []
-    while page := await facts.list(space, prefix=prefix, limit=PAGE, after=found[-1].key if found else None):
+    while page := await facts.list(space, prefix=prefix, limit=PAGE_ROWS, after=found[-1].key if found else None):
         found += page
-        if len(page) < PAGE:
+        if len(page) < PAGE_ROWS:
             break
     return [(fact.key, fact.version, fact.value) for fact in found if isinstance(fact.value, dict)]
 
@@ -180,7 +180,7 @@ def _edge(value: JsonMapping) -> Edge:
 
 async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) -> T:
     """Apply an edit atomically, and repeat it on a fresh copy after a conflict with another process."""
-    for tries in range(TRIES):
+    for tries in range(MAX_ATTEMPTS):
         graph = await load(memory, space)
         before = graph.facts()
         done = edit(graph)
@@ -190,7 +190,7 @@ async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) ->
             await anyio.sleep(min(0.2, 0.002 * 2**tries) * random.random())
         else:
             return done
-    raise Conflict(f"other processes changed the graph {TRIES} times in a row; try again")
+    raise Conflict(f"other processes changed the graph {MAX_ATTEMPTS} times in a row; try again")
 
 
 async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, JsonObject], graph: Graph) -> None:

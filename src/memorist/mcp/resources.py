@@ -26,7 +26,7 @@ from .graph_tools import RESOURCE as GRAPH
 from .shown import Shown, shown_fact
 
 SCHEME = "memorist://"
-PAGE = 100
+PAGE_ROWS = 100
 THREAD_MESSAGES = 50
 MIME = "text/plain"
 TEMPLATES = (
@@ -206,7 +206,7 @@ async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resourc
     found: list[types.Resource] = []
     async for resource, place in _walk(caller, _decoded(cursor)):
         found.append(resource)
-        if len(found) == PAGE:
+        if len(found) == PAGE_ROWS:
             return found, _encoded(place)
     return found, None
 
@@ -230,14 +230,14 @@ async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resou
 
 
 async def _threads(caller: Caller, space: str, after: str | None) -> AsyncIterator[tuple[types.Resource, str]]:
-    while page := await caller.memory.threads.list(space, limit=PAGE, after=after):
+    while page := await caller.memory.threads.list(space, limit=PAGE_ROWS, after=after):
         for thread in page:
             yield _resource("thread", thread.title or thread.id, thread.id), thread.id
         after = page[-1].id
 
 
 async def _facts(caller: Caller, space: str, after: str | None) -> AsyncIterator[tuple[types.Resource, str]]:
-    while page := await caller.memory.facts.list(space, limit=PAGE, after=after):
+    while page := await caller.memory.facts.list(space, limit=PAGE_ROWS, after=after):
         for fact in page:
             yield _resource("fact", fact.key, space, fact.key), fact.key
         after = page[-1].key

@@ -24,7 +24,7 @@ SCOPES: Mapping[str, Role] = {"memory:read": "reader", "memory:write": "writer",
 """The roles that the scopes of a token grant."""
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _DOCUMENTS = ("oauth-authorization-server", "openid-configuration")
-_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 _WORDS = "a valid token is needed"
 
 
@@ -90,7 +90,7 @@ class Tokens:
 
     def _claims(self, token: str) -> JsonObject:
         if self._keys is None:
-            self._keys = jwt.PyJWKClient(self._keys_url(), timeout=_SECONDS)
+            self._keys = jwt.PyJWKClient(self._keys_url(), timeout=_TIMEOUT_SECONDS)
         key = self._keys.get_signing_key_from_jwt(token)
         claims: JsonObject = jwt.decode(
             token, key.key, algorithms=ALGORITHMS, audience=self.resource.url, issuer=self.resource.issuer,
@@ -116,7 +116,7 @@ class Tokens:
 
 def _fetched(url: str) -> JsonObject:
     try:
-        with urlopen(Request(url, headers={"accept": "application/json"}), timeout=_SECONDS) as answer:
+        with urlopen(Request(url, headers={"accept": "application/json"}), timeout=_TIMEOUT_SECONDS) as answer:
             document = json.loads(answer.read(1 << 20))
     except (OSError, ValueError):
         return {}

@@ -28,13 +28,13 @@ try:
 except ModuleNotFoundError as cause:
     raise UsageError(f"a memory behind a URL needs an HTTP client; run: {install_command('remote')}") from cause
 
-TRIES = 3
+MAX_ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
 CLOSE_SECONDS = 10.0
 """How long `close` waits for requests of other threads or tasks."""
 STREAM_SECONDS = 60.0
 """The read timeout of a stream; a server sends a heartbeat every 15 seconds."""
-MOST_WAIT = 5.0
+MAX_WAIT_SECONDS = 5.0
 """The longest `Retry-After` that the client waits for by itself; beyond it the error is raised."""
 _BUSY = (429, 502, 503, 504)
 _problem = msgspec.json.Decoder(Problem).decode
@@ -73,8 +73,8 @@ class Client:
         writes: bool, repeatable: bool,
     ) -> Answer:  # fmt: skip
         """Send one request, retried with back-off where it is `repeatable`."""
-        for tries in range(TRIES):
-            last, wait = tries == TRIES - 1 or not repeatable, 0.0
+        for tries in range(MAX_ATTEMPTS):
+            last, wait = tries == MAX_ATTEMPTS - 1 or not repeatable, 0.0
             try:
                 status, answer = await self._once(method, path, query, body, headers)
             except httpx.TimeoutException as cause:
@@ -94,7 +94,7 @@ class Client:
                 wait = _seconds(answer.headers.get("retry-after"))
                 if status < 400:
                     return answer
-                if last or status not in _BUSY or wait > MOST_WAIT:
+                if last or status not in _BUSY or wait > MAX_WAIT_SECONDS:
                     raise error_from(status, answer)
             await self._runtime.sleep(max(wait, pause(2 * tries + 1, first=0.075, longest=5.0)))
         raise AssertionError("unreachable")

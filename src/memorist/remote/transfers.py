@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .core import RemoteCore
 
 
-PIECE = 256 * 1024
+PIECE_BYTES = 256 * 1024
 
 
 class RemotePortable:
@@ -130,5 +130,5 @@ class _Tabled(msgspec.Struct):
 
 def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
+        while piece := file.read(PIECE_BYTES):
             yield piece

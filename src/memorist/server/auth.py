@@ -28,7 +28,7 @@ KEYS_ORG = "memorist.keys"
 """The org that holds the keys as records. No key can be made for it."""
 CACHED_SECONDS = 30.0
 """How long other processes may still accept a revoked key, because they cache keys."""
-KEPT = 10_000
+MAX_CACHED_KEYS = 10_000
 MAX_TTL_SECONDS = 100 * 366 * 86_400
 
 
@@ -141,7 +141,7 @@ class Keys:
         if row is None:
             self._cache.pop(id, None)
             return None
-        if len(self._cache) >= KEPT:
+        if len(self._cache) >= MAX_CACHED_KEYS:
             self._cache.clear()
         self._cache[id] = (now + CACHED_SECONDS, _read(row.data))
         return self._cache[id][1]

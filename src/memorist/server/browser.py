@@ -26,7 +26,7 @@ from starlette.routing import Route
 from ..errors import Conflict, Forbidden, UsageError
 from ..protocol.keys import ROLES, ApiKey, Role, Unauthorized
 from .answers import json_response
-from .auth import CACHED_SECONDS, KEPT, KEYS_ORG, Keys
+from .auth import CACHED_SECONDS, KEYS_ORG, MAX_CACHED_KEYS, Keys
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
@@ -112,7 +112,7 @@ class Sessions:
         if row is None:
             self._cache.pop(name, None)
             return None
-        if len(self._cache) >= KEPT:
+        if len(self._cache) >= MAX_CACHED_KEYS:
             self._cache.clear()
         found = msgspec.convert(row.data, Session)
         self._cache[name] = (time.monotonic() + CACHED_SECONDS, found)

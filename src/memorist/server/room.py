@@ -9,13 +9,13 @@ import anyio
 from ..errors import StoreUnavailable
 
 AT_ONCE = 64
-WAITING = 256
+MAX_WAITING_CALLS = 256
 
 
 class Room:
     """A semaphore with a bounded queue; entering it raises StoreUnavailable when the queue is full."""
 
-    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+    def __init__(self, at_once: int = AT_ONCE, waiting: int = MAX_WAITING_CALLS) -> None:
         self._most = at_once + waiting
         self._places = anyio.Semaphore(at_once, fast_acquire=True)
         self.taken = 0

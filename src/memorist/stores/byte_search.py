@@ -8,7 +8,7 @@ from ..records import Record
 from .base import Scan, Store
 from .codec import codec, kinds
 
-PAGE = 500
+PAGE_ROWS = 500
 
 
 async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list[str]:
@@ -21,7 +21,7 @@ async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list
 async def _holds(store: Store, kind: type[Record], org: str, needles: Sequence[bytes]) -> bool:
     after = None
     encode = codec(kind).encode
-    while page := await store.scan(Scan(kind, (org,), after=after, limit=PAGE), now=0):
+    while page := await store.scan(Scan(kind, (org,), after=after, limit=PAGE_ROWS), now=0):
         for record in page:
             cells = [cell.encode() if isinstance(cell, str) else cell for cell in encode(record)]
             if any(needle in cell for cell in cells if isinstance(cell, bytes) for needle in needles):

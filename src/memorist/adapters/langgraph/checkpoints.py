@@ -29,7 +29,7 @@ from . import rows, values
 from .rows import CheckpointRow, WriteRow, checkpoint_row
 from .values import Known, Stored, Version
 
-PAGE = 50
+PAGE_ROWS = 50
 """The number of checkpoints per page of a scan."""
 KEPT_LISTS = 256
 KEPT_BYTES = 32 * 1024 * 1024
@@ -277,12 +277,12 @@ class Checkpoints:
         prefix = rows.checkpoints_prefix(thread, ns)
         last = None if before is None or ns is None else (*prefix, before)
         while True:
-            page = await self.memory.records.scan(self.space, prefix, before=last, reverse=True, limit=PAGE)
+            page = await self.memory.records.scan(self.space, prefix, before=last, reverse=True, limit=PAGE_ROWS)
             for record in page:
                 row = checkpoint_row(record)
                 if before is None or row.id < before:
                     yield row
-            if len(page) < PAGE:
+            if len(page) < PAGE_ROWS:
                 return
             last = page[-1].key
 
@@ -333,7 +333,7 @@ class Checkpoints:
                     return
                 row = checkpoint_row(record)
                 prefix = rows.checkpoints_prefix(thread, ns)
-                page = await self.memory.records.scan(self.space, prefix, before=key, reverse=True, limit=PAGE)
+                page = await self.memory.records.scan(self.space, prefix, before=key, reverse=True, limit=PAGE_ROWS)
                 near = {one.id: one for one in map(checkpoint_row, page)}
             yield row
             wanted = row.parent

@@ -24,7 +24,7 @@ from .rows import CheckpointRow, checkpoint_row
 
 AT_ONCE = 400
 """How many records are deleted or copied in one transaction."""
-TRIES = 20
+MAX_ATTEMPTS = 20
 Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
 """Selects the checkpoints of a thread to delete, as (namespace, id)."""
 
@@ -84,7 +84,7 @@ class Pruning:
     # -- mark and sweep
 
     async def _remove(self, thread: str, going: Going) -> None:
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(MAX_ATTEMPTS - 1, -1, -1):
             try:
                 await self._remove_once(thread, going)
                 return

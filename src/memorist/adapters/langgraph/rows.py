@@ -24,7 +24,7 @@ from ...ordered_keys import RecordKey
 from .values import Version
 
 ROOT = "langgraph"
-LONGEST = 300
+MAX_NAME_BYTES = 300
 """The most bytes of one name in a key; a whole key may have 1,536."""
 Typed = tuple[str, bytes]
 
@@ -89,7 +89,7 @@ def waiting_deltas(metadata: CheckpointMetadata, values: dict[str, Any]) -> tupl
 def short(name: str) -> str:
     """Return a name for use in a key: the name itself, or its start and a digest if it is long."""
     raw = name.encode("utf-8", "surrogatepass")
-    if len(raw) <= LONGEST:
+    if len(raw) <= MAX_NAME_BYTES:
         return name
     digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
     return f"{raw[:60].decode('utf-8', 'ignore')}…{digest}"

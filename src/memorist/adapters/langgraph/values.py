@@ -20,7 +20,7 @@ from ...errors import CorruptRecord
 Version = str | int | float
 Item = tuple[str, bytes]
 """One serialised item, as `dumps_typed` gives it."""
-SMALL = 1024
+MAX_WHOLE_BYTES = 1024
 """Lists up to so many bytes are always stored whole."""
 MOST_LINKS = 256
 """The longest chain of deltas."""
@@ -74,7 +74,7 @@ def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Ite
         return Stored(type=kind, data=data), None
     items = tuple(serde.dumps_typed(item) for item in inner)
     size = weight(items)
-    return Stored(type=LIST, items=items, size=size, wrapper=wrapper), items if size > SMALL else None
+    return Stored(type=LIST, items=items, size=size, wrapper=wrapper), items if size > MAX_WHOLE_BYTES else None
 
 
 def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:

@@ -56,14 +56,14 @@ if TYPE_CHECKING:
     from .noting import Noting
     from .writing import Writer
 
-BATCH = 100
+BATCH_MESSAGES = 100
 REREAD = "reread"
-BEHIND = 6
+EARLIER_MESSAGES = 6
 """How many earlier messages to read again for context, so that "no, I meant …" finds what it corrects."""
-LEASE = 60_000_000
-SOURCES = 8
+JOB_LEASE_MICROSECONDS = 60_000_000
+MAX_SOURCES = 8
 """A fact keeps this many of its newest sources."""
-UNREAD = 200
+MAX_UNREAD_MESSAGES = 200
 """How many of the newest messages in unknown languages to remember, for receipts."""
 MAX_REFUSED = 50
 """For how many of the newest messages to keep the reasons why items were refused, for receipts."""
@@ -71,14 +71,14 @@ MAX_ENDED = 50
 """How many of the newest requests to forget to keep, with what they ended, for receipts."""
 SPEAKER = "speaker"
 """The metadata key of a thread that names its owner, as in the `name` of their messages."""
-SURER = 0.3
+DOUBT_REMOVED = 0.3
 """How much of the remaining doubt (1 - confidence) is removed when the same value is stated again."""
 
 
 class Deriver:
     """Reads threads for facts and learnings."""
 
-    def __init__(self, core: Core, model: Model | None = None, lease: int = LEASE) -> None:
+    def __init__(self, core: Core, model: Model | None = None, lease: int = JOB_LEASE_MICROSECONDS) -> None:
         self._core = core
         self._lease = lease
         self._model = core.shared.extraction_model if model is None else model
@@ -113,7 +113,7 @@ class Deriver:
         if job.queue == REREAD:
             return await self._again(job)
         # After a failed attempt, messages are read one at a time to isolate the one that fails.
-        total, limit = 0, BATCH if job.attempts <= 1 else 1
+        total, limit = 0, BATCH_MESSAGES if job.attempts <= 1 else 1
         thread = await self._core.get(Thread, job.item.partition(":")[2])
         goal = 0 if thread is None else thread.length
         while True:
@@ -141,7 +141,7 @@ class Deriver:
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
         # What the rules have read in the model's place before is not read again with every attempt.
         done = max((mark.position, *mark.by_rules)) if mark else 0
-        while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
+        while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH_MESSAGES)):
             guards = await epochs(core, thread_ref(id))
             changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
             mark = await core.get(Derivation, id)
@@ -151,7 +151,7 @@ class Deriver:
     def _stood_in(self, thread: str, current: Derivation | None) -> list[Change]:
         """Return changes that tell receipts that the rules have read messages which are still waiting for the model."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
-        by_rules = sorted({*before.by_rules, *self._by_rules})[-UNREAD:]
+        by_rules = sorted({*before.by_rules, *self._by_rules})[-MAX_UNREAD_MESSAGES:]
         self._by_rules = []
         after = msgspec.structs.replace(before, by_rules=tuple(by_rules), updated_at=self._core.at())
         return [Expect(Derivation, before.row_key, before.version), Put(after)]
@@ -283,10 +283,10 @@ class Deriver:
     ) -> list[Change]:
         """Return changes that advance a thread's derivation to a message."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
-        unread = sorted({*before.unread, *self._foreign})[-UNREAD:]
+        unread = sorted({*before.unread, *self._foreign})[-MAX_UNREAD_MESSAGES:]
         ended = dict(list({**before.ended, **self._ended}.items())[-MAX_ENDED:])
         refused = dict(list({**before.refused, **self._refused}.items())[-MAX_REFUSED:])
-        by_rules = sorted(({*before.by_rules} - {*self._by_model}) | {*self._by_rules})[-UNREAD:]
+        by_rules = sorted(({*before.by_rules} - {*self._by_model}) | {*self._by_rules})[-MAX_UNREAD_MESSAGES:]
         self._ended, self._refused, self._by_rules, self._by_model = {}, {}, [], []
         derivation = msgspec.structs.replace(
             before, position=position, failed=tuple(failed), unread=tuple(unread), ended=ended, refused=refused,
@@ -477,7 +477,7 @@ class Deriver:
         """Return the content of the messages before these, so that "no, I meant …" finds what it corrects."""
         if self._model is not None or not done or all(message.role != "user" for message in messages):
             return []
-        before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
+        before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=EARLIER_MESSAGES)
         known: list[Extracted] = []
         earlier = [message for message in reversed(before) if message.seq not in failed]
         await self._readings(earlier, await self._owner(thread, earlier), known)
@@ -737,10 +737,10 @@ def _joined(old: Fact | None, new: Fact) -> Fact:
     """
     if old is None or not _same(old.value, new.value):
         return new
-    sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-SOURCES:]
+    sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-MAX_SOURCES:]
     surer = max(old.confidence, new.confidence)
     if not set(new.sources) <= set(old.sources):  # reading the same message again is no new evidence
-        surer = round(surer + SURER * (1 - surer), 4)
+        surer = round(surer + DOUBT_REMOVED * (1 - surer), 4)
     return msgspec.structs.replace(new, confidence=surer, sources=sources, expires_at=old.expires_at)
 
 

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 MOST_MESSAGES = 20_000
 """The maximum number of messages in one fold; a longer thread is folded in several steps."""
-PAGE = 200
+RESULT_MESSAGES = 200
 """How many messages after the age limit to search for the results of a tool call."""
 ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
 """The length of an archive's summary, as a share of the messages' tokens and between these bounds."""
-TURN = 8
+MAX_UNITS_BACK = 8
 """How many units the cut may move back to reach the start of a turn."""
-TRIES = 5
+MAX_ATTEMPTS = 5
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -145,9 +145,9 @@ class Folding:
         """Read old messages and one page beyond them. Return True if the limit was reached and there may be more."""
         last, borders = _behind(read), 0
         while len(read.messages) < MOST_MESSAGES:
-            page = await self._core.scan(Message, read.thread.id, after=(last,), limit=PAGE)
+            page = await self._core.scan(Message, read.thread.id, after=(last,), limit=RESULT_MESSAGES)
             read.messages.extend(await self._summarizable(page))
-            if len(page) < PAGE or borders:
+            if len(page) < RESULT_MESSAGES or borders:
                 return False
             last, borders = page[-1].seq, borders + any(not _is_old(message, before) for message in page)
         return True
@@ -253,7 +253,7 @@ class Folding:
         """Commit a summary. Return False if another one was written first or one of its messages was forgotten."""
         core, progress, guards = self._core, read.progress, read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 expects = [Expect(IndexProgress, read.thread.row_key, progress.version if progress else 0)]
                 await core.apply(*expects, *changes, *guards)
@@ -294,7 +294,8 @@ def old_units(units: Sequence[Unit], before: datetime) -> int:
     if cut < len(units):
         # Move the cut back to the start of a turn, so that no answer is left without its question.
         cut = next(
-            (position for position in range(cut, max(cut - TURN, -1), -1) if units[position].role == "user"), cut
+            (position for position in range(cut, max(cut - MAX_UNITS_BACK, -1), -1) if units[position].role == "user"),
+            cut,
         )
     # A tool result may come much later than its call, and one message may hold a result and a new turn.
     reach = [0]

@@ -45,7 +45,7 @@ from ..gating import policy_of
 from ..index_jobs import index_job
 from ..statistics import count_entries, replaced_entries
 
-BATCH = 500
+BATCH_ENTRIES = 500
 FIRST_BATCH = 64
 """The first batch of a recall is small: afterwards it shows whether others are writing just now."""
 MAX_SECONDS_BESIDE_WRITER = 0.25
@@ -53,9 +53,9 @@ MAX_SECONDS_BESIDE_WRITER = 0.25
 each recall take longer than the one before."""
 MAX_CONTEXT_TERMS = 60
 """How many terms of the previous turn are indexed with a turn; more would outweigh the turn's own."""
-VERSIONS = 16
+MAX_VERSIONS = 16
 """How many earlier versions of a fact to search for the messages that stated them."""
-HEAD = 400
+LANGUAGE_CHARACTERS = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
 MAX_LOST_RACES = 8
@@ -91,7 +91,7 @@ class Indexer:
         self._core = core
         self._until = until
         """When to stop after the current batch, on the monotonic clock."""
-        self._batch = BATCH
+        self._batch = BATCH_ENTRIES
         self._began = monotonic()
         self.is_beside_writer = False
         """Whether another process was seen writing to a thread that is being indexed."""
@@ -161,7 +161,7 @@ class Indexer:
             if self._core.shared.closing or self._is_late() or (more and await self._leaves_rest(left[0])):
                 break  # the remaining jobs stay in the outbox for the next worker
             if not self.is_beside_writer:
-                self._batch = BATCH
+                self._batch = BATCH_ENTRIES
         return total, lost
 
     async def _leaves_rest(self, job: Job) -> bool:
@@ -272,14 +272,14 @@ class Indexer:
         """
         if fact.version < 2:
             return
-        old = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
+        old = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=MAX_VERSIONS)
         same = fingerprint_json(fact.value)
         true = {id for version in old if fingerprint_json(version.value) == same for id in version.sources}
         await self._mark(fact, old, true.union(fact.sources), plan)
 
     async def _mark_ended(self, ns: str, key: str, plan: IndexWork) -> None:
         """Mark the messages that stated a fact which the user retracted with the fact's id."""
-        old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=VERSIONS)
+        old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=MAX_VERSIONS)
         if old and old[0].status == "restored":
             await self._mark(old[0], old, {id for version in old for id in version.sources}, plan)
         if not old or old[0].status != "retracted":
@@ -433,7 +433,7 @@ def analyse_drafts(
     out, version = [], analysis_version()
     languages = dict(seen)
     for draft in drafts:
-        if (language := stemmer_of(draft.text[:HEAD])) is not None:
+        if (language := stemmer_of(draft.text[:LANGUAGE_CHARACTERS])) is not None:
             languages[language] = languages.get(language, 0) + 1
     usual = usual_language([languages])
     for i, draft in enumerate(drafts):

@@ -37,11 +37,11 @@ from .limits import OverLimit
 QUEUES = ("index", "derive", REREAD, COUNT)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 """The queues, in the groups that `backlog` uses."""
-ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 POISON = "poison: its workers stopped before they could finish or fail"
-LEASE = 60_000_000
+JOB_LEASE_MICROSECONDS = 60_000_000
 MOST_LEASE_SECONDS = 86_400
-MOST = 8
+CLAIMED_JOBS = 8
 """How many jobs to claim at once from a queue."""
 FIRST_DELAY = 1_000_000
 LONGEST_DELAY = 3600 * 1_000_000
@@ -86,7 +86,7 @@ class Outbox:
     """Claims and runs jobs of a store, for all orgs or one."""
 
     def __init__(
-        self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Model | None = None
+        self, shared: Shared, org: str | None = None, *, lease: int = JOB_LEASE_MICROSECONDS, model: Model | None = None
     ) -> None:
         self._shared = shared
         self._org = org
@@ -115,7 +115,7 @@ class Outbox:
             for job in jobs:
                 await self._do(job)
             done += len(jobs)
-        self._take = min(2 * self._take, MOST)
+        self._take = min(2 * self._take, CLAIMED_JOBS)
         return done
 
     async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
@@ -142,7 +142,7 @@ class Outbox:
 
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
-        if job.attempts > ATTEMPTS:
+        if job.attempts > MAX_ATTEMPTS:
             await self._give_up(core, job, POISON, skip=job.queue != COUNT)
             return
         status = "done"
@@ -184,13 +184,13 @@ class Outbox:
         if is_unreachable and job.queue == "derive":
             await self._stand_in(core, job)
         waits = is_unreachable or job.queue in ("index", COUNT)
-        if not waits and (permanent(problem) or job.attempts >= ATTEMPTS):
+        if not waits and (permanent(problem) or job.attempts >= MAX_ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
             return "dead"
         # The delay quadruples with each attempt, so that a part that is away for long is not asked often.
         delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
-        await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, ATTEMPTS - 1))
+        await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, MAX_ATTEMPTS - 1))
         return "failed"
 
     async def _stand_in(self, core: Core, job: Job) -> None:
@@ -341,7 +341,7 @@ class Jobs:
         core.shared.wrote()
         return revived
 
-    async def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
+    async def drain(self, *, seconds: float | None = None, lease: float = JOB_LEASE_MICROSECONDS / 1e6) -> int:
         """Run waiting jobs now, and return how many were claimed.
 
         A handle for all orgs runs the jobs of all of them, as a worker does; any other handle runs those of its own

@@ -17,7 +17,7 @@ from ...recall.passage import ABBREVIATION
 TARGET_TOKENS = 96
 OVERLAP_TOKENS = 16
 _WINDOW, _WINDOW_MARGIN = 100_000, 500
-_LONG = 4000
+_LONG_SENTENCE_CHARACTERS = 4000
 """A sentence with more characters than this is split without counting its tokens first."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]++(?=\S)(.+)$")
@@ -164,7 +164,7 @@ def _sentence_ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]
 def _short_enough(
     text: str, start: int, stop: int, count: Callable[[str], int], target: int
 ) -> Iterator[tuple[int, int, int]]:
-    tokens = count(text[start:stop]) if stop - start <= _LONG else target + 1
+    tokens = count(text[start:stop]) if stop - start <= _LONG_SENTENCE_CHARACTERS else target + 1
     if tokens <= target or stop - start < 2:
         yield start, stop, tokens
         return

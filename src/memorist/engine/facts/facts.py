@@ -37,7 +37,7 @@ from ..options import check_reason, page, version_of
 
 GUARD_TRIES = 40
 """How often to retry writing a fact whose sources are being forgotten."""
-PAGE = 1000
+PAGE_ROWS = 1000
 FactScope = Literal["standing", "conversation", "task"]
 SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
 MAX_TEXT_BYTES = 10_000
@@ -445,7 +445,7 @@ class Facts:
         """
         core, space = self._core, self._core.scope.writable(self._core.scope.namespace(ns))
         total, after = 0, None
-        while facts := await self.list(space, prefix=prefix, limit=PAGE, after=after):
+        while facts := await self.list(space, prefix=prefix, limit=PAGE_ROWS, after=after):
             after = facts[-1].key
             if history:
                 total += sum([await self.delete(space, fact.key) for fact in facts])
@@ -459,7 +459,7 @@ class Facts:
 
     async def _forget_versions(self, ns: str, prefix: str) -> None:
         """Delete the history of facts that were deleted earlier."""
-        while past := await self._core.scan(FactVersion, ns, starts=prefix or None, limit=PAGE):
+        while past := await self._core.scan(FactVersion, ns, starts=prefix or None, limit=PAGE_ROWS):
             keys = dict.fromkeys((self._core.org, ns, version.key) for version in past)
             await self._core.apply(*(DeleteRange(FactVersion, key) for key in keys))
 
@@ -709,7 +709,7 @@ class Facts:
         await core.shared.open()
         after: Any = None
         # now=0 makes the scan return expired rows too. `Store.purge` would work on all orgs, this on the handle's own.
-        while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE), now=0):
+        while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE_ROWS), now=0):
             now = core.now()
             dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
             mine = [fact for fact in dead if core.scope.may_write(fact.ns)]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...recall.hit import Hit
     from .settings import RequestOptions
 
-NEIGHBOURS = 10
+NEIGHBOUR_MESSAGES = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
 DEFAULT_BUDGET = 8000
 MAX_SIZES = 4096
@@ -207,7 +207,7 @@ class Assembling:
             if oldest and seq >= oldest:
                 continue
             near = await core.scan(
-                Message, thread, after=(max(seq - NEIGHBOURS - 1, 0),), before=(seq + NEIGHBOURS + 1,)
+                Message, thread, after=(max(seq - NEIGHBOUR_MESSAGES - 1, 0),), before=(seq + NEIGHBOUR_MESSAGES + 1,)
             )
             found, _ = group(near, core.shared.counter)
             out += [m for unit in found if any(m.seq == seq for m in unit.messages) for m in unit.messages]

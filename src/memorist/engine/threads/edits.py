@@ -26,7 +26,7 @@ from ..index_jobs import index_job
 from ..options import version_of
 from .parts import release_parts
 
-COPIED = 500
+COPIED_MESSAGES = 500
 """How many messages a fork copies in one commit."""
 REDACTED = "[redacted]"
 _replace = msgspec.structs.replace
@@ -140,7 +140,7 @@ class ThreadEdits:
         await core.apply(
             *guards, Put(link), DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id))
         )
-        while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED):
+        while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED_MESSAGES):
             copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
             if is_prefix_shared:
                 copies = [

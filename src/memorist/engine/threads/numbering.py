@@ -15,7 +15,7 @@ from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..core import Core
 from ..forgetting.fingerprints import fingerprint
 
-RESERVED = 1_000_000_000
+RESERVED_NUMBERS = 1_000_000_000
 """How many numbers to reserve for a thread that expires."""
 
 
@@ -24,7 +24,7 @@ async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
     earlier = await core.get(Watermark, "numbers", fingerprint(thread.id))
     gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
     last = gone.length if gone is not None else earlier.position if earlier is not None else 0
-    watermark = _last_number(core, thread.id, last + RESERVED)
+    watermark = _last_number(core, thread.id, last + RESERVED_NUMBERS)
     changes: list[Change] = [Expect(Watermark, watermark.row_key, 0 if earlier is None else earlier.version)]
     if thread.expires_at is not None:
         changes.append(Put(watermark))

@@ -80,11 +80,6 @@ def _whole(message: Message, parts: dict[tuple[str, str, str], bytes]) -> Messag
     return put_back(message, {digest: data for digest, data in own.items() if data is not None})
 
 
-def lacks_parts(message: Message | None) -> bool:
-    """Return whether a stored message has binary parts that must be added."""
-    return message is not None and bool(message.metadata) and PARTS in message.metadata
-
-
 async def released_parts(core: Core, thread: Thread, gone: Sequence[Message]) -> list[Change]:
     """Return changes that delete the binary parts that no message of the thread contains once some messages are gone.
 

@@ -39,7 +39,7 @@ RESULTS_OF = "results_of"
 """The metadata key under which a thread of results names its thread."""
 Place = int | str | Message
 """A position in a thread: a message, its id, or its sequence number."""
-BATCH = 1000
+BATCH_MESSAGES = 1000
 _replace = msgspec.structs.replace
 
 
@@ -866,7 +866,7 @@ class Threads:
             guards = await self._guards(thread.id)
             if last:
                 thread = await self._to_change(thread.id)
-            doomed = await core.scan(Message, thread.id, after=(last,), before=(place,), limit=BATCH)
+            doomed = await core.scan(Message, thread.id, after=(last,), before=(place,), limit=BATCH_MESSAGES)
             if not doomed:
                 return total
             first, last = last, doomed[-1].seq

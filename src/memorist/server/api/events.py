@@ -20,7 +20,7 @@ from .asked import ServerNoun
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-KEPT = 10_000
+MAX_BUFFERED_EVENTS = 10_000
 """How many events are buffered for clients that reconnect with `Last-Event-ID`."""
 HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 1.0
@@ -43,7 +43,7 @@ class Feed:
         self.run = secrets.token_hex(4)
         """Prefix of event ids: numbers restart with each process, so ids of another process are recognised by it."""
         self._memory = memory
-        self._last: deque[Numbered] = deque(maxlen=KEPT)
+        self._last: deque[Numbered] = deque(maxlen=MAX_BUFFERED_EVENTS)
         self._number = 0
         self._listening = False
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...values import JsonMapping
     from .contexts import Built, Chosen
 
-TEXT = 600
+TEXT_CHARACTERS = 600
 POLICY_TITLES = [(short, title_policy(read_policy(short))) for short in CHOICES]
 """The policies that the pages offer: short name and title."""
 ORDER = {
@@ -281,7 +281,7 @@ async def _stored(handle: AsyncMemory, made: Context, thread: Thread | None) -> 
     behind = made.account.behind
     row = _run("folded", "in the stored summary", 1, behind, behind)
     was, at, method = None, None, ""
-    if thread is not None and behind <= TEXT:
+    if thread is not None and behind <= TEXT_CHARACTERS:
         old = await core_of(handle).scan(Message, thread.id, before=(behind + 1,))
         was = sum(message.tokens or 0 for message in old)
     if thread is not None:
@@ -309,9 +309,10 @@ def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
     results = [str(one.content) for message in unit.messages for one in message.tool_results]
     text = next((message.text for message in reversed(unit.messages) if message.text and not message.tool_results), "")
     row.update({
-        "role": unit.messages[-1].role if not unit.exchange else "tool", "text": text[:TEXT], "tokens": unit.tokens,
+        "role": unit.messages[-1].role if not unit.exchange else "tool", "text": text[:TEXT_CHARACTERS],
+        "tokens": unit.tokens,
         "was": was.tokens if was is not None else None, "exchange": unit.exchange, "calls": calls,
-        "results": [result[:TEXT] for result in results], "pinned": unit.pinned, "count": len(unit.messages),
+        "results": [result[:TEXT_CHARACTERS] for result in results], "pinned": unit.pinned, "count": len(unit.messages),
         "attached": len(unit.messages) > 1 and not unit.exchange,
     })  # fmt: skip
     return row
@@ -339,7 +340,7 @@ def _memory(made: Context, hits: Mapping[str, Row]) -> list[Shown]:
         found.append(
             {
                 "id": f"memory:{item.source or item.text[:60]}:{item.id}", "state": fate.fate, "sent": sent,
-                "reason": fate.reason, "tokens": fate.tokens, "text": item.text[:TEXT], "kind": item.kind,
+                "reason": fate.reason, "tokens": fate.tokens, "text": item.text[:TEXT_CHARACTERS], "kind": item.kind,
                 "source": item.source, "trust": item.trust, "at": item.created_at, "score": item.score,
                 "superseded": item.superseded_by, "hit": hit,
             }

@@ -13,8 +13,8 @@ from .shared import Row
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-EACH = 6
-SCANNED = 2_000
+HITS_PER_KIND = 6
+MAX_SCANNED_ROWS = 2_000
 """How many rows of a kind are searched for words in a title or key."""
 
 
@@ -40,35 +40,39 @@ async def find(handle: AsyncMemory, asked: Find) -> Row:
 async def _users(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
     found: dict[str, Row] = {}
-    for ns in await handle.namespaces("user", prefix=words[0], limit=EACH):
+    for ns in await handle.namespaces("user", prefix=words[0], limit=HITS_PER_KIND):
         name = await core.get(Fact, ns, "name")
         found[ns] = {"user": ns.removeprefix("user:"), "name": name.value if name else None}
-    if len(found) < EACH:
-        for fact in await core.scan(Fact, limit=SCANNED):
+    if len(found) < HITS_PER_KIND:
+        for fact in await core.scan(Fact, limit=MAX_SCANNED_ROWS):
             named = fact.key == "name" and fact.ns.startswith("user:") and core.scope.may_read(fact.ns)
             if named and _holds(str(fact.value), words):
                 found.setdefault(fact.ns, {"user": fact.ns.removeprefix("user:"), "name": fact.value})
-    return list(found.values())[:EACH]
+    return list(found.values())[:HITS_PER_KIND]
 
 
 async def _facts(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
-    near = await core.scan(Fact, f"user:{words[0]}", limit=SCANNED) if core.scope.may_read(f"user:{words[0]}") else []
-    rest = [fact for fact in await core.scan(Fact, limit=SCANNED) if core.scope.may_read(fact.ns)]
+    near = (
+        await core.scan(Fact, f"user:{words[0]}", limit=MAX_SCANNED_ROWS)
+        if core.scope.may_read(f"user:{words[0]}")
+        else []
+    )
+    rest = [fact for fact in await core.scan(Fact, limit=MAX_SCANNED_ROWS) if core.scope.may_read(fact.ns)]
     found: dict[str, Row] = {}
     for fact in (*near, *rest):
         if _holds(f"{fact.ns} {fact.key}".replace(":", " ").replace(".", " "), words) and fact.id not in found:
             found[fact.id] = {"ns": fact.ns, "key": fact.key, "value": fact.value}
-        if len(found) >= EACH:
+        if len(found) >= HITS_PER_KIND:
             break
     return list(found.values())
 
 
 async def _threads(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
-    rows = await core.scan(Thread, reverse=True, limit=SCANNED)
+    rows = await core.scan(Thread, reverse=True, limit=MAX_SCANNED_ROWS)
     mine = [one for one in rows if core.scope.may_read(one.ns) and _holds(f"{one.ns} {one.title or ''}", words)]
-    return [{"id": one.id, "title": one.title, "ns": one.ns, "at": one.updated_at} for one in mine[:EACH]]
+    return [{"id": one.id, "title": one.title, "ns": one.ns, "at": one.updated_at} for one in mine[:HITS_PER_KIND]]
 
 
 async def _id(handle: AsyncMemory, text: str) -> Row | None:

@@ -30,7 +30,7 @@ from .shared import EventRow, Row, event_row, fact_row
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-PAGE = 100
+PAGE_ROWS = 100
 ANALYSES = ("analysis",)
 """Key prefix of the analyser's reports in `global`, written by `memorist analyze --keep` and the server."""
 
@@ -41,7 +41,7 @@ class Listing(msgspec.Struct, forbid_unknown_fields=True):
     kind: str
     ns: str | None = None
     after: list[str | int] | None = None
-    limit: int = PAGE
+    limit: int = PAGE_ROWS
     reverse: bool = False
 
 
@@ -58,7 +58,7 @@ class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
     subject: str | None = None
     kind: str | None = None
     after: str | None = None
-    limit: int = PAGE
+    limit: int = PAGE_ROWS
 
 
 class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
 
     user: str | None = None
     after: str | None = None
-    limit: int = PAGE
+    limit: int = PAGE_ROWS
 
 
 class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -256,7 +256,7 @@ async def _said(handle: AsyncMemory, space: str | None) -> list[EventRow]:
 
 async def plans(handle: AsyncMemory, asked: PlansAsked) -> Row:
     """Return the applied tidy-ups of a namespace that can be undone, newest first."""
-    rows = await handle.records.scan(asked.ns, (PLANS,), limit=PAGE)
+    rows = await handle.records.scan(asked.ns, (PLANS,), limit=PAGE_ROWS)
     items = [{**row.data["plan"], "at": row.updated_at} for row in rows if isinstance(row.data, dict)]
     return {"items": sorted(items, key=lambda item: item["at"], reverse=True)}
 
@@ -268,7 +268,7 @@ async def analyses(handle: AsyncMemory, asked: Analyses) -> Row:
         if found is None:
             raise NotFound("there is no such report")
         return {"name": asked.name, "at": found.updated_at, "report": found.data}
-    rows = await handle.records.scan("global", ANALYSES, limit=PAGE)
+    rows = await handle.records.scan("global", ANALYSES, limit=PAGE_ROWS)
     return {"items": [{"name": row.key[-1], "at": row.updated_at, **_summary(row.data)} for row in rows]}
 
 

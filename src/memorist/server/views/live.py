@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..app import Server
 
 LOOK_SECONDS = 1.0
-LOOKS = 15
+POLLS_BETWEEN_HEARTBEATS = 15
 """An event is sent after at most so many polls even without changes: a heartbeat, so that proxies keep the stream."""
 Allowed = Callable[[], Awaitable[bool]]
 """Checks that the listener's key or session is still valid."""
@@ -38,7 +38,7 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
             yield _sent(now, [])
         for look in count(1):
             await anyio.sleep(LOOK_SECONDS)
-            now_and_then = look % LOOKS == 0
+            now_and_then = look % POLLS_BETWEEN_HEARTBEATS == 0
             if server.draining or not await allowed():
                 return
             notices = await watch.next(timeout=0)

@@ -15,7 +15,7 @@ from .shared import EventRow, Row, event_row
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-RECENT = 12
+SHOWN_EVENTS = 12
 
 
 class Overview(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,8 +61,8 @@ def _plain(value: object) -> bool:
 
 async def recent(handle: AsyncMemory) -> list[EventRow]:
     """Return the newest events of the audit trail; consecutive events with the same source are merged into one row."""
-    events = await handle.audit.list(limit=4 * RECENT, reverse=True)
-    return [await event_row(handle, event, count) for event, count in _gathered(events)][:RECENT]
+    events = await handle.audit.list(limit=4 * SHOWN_EVENTS, reverse=True)
+    return [await event_row(handle, event, count) for event, count in _gathered(events)][:SHOWN_EVENTS]
 
 
 def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:

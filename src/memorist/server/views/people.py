@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ...context.profile import ProfileLine as ProfileItem
     from ...memory import AsyncMemory
 
-PAGE = 100
-MOST = 1_000
+PAGE_ROWS = 100
+MAX_ROWS = 1_000
 """The most rows that are counted or searched for one answer."""
-FIRST = 5
+SHOWN_THREADS = 5
 """How many threads the page of a user shows."""
 
 
@@ -28,7 +28,7 @@ class Users(msgspec.Struct, forbid_unknown_fields=True):
 
     after: str | None = None
     prefix: str | None = None
-    limit: int = PAGE
+    limit: int = PAGE_ROWS
 
 
 class User(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,7 +43,7 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True):
     ns: str
     after: str | None = None
     word: str = ""
-    limit: int = PAGE
+    limit: int = PAGE_ROWS
 
 
 class Threads(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +51,7 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
 
     user: str
     after: str | None = None
-    limit: int = PAGE
+    limit: int = PAGE_ROWS
 
 
 async def facts(handle: AsyncMemory, asked: Facts) -> Row:
@@ -60,8 +60,8 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Row:
     A word is searched in `MOST` per page.
     """
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
-    found = await handle.facts.list(asked.ns, after=asked.after, limit=MOST if word else limit)
-    more = len(found) == (MOST if word else limit)
+    found = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)
+    more = len(found) == (MAX_ROWS if word else limit)
     kept = [fact for fact in found if not word or word in f"{fact.key} {fact.value}".casefold()][:limit]
     last = kept[-1] if len(kept) == limit else found[-1] if found else None
     more |= last is not None and last is not found[-1]
@@ -89,9 +89,9 @@ async def users(handle: AsyncMemory, asked: Users) -> Row:
 
 async def _user_row(handle: AsyncMemory, ns: str) -> Row:
     core = core_of(handle)
-    threads = await core.scan(Thread, ns, index="by_ns", limit=MOST)
+    threads = await core.scan(Thread, ns, index="by_ns", limit=MAX_ROWS)
     name = await core.get(Fact, ns, "name")
-    facts = await core.scan(Fact, ns, limit=MOST)
+    facts = await core.scan(Fact, ns, limit=MAX_ROWS)
     return {
         "user": ns.removeprefix("user:"), "name": name.value if name is not None else None, "threads": len(threads),
         "messages": sum(thread.length for thread in threads), "facts": len(facts),
@@ -104,7 +104,7 @@ async def user(handle: AsyncMemory, asked: User) -> Row:
     name = core_of(handle).scope.subject(asked.user)
     ns, core = f"user:{name}", core_of(handle)
     talks = await handle.threads.list(ns, by="updated_at", reverse=True)
-    known = await handle.facts.list(ns, limit=MOST)
+    known = await handle.facts.list(ns, limit=MAX_ROWS)
     learnings = await handle.learnings.list(user=name)
     said = await handle.facts.get(ns, "name")
     since = [one.created_at for one in talks] + [one.created_at for one in known]
@@ -113,19 +113,19 @@ async def user(handle: AsyncMemory, asked: User) -> Row:
         "since": min(since, default=None), "last": max((one.updated_at for one in talks), default=None),
         "messages": sum(one.length for one in talks), "tokens": sum(one.tokens for one in talks),
         "profile": await profile(handle, name),
-        "facts": len(known), "more_facts": len(known) == MOST,
-        "threads": [await _thread_row(handle, thread) for thread in talks[:FIRST]], "all_threads": len(talks),
+        "facts": len(known), "more_facts": len(known) == MAX_ROWS,
+        "threads": [await _thread_row(handle, thread) for thread in talks[:SHOWN_THREADS]], "all_threads": len(talks),
         "learnings": [learning_row(one) for one in learnings],
         "working": [_working_row(doc) for doc in await core.scan(WorkingDocument, name)],
         "documents": [
             {"id": one.id, "title": one.title, "chunks": one.chunks, "at": one.updated_at}
-            for one in await core.scan(Document, ns, limit=PAGE)
+            for one in await core.scan(Document, ns, limit=PAGE_ROWS)
         ],
         "states": [
             {"key": one.key, "value": one.value, "at": one.updated_at}
-            for one in await core.scan(StateEntry, ns, limit=PAGE)
+            for one in await core.scan(StateEntry, ns, limit=PAGE_ROWS)
         ],
-        "audit": len(await core.scan(AuditEvent, index="by_subject", starts=f"{ns}/", limit=MOST)),
+        "audit": len(await core.scan(AuditEvent, index="by_subject", starts=f"{ns}/", limit=MAX_ROWS)),
         "empty": not (talks or known or learnings),
     }  # fmt: skip
 

@@ -17,7 +17,7 @@ from .shared import Row
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-FAR = 300
+MAX_SEARCHED_HITS = 300
 """How many hits are searched for an expected item."""
 
 
@@ -87,7 +87,7 @@ async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
     exist.
     """
     own = as_user(handle, asked.user)
-    shown = await _found(own, asked, FAR if not asked.trusts else 100)
+    shown = await _found(own, asked, MAX_SEARCHED_HITS if not asked.trusts else 100)
     place = _place(shown, asked.id)
     if place is not None:
         row = await hit_row(own, shown[place])
@@ -114,11 +114,11 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
     for field, name in loosened.items():
         if getattr(asked, field):
-            hits = await _found(own, msgspec.structs.replace(asked, **{field: None}), FAR)
+            hits = await _found(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
             if _place(hits, asked.id) is not None:
                 return f"The filter by {name} leaves it out."
     if asked.after or asked.before:
-        hits = await _found(own, msgspec.structs.replace(asked, after=None, before=None), FAR)
+        hits = await _found(own, msgspec.structs.replace(asked, after=None, before=None), MAX_SEARCHED_HITS)
         if _place(hits, asked.id) is not None:
             return "It lies outside the dates."
     return None
@@ -136,10 +136,14 @@ async def _absent(own: AsyncMemory, id: str) -> str:
         if not message.text.strip():
             return "The message has no text: tool calls and their results are not searched."
         found = await core_of(own).get(Entry, *(await _entry_key(own, thread, id)))
-        return "It is not indexed yet." if found is None else f"It ranks below the first {FAR}: its score is too low."
+        return (
+            "It is not indexed yet."
+            if found is None
+            else f"It ranks below the first {MAX_SEARCHED_HITS}: its score is too low."
+        )
     for ns, key in namespaced(id):
         if core_of(own).scope.may_read(ns) and await own.facts.get(ns, key) is not None:
-            return f"It ranks below the first {FAR}: too little of the question is in it."
+            return f"It ranks below the first {MAX_SEARCHED_HITS}: too little of the question is in it."
     return "There is nothing under this id in what this user may read. It may be expired, rejected or forgotten."
 
 

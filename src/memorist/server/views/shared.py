@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMESPACE_KINDS = ("user", "agent", "workflow")
 Row = dict[str, object]
 """What a page shows, as a JSON object: it is written to the page, and not read again."""
-LONG = 20_000
+MAX_CHARACTERS = 20_000
 """The most characters of one message that are sent to a page."""
 
 
@@ -69,7 +69,8 @@ def message_row(message: Message) -> Row:
     text = message.text
     return {
         "id": message.id, "thread": message.thread, "seq": message.seq, "role": message.role, "name": message.name,
-        "text": text[:LONG], "cut": len(text) > LONG, "tokens": message.tokens or 0, "at": message.created_at,
+        "text": text[:MAX_CHARACTERS], "cut": len(text) > MAX_CHARACTERS,
+        "tokens": message.tokens or 0, "at": message.created_at,
         "pinned": message.pinned, "trust": message.trust_level,
         "calls": [msgspec.to_builtins(call) for call in message.tool_calls],
         "results": [msgspec.to_builtins(result) for result in message.tool_results],

@@ -16,8 +16,8 @@ from .shared import Row
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-STEPS = 50
-MOST = 500
+MAX_STEPS = 50
+MAX_JOBS = 500
 
 
 class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,13 +28,15 @@ class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
     """One task."""
 
     id: str
-    steps: int = STEPS
+    steps: int = MAX_STEPS
 
 
 async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Row:
     """Return the backlog of each queue, and its jobs with their messages: dead letters first."""
     core = core_of(handle)
-    rows = [job for queue in QUEUES for job in await core.scan(Job, queue, limit=MOST) if core.scope.may_write(job.ns)]
+    rows = [
+        job for queue in QUEUES for job in await core.scan(Job, queue, limit=MAX_JOBS) if core.scope.may_write(job.ns)
+    ]
     queues = await handle.jobs.backlog()
     shown = [await _job(handle, job) for job in sorted(rows, key=lambda job: (job.status != "dead", job.run_at))]
     return {"queues": [msgspec.to_builtins(queue) for queue in queues], "jobs": shown}

@@ -15,8 +15,8 @@ from .shared import Row, message_row, yields
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-BARS = 120
-WHOLE = 600
+MAX_BARS = 120
+MAX_WHOLE_MESSAGES = 600
 """Up to so many messages the ruler reads all; longer threads are sampled."""
 
 
@@ -70,7 +70,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
 
 async def _told(handle: AsyncMemory, summary: Summary) -> int | None:
     """Return the tokens of the messages that a summary replaces; None where there are too many to count."""
-    if summary.last - summary.first > WHOLE:
+    if summary.last - summary.first > MAX_WHOLE_MESSAGES:
         return None
     rows = await core_of(handle).scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
     return sum(row.tokens or 0 for row in rows)
@@ -78,12 +78,12 @@ async def _told(handle: AsyncMemory, summary: Summary) -> int | None:
 
 async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[Row]:
     core = core_of(handle)
-    if length <= WHOLE:
-        rows: list[Message] = await core.scan(Message, id, limit=WHOLE)
+    if length <= MAX_WHOLE_MESSAGES:
+        rows: list[Message] = await core.scan(Message, id, limit=MAX_WHOLE_MESSAGES)
     else:
-        seqs = sorted({1 + (length - 1) * place // (BARS - 1) for place in range(BARS)})
+        seqs = sorted({1 + (length - 1) * place // (MAX_BARS - 1) for place in range(MAX_BARS)})
         rows = [row for row in await core.get_many(Message, [(id, seq) for seq in seqs]) if row is not None]
-    step = max(1, -(-len(rows) // BARS))
+    step = max(1, -(-len(rows) // MAX_BARS))
     bars: list[Row] = []
     for start in range(0, len(rows), step):
         part = rows[start : start + step]

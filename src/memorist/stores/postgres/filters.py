@@ -29,7 +29,7 @@ from ...values import MAX_DEPTH
 from ..codec import codec
 from .pipeline import Cell, Failed, array_cell, text_cell
 
-SAFE = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Integers up to this are exact both as binary floats and as decimals."""
 _OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _NUL = r"'\u0000'"
@@ -274,7 +274,7 @@ def _check(operand: object, depth: int) -> None:
     if isinstance(operand, str):
         _text(operand)
     elif isinstance(operand, int | float):
-        if abs(operand) > SAFE or operand != operand:
+        if abs(operand) > MAX_EXACT_INTEGER or operand != operand:
             raise _Inexact
     elif depth < MAX_DEPTH and isinstance(operand, list | tuple):
         for item in operand:

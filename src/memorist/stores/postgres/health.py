@@ -39,7 +39,7 @@ WHERE p.pronamespace = 'memorist'::regnamespace AND p.proname = 'search_terms'
 _LOCKED_TABLES = 4
 """How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
-_PAGE = 1000
+_PAGE_ROWS = 1000
 MAX_COUNTED = 10_000
 """Tables with at most so many rows are counted; of larger ones the server's estimate is reported."""
 
@@ -138,14 +138,14 @@ async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
     key = kind.table.key
     after = ", ".join(f"${i}" for i in range(2, len(key) + 1))
     head = f"SELECT {selected(kind)} FROM {table(kind)} WHERE org = $1"
-    tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE}"
+    tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE_ROWS}"
     bad, cells, reader = 0, [cell(org)], Reader(session)
     while True:
         beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
         rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows
         for row in rows:
             bad += not await _sound(reader, kind, row)
-        if len(rows) < _PAGE:
+        if len(rows) < _PAGE_ROWS:
             return bad
         positions = codec(kind).place
         cells = [cell(org), *(cell(rows[-1][positions[name]]) for name in key[1:])]

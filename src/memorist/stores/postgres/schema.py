@@ -13,7 +13,7 @@ from .session import Session
 from .upkeep import once, patiently
 from .vectors import add_vectors
 
-OLDEST = 140_000
+OLDEST_SERVER_VERSION = 140_000
 MAX_PARTITIONS = 1024
 _FOLDER = Path(__file__).parent / "migrations"
 APP, WORKER = "memorist_app", "memorist_worker"
@@ -123,8 +123,10 @@ def roles(server: Server) -> tuple[str | None, str | None]:
 
 
 def _refuse(server: Server) -> None:
-    if server.version < OLDEST:
-        raise SchemaError(f"Postgres {server.version // 10000} is too old; {OLDEST // 10000} or newer is needed")
+    if server.version < OLDEST_SERVER_VERSION:
+        raise SchemaError(
+            f"Postgres {server.version // 10000} is too old; {OLDEST_SERVER_VERSION // 10000} or newer is needed"
+        )
     if server.encoding != "UTF8":
         raise SchemaError(f"the database is encoded in {server.encoding}; create one with ENCODING 'UTF8'")
     if server.tables and not server.recorded:

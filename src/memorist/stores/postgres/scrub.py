@@ -20,7 +20,7 @@ SELECT relname::text, pg_has_role(relowner, 'USAGE') FROM pg_class
 WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' AND relname <> 'migrations' ORDER BY relname
 """
 _NOT_ALLOWED = "42501"
-_ROUNDS = 20
+_MAX_LOG_SWITCHES = 20
 # How many segments of the write-ahead log lie after and before the current one. Those before hold old rows; those after
 # are recycled segments, renamed for later use with their old content still in them.
 _SEGMENTS = """
@@ -75,7 +75,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
     segments instead of removing them; so the segments are counted again after each round.
     """
     waiting = old = 0
-    for tries in range(1, _ROUNDS + 1):
+    for tries in range(1, _MAX_LOG_SWITCHES + 1):
         waiting = int((await _row(session, _SEGMENTS))[0])
         # A switch fills the rest of the segment with zeros. A switch right after a switch does nothing, hence the
         # message.

@@ -19,9 +19,9 @@ from .statements import selected
 
 T = TypeVar("T")
 
-EXACT = 5_000
+MAX_EXACT_ENTRIES = 5_000
 """A namespace with at most so many entries is searched exactly: every vector is compared."""
-SHARE = 20
+MIN_INDEXED_FRACTION = 20
 """So is a namespace that has less than one in so many of all entries (of its partition, where tables are split): the
 index, which covers all namespaces, would mostly find entries of others."""
 INDEXED = (256, 384, 512, 768, 1024, 1536)
@@ -39,7 +39,7 @@ _FOUND = (
     "SELECT e.* FROM memorist.search_terms($1, $2::text[], $3::text[], $4, $5, {}) "
     "WITH ORDINALITY AS r(kind, parent, id, place) "
 )
-_FIRST = 8
+_FIRST_FILTER_PARAMETER = 8
 """The number of the first parameter of a filter; both searches have seven of their own."""
 _WIDER_INDEX_SCAN = Step(
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
@@ -92,7 +92,7 @@ class Search:
             return []
         width = len(vector)
         size, everything = await self._size(org, ns)
-        indexed = width in INDEXED and size > EXACT and size * SHARE >= everything
+        indexed = width in INDEXED and size > MAX_EXACT_ENTRIES and size * MIN_INDEXED_FRACTION >= everything
         text = "[" + ",".join(map(repr, map(float, vector))) + "]"
 
         async def ask(condition: Condition, count: int, by_index: bool = indexed) -> list[tuple[Entry, float]]:
@@ -121,7 +121,7 @@ class Search:
         known = self._sizes.get((org, ns))
         if known is not None and at - known[0] < _SIZE_SECONDS:
             return known[1]
-        reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * EXACT)]))
+        reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * MAX_EXACT_ENTRIES)]))
         size, everything = reply.rows[0]
         if len(self._sizes) > 10_000:
             self._sizes.clear()
@@ -167,11 +167,11 @@ def _condition(only: EntryFilter) -> Condition:
     cells: list[Cell] = []
     for sign, bound in ((">", only.after), ("<", only.before)):
         if bound is not None:
-            parts.append(f't."created_at" {sign} ${_FIRST + len(cells)}::bigint')
+            parts.append(f't."created_at" {sign} ${_FIRST_FILTER_PARAMETER + len(cells)}::bigint')
             cells.append(b"%d" % bound)
     if only.where is None:
         return Condition("", " AND ".join(parts), cells, True)
-    translation = translate(only.where, Entry, _FIRST + len(cells), FILTERED)
+    translation = translate(only.where, Entry, _FIRST_FILTER_PARAMETER + len(cells), FILTERED)
     return Condition(
         translation.source, " AND ".join([*parts, translation.sql]), [*cells, *translation.cells], translation.exact
     )

@@ -24,7 +24,7 @@ POOLED = ("26000", "42P05")
 """A prepared statement does not exist, or exists already: a pooler gave us another server connection."""
 _COLLISIONS = ("40001", "40P01", "23505")
 """Serialization failure, deadlock, unique violation: another transaction was faster."""
-_TRIES = 12
+_MAX_ATTEMPTS = 12
 
 
 class Session:
@@ -87,15 +87,15 @@ class Session:
             except Failed as failed:
                 if failed.state in OURS:
                     raise
-                if failed.state in POOLED and (self.pools.stop_preparing() or tries <= _TRIES):
+                if failed.state in POOLED and (self.pools.stop_preparing() or tries <= _MAX_ATTEMPTS):
                     # A pooler in transaction mode without support for prepared statements: try again without them.
                     continue
-                if tries > _TRIES or not _worth_repeating(failed):
+                if tries > _MAX_ATTEMPTS or not _worth_repeating(failed):
                     raise refused(failed, self.options) from failed
                 await self.runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
                 unsure = unsure or lost.sent
-                if tries > _TRIES or lost.slow or (unsure and not repeatable):
+                if tries > _MAX_ATTEMPTS or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
             except (StoreUnavailable, StoreTimeout) as away:
                 # An earlier attempt may have committed: then the error must not say that nothing was done.

@@ -35,7 +35,7 @@ from .schema import prepare
 from .search import Search
 from .session import Session
 
-_PAGE = 1024
+_PAGE_ROWS = 1024
 
 
 class PostgresStore:
@@ -251,8 +251,8 @@ class PostgresStore:
             if not cannot_compare(refused):
                 raise
             # A damaged row: read all rows without the filter, so that the error names the damaged one.
-            step = _scan_step(replace(scan, limit=_PAGE), now)
-            rows, limit = (await self._session.read(org, step)).rows, _PAGE
+            step = _scan_step(replace(scan, limit=_PAGE_ROWS), now)
+            rows, limit = (await self._session.read(org, step)).rows, _PAGE_ROWS
         return rows, limit is not None and len(rows) == limit
 
 
@@ -265,9 +265,9 @@ def _scan_step(scan: Scan[R], now: int) -> Step:
 def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
     """Return the statement of one page of a scan with a filter, and how many rows it gives at most."""
     assert scan.where is not None
-    shape, values = _scan_parts(replace(scan, limit=_PAGE), now)
+    shape, values = _scan_parts(replace(scan, limit=_PAGE_ROWS), now)
     condition = translate(scan.where, scan.kind, len(values) + 1)
-    limit = values[-1] = scan.limit if condition.exact else _PAGE  # NULL is no limit
+    limit = values[-1] = scan.limit if condition.exact else _PAGE_ROWS  # NULL is no limit
     text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
     return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
 

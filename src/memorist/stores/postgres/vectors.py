@@ -17,9 +17,9 @@ from .search import INDEXED
 from .session import Session
 from .upkeep import LOCK_MS, once, only_builder, patiently
 
-SMALL = 10_000
+MAX_ENTRIES_AT_ONCE = 10_000
 """Up to so many entries are copied in one transaction."""
-BATCH = 500
+BATCH_ENTRIES = 500
 """Entries copied in a transaction of a large table."""
 _FILE = Path(__file__).parent / "migrations" / "vectors.sql"
 _COLUMN = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
@@ -33,7 +33,7 @@ _KEY = "org, ns, kind, parent, id"
 _COPY = f"""
 WITH page AS MATERIALIZED (
   SELECT {_KEY}, embedding IS NULL AND length(vector) > 4 AS wanted FROM memorist.entries
-  WHERE ({_KEY}) > ($1, $2, $3, $4, $5) ORDER BY {_KEY} LIMIT {BATCH}
+  WHERE ({_KEY}) > ($1, $2, $3, $4, $5) ORDER BY {_KEY} LIMIT {BATCH_ENTRIES}
 ), copied AS (
   UPDATE memorist.entries AS e SET vector = e.vector FROM page AS p
   WHERE p.wanted AND (e.org, e.ns, e.kind, e.parent, e.id) = (p.org, p.ns, p.kind, p.parent, p.id)
@@ -61,7 +61,7 @@ async def add_vectors(session: Session, home: str | None) -> bool:
     schema = '"' + (home or "public").replace('"', '""') + '"'
     missing, column = f"NOT EXISTS ({_COLUMN})", _FILE.read_text(encoding="utf-8").replace("public", schema)
     try:
-        many = (await session.run([_UPKEEP, Step(_MANY, [cell(SMALL)])], repeatable=True))[1].rows[0][0]
+        many = (await session.run([_UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
         if not many:
             indexes = [f"CREATE INDEX {_index(width)} ON memorist.entries {_what(schema, width)};" for width in INDEXED]
             await patiently(session, once(missing, column, "\n".join([_FILL, *indexes])))

@@ -37,7 +37,7 @@ CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
 # An org is entered in the register of orgs again after this long, in case the register was flushed.
 REGISTER_SECONDS = 60.0
-_REPEATS = 8
+_MAX_ATTEMPTS = 8
 LOOK_ORGS = 2_000
 """How many orgs of the register are checked in one round trip."""
 LEAVE_SECONDS = 30.0
@@ -302,7 +302,7 @@ class RedisStore:
                 raise
             unknown = lost
         # The batch is idempotent: sent again it is done now, or found to have been done before.
-        for tries in range(1, _REPEATS + 1):
+        for tries in range(1, _MAX_ATTEMPTS + 1):
             await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
             try:
                 return await self._client.script(APPLY, base, args, write=True)

@@ -25,7 +25,7 @@ from .statements import column_names, statements
 if TYPE_CHECKING:
     from .connection import Connections
 
-KNOWN = 10_000
+MAX_CACHED_ROWS = 10_000
 """How many threads, and how many facts, are remembered; then the memory of them starts anew."""
 _MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
 _CREATED = codec(Message).place["created_at"]
@@ -155,7 +155,7 @@ class FastWrite:
         key = (fact.org, fact.ns, fact.key)
         if key in self._facts:
             return None
-        if len(self._facts) >= KNOWN:
+        if len(self._facts) >= MAX_CACHED_ROWS:
             self._facts.clear()
         self._facts.add(key)
         row = _fact_row(fact, 1)
@@ -195,6 +195,6 @@ class FastWrite:
             return
         key, last = (change.org, change.thread), appended.first + appended.count - 1
         before, _ = self._known.get(key, (-1, False))
-        if len(self._known) >= KNOWN:
+        if len(self._known) >= MAX_CACHED_ROWS:
             self._known.clear()
         self._known[key] = (last, before == appended.first - 1)

@@ -60,11 +60,11 @@ _DUE = (
 )
 
 
-FEW = 3
+MAX_SINGLE_LOOKUPS = 3
 """Up to so many keys are looked up one by one."""
 MAX_RICH_THREADS = 10_000
 """How many such threads are remembered; then the memory of them starts anew."""
-BRIEF = 100
+MAX_ROWS_IN_PLACE = 100
 """Reads of at most so many rows run on the event loop's own thread."""
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ class SqliteStore:
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in their order."""
-        if len(keys) <= BRIEF:
+        if len(keys) <= MAX_ROWS_IN_PLACE:
             return await self._read_briefly(self._get_many, kind, keys, now)
         return await self._runtime.call(self._get_many, kind, keys, now)
 
@@ -123,7 +123,7 @@ class SqliteStore:
         """Return live rows in key (or index) order within the bounds."""
         if self._runtime.blocking:
             return self._scan(scan, now)
-        if scan.where is None and scan.limit is not None and scan.limit <= BRIEF:
+        if scan.where is None and scan.limit is not None and scan.limit <= MAX_ROWS_IN_PLACE:
             return await self._read_briefly(self._scan, scan, now)
         return await self._runtime.call(self._scan, scan, now)
 
@@ -207,7 +207,7 @@ class SqliteStore:
         return getter
 
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
-        if len(keys) <= FEW:
+        if len(keys) <= MAX_SINGLE_LOOKUPS:
             return [self._get(kind, key, now) for key in keys]
         # One statement for all keys: a look-up inside SQLite costs a tenth of a statement from Python. Leading columns
         # that all keys share are bound once instead of extracted from each.

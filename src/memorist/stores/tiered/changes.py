@@ -32,7 +32,7 @@ from ..codec import cells_of, codec, decoded, row_of
 from .copies import Copy, HotSide
 
 ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
-WINDOW = 200
+WINDOW_MESSAGES = 200
 LARGEST_COPY = 256 * 1024
 FILLED, NEWEST = "}", "~"
 """Keys of two copies of a thread that sort after those of its messages: what a fill read, and the newest number."""
@@ -161,8 +161,8 @@ def _grown(
         top = done.first + done.count - 1
     if not out:
         return [hot.freed(copy_key, now)]
-    if top > WINDOW:
-        out.append(DeleteRange(StateEntry, copy_key[:2], before=(number_key(top - WINDOW + 1),)))
+    if top > WINDOW_MESSAGES:
+        out.append(DeleteRange(StateEntry, copy_key[:2], before=(number_key(top - WINDOW_MESSAGES + 1),)))
     return [*out, Put(hot.entry(copy_key, {"b": {"top": top}}, now))]
 
 
@@ -199,7 +199,7 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
         return None
     if any(not live(ends_of(row), now) for row in rows):
         return None
-    complete = filled["whole"] and head["top"] <= WINDOW
+    complete = filled["whole"] and head["top"] <= WINDOW_MESSAGES
     return rows if len(rows) == limit or complete else None
 
 

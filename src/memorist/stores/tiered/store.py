@@ -34,7 +34,7 @@ from .changes import (
     MISS,
     NEWEST,
     ROW_KINDS,
-    WINDOW,
+    WINDOW_MESSAGES,
     CopyPlan,
     Marks,
     ends_of,
@@ -114,7 +114,7 @@ class TieredStore:
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return live rows within the bounds; the newest messages of a thread come from the hot store."""
-        if scan.kind is Message and len(scan.prefix) == 2 and 0 < (scan.limit or 0) <= WINDOW:
+        if scan.kind is Message and len(scan.prefix) == 2 and 0 < (scan.limit or 0) <= WINDOW_MESSAGES:
             org, thread = scan.prefix
             if scan == Scan(scan.kind, scan.prefix, reverse=True, limit=scan.limit):
                 return await self._newest(str(org), str(thread), scan.limit or 0, now)  # type: ignore[return-value]
@@ -215,7 +215,7 @@ class TieredStore:
         if messages is not None:
             return messages
         head = Copy(copies[0] if copies and copies[0].key == NEWEST else None, now)
-        rows = await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=WINDOW), now=now)
+        rows = await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=WINDOW_MESSAGES), now=now)
         if head.fillable:
             await self._fill_window(org, generation, partition, head, rows, now)
         return rows[:limit]
@@ -229,7 +229,7 @@ class TieredStore:
         states = [(row.seq, state_of(row)) for row in rows]
         if any(state is None for _, state in states):
             return
-        about = {"top": top, "at": now, "whole": len(rows) < WINDOW}
+        about = {"top": top, "at": now, "whole": len(rows) < WINDOW_MESSAGES}
         changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(FILLED,))]
         changes += [
             Put(self._hot.entry((org, partition, number_key(seq)), {"b": state}, now, ends)) for seq, state in states
