@@ -53,6 +53,8 @@ class Host:
             "CLAUDE_CODE_MAX_RETRIES": "0", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "GEMINI_API_KEY": "none",
             "GOOGLE_GEMINI_BASE_URL": CLOSED, "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "MEMORIST_STATE": str(folder / "state"),
+            # opencode works where PWD says, as a shell sets it, and not where it was started.
+            "PWD": str(self.repository),
         }  # fmt: skip
         # opencode installs a package of its own; it comes from the registry that the caller uses.
         self.environment.setdefault("NPM_CONFIG_USERCONFIG", str(Path.home() / ".npmrc"))

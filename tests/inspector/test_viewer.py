@@ -59,10 +59,13 @@ def test_a_stored_thread_is_replayed_turn_by_turn(opened: Open, demo_site: Site)
     window.go(f"#/context?thread={thread}&turn=87")
     assert "Turn #87" in page.locator(".replay").inner_text()
     assert "Lives in Lisbon" in page.locator(".b-profile").inner_text()
+    assert "before:" not in page.locator(".b-profile").inner_text(), "nothing had replaced the correction then"
     page.get_by_role("button", name="Later").click()
     window.settle()
     assert "turn=89" in page.url
     page.get_by_text("Lives in Porto").wait_for()
+    [line] = [row for row in page.locator(".b-profile [data-row]").all_inner_texts() if "Porto" in row]
+    assert line.count("since") <= 1 and "before: Lisbon" in line
     before = window.ask("user", user="ada")["learnings"][0]["uses"]
     page.get_by_role("button", name="Leave the replay").click()
     window.settle()

@@ -13,6 +13,7 @@ from ...context.policy_names import CHOICES, python_policy, read_policy, short_p
 from ...context.profile import LANES
 from ...context.units import Unit
 from ...engine.noun import core_of
+from ...languages.topics import plain
 from ...messages.message import Message
 from ...records import Fact
 from .searching import hit_row
@@ -225,7 +226,10 @@ def _named(tool: JsonMapping) -> NamedTool:
 
 
 async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
-    """Return the profile lines in sending order; one whose fact replaced a correction shows the corrected value."""
+    """Return the profile lines in sending order; one whose fact replaced a correction shows the corrected value.
+
+    A replay or a supposed correction shows another value than the present one, which did not replace anything.
+    """
     rows: list[Shown] = []
     for line in sorted(made.profile, key=lambda line: LANES.index(line.lane)):
         named = line.source if "/" in line.source else line.text
@@ -235,8 +239,9 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
         }  # fmt: skip
         ns, _, key = line.source.partition("/")
         fact = await core_of(handle).get(Fact, ns, key) if key else None
-        if fact is not None and (was := (await standing(core_of(handle), fact))["replaced"]):
-            row["replaced"] = {"value": was["value"], "since": fact.updated_at}
+        is_present = fact is not None and plain(fact.value) in line.text
+        if fact is not None and is_present and (was := (await standing(core_of(handle), fact))["replaced"]):
+            row["replaced"] = {"value": was["value"]}
         rows.append(row)
     return rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
@@ -138,7 +137,6 @@ class ProfileLine(TypedDict):
     source: str
     trust: str | None
     replaced: Row | None
-    at: datetime | None
 
 
 class ProfileRow(TypedDict):
@@ -167,13 +165,12 @@ async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
 
 
 async def _profile_line(handle: AsyncMemory, line: ProfileItem) -> ProfileLine:
-    """Return a line with the correction that its fact replaced, if it did, and when the fact was updated."""
+    """Return a line with the correction that its fact replaced, if it did."""
     ns, _, key = line.source.partition("/")
     fact = await core_of(handle).get(Fact, ns, key) if key else None
     return {
         "text": line.text, "lane": line.lane, "source": line.source, "trust": line.trust,
         "replaced": (await standing(core_of(handle), fact))["replaced"] if fact is not None else None,
-        "at": fact.updated_at if fact is not None else None,
     }  # fmt: skip
 
 

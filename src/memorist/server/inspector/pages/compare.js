@@ -309,13 +309,13 @@ export function Compare({ Top, main, params }) {
                         <i class=${`sw c-${s.name}`} />
                         ${sectionName(s.name)}
                       </span>
-                      <span role="cell" class="nums">
+                      <span role="cell" class="nums" data-head="A">
                         ${f.num(s.a)}
                       </span>
-                      <span role="cell" class="nums">
+                      <span role="cell" class="nums" data-head="B">
                         ${f.num(s.b)}
                       </span>
-                      <b role="cell" class="nums">
+                      <b role="cell" class="nums" data-head="Change">
                         ${f.signed(s.b - s.a)}
                       </b>
                       <span role="cell" class="ink2">
@@ -329,20 +329,20 @@ export function Compare({ Top, main, params }) {
                   d.a.prefix.tokens !== d.b.prefix.tokens &&
                   html`<div role="row">
                     <span role="cell">Cached prefix</span>
-                    <span role="cell" class="nums">
+                    <span role="cell" class="nums" data-head="A">
                       ${f.num(d.a.prefix.tokens)}
                     </span>
-                    <span role="cell" class="nums">
+                    <span role="cell" class="nums" data-head="B">
                       ${f.num(d.b.prefix.tokens)}
                     </span>
-                    <b role="cell" class="nums warn">
+                    <b role="cell" class="nums warn" data-head="Change">
                       ${f.signed(d.b.prefix.tokens - d.a.prefix.tokens)}
                     </b>
                     <span role="cell" class="ink2">
                       ${
                         d.b.prefix.tokens < d.a.prefix.tokens
                           ? 'The change comes before History, so the shared prefix ends there for one turn'
-                          : 'More of it begins as the turn before did'
+                          : 'A longer beginning is the same as in the turn before'
                       }
                     </span>
                   </div>`

@@ -619,7 +619,7 @@ function Request({ d, only, form }) {
                     ${
                       p.replaced &&
                       html`${' '}<span class="ink2">
-                        since ${f.date(p.replaced.since)}, before: ${f.text(p.replaced.value)}
+                        before: ${f.text(p.replaced.value)}
                       </span>`
                     }
                   </p>
@@ -805,7 +805,7 @@ function Replay({ params, change }) {
       </button>`;
   return html`<div class="replay" role="group" aria-label="Replay">
       <b class="strong">Turn #${params.turn}</b>
-      <span class="ink2 wrap" style=${{ flex: 1 }}>
+      <span class="ink2 wrap said">
         “${here >= 0 ? turns[here].text : ''}”${' '}
         <span class="small">
           ${here >= 0 ? f.moment(turns[here].at) : ''} · facts and summaries as they were then

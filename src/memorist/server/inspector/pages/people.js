@@ -25,6 +25,12 @@ import {
 } from '../parts.js';
 import { useRefresh } from './overview.js';
 
+/** Scrolls the current tab into a strip that is wider than the page. */
+const showCurrent = (strip) => {
+  const current = strip && strip.querySelector('[aria-current]');
+  if (current) strip.scrollLeft = current.offsetLeft - strip.offsetLeft - 16;
+};
+
 export function Users({ Top, main, params }) {
   const pages = usePages('users', params.q ? { prefix: params.q } : {});
   useRefresh(pages.reload);
@@ -140,7 +146,7 @@ function Profile({ d }) {
                   ${
                     bad &&
                     html`${' '}<span class="ink2">
-                      since ${f.date(line.at)}, before: ${f.text(bad.value)}
+                      before: ${f.text(bad.value)}
                     </span>`
                   }
                 </p>
@@ -519,7 +525,7 @@ export function User({ Top, main, params }) {
                   ${f.plural(d.all_threads, 'thread')}, ${f.plural(d.messages, 'message')},${' '}
                   ${f.num(d.tokens)} tokens
                 </p>
-                <nav class="tabs" aria-label="Of this user">
+                <nav class="tabs" aria-label="Of this user" ref=${showCurrent}>
                   ${tabs.map(
                     ([id, name, n]) =>
                       html`<a
