@@ -131,6 +131,9 @@ class UnknownOutcome(StoreError):
 class ModelError(MemoristError):
     """An embedder or a language model failed."""
 
+    cut_answer: Any = None
+    """The answer (`Completion`) of a model that was cut off; part of it may be usable."""
+
 
 class LeaseLost(MemoristError):
     """Another worker took over; nothing was written."""

@@ -227,6 +227,7 @@ class Candidate(Record, frozen=True, kw_only=True):
     """A memory that is waiting for a person's approval. It is never recalled or sent to a model.
 
     `proposal` contains the arguments of the operation that runs on approval, and `reason` says why approval is needed.
+    An approved candidate is kept, out of the queue, so that undoing the approval puts it back.
     """
 
     table = Table("candidates", ("org", "ns", "id"))
@@ -244,6 +245,8 @@ class Candidate(Record, frozen=True, kw_only=True):
     reason: str | None = None
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
+    approved_as: str | None = None
+    """The id of the memory that it became or changed; None while it waits."""
     actor: str = "processor"
     trust: str = "user"
     created_at: datetime

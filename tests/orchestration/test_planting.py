@@ -65,5 +65,4 @@ def test_nothing_is_planted_through_a_strong_model() -> None:
             stored = memory.remember([row["message"]], user=f"u{row['id']}").stored
             # What another speaker says of themselves may be kept under their own name.
             planted += [row["id"] for item in stored if item.subject is None]
-    # "He said I'm allergic to penicillin." is stored as what the user was told: nothing in the words says who he is.
-    assert planted == [189]
+    assert planted == []

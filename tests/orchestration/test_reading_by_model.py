@@ -32,6 +32,8 @@ class Reader(WireServer):
         self.bad: str | None = None
         """A word that spoils the answer for all messages of a call."""
         self.down = False
+        self.cut: str | None = None
+        """A word of a message for which the answer ends in the middle of a further item."""
 
     def reply(self, path: str) -> Reply:
         if self.down:
@@ -47,6 +49,9 @@ class Reader(WireServer):
             liked = re.search(r"I like (\w+)", text)
             if liked:
                 found.append(item(f"likes.{liked[1]}", liked[1], liked[0], m=number))
+        if self.cut and self.cut in asked[asked.rindex("# NEW") :]:
+            text = json.dumps({"operations": [*found, item("boats", 7, 'I have 7 "[boats]"')]})
+            return Reply(openai_answer(text[:-40], stop="length"))
         return self._said(path, {"operations": found})
 
     def _said(self, path: str, data: Any) -> Reply:
@@ -109,6 +114,23 @@ async def test_a_message_that_spoils_a_call_is_read_by_patterns_and_the_others_b
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [3]})
     # Together and repaired, then one by one, of which the bad one is repaired too.
     assert (await do(memory.stats())).reading.calls == 2 + 5
+
+
+async def test_what_is_whole_in_an_answer_that_was_cut_off_is_noted(
+    open_memory: OpenMemory, server: Reader, runtime: Runtime, run: Run
+) -> None:
+    """A small model often runs into the limit of its answer: that costs the item it was at, and nothing else."""
+    server.cut = "figs"
+    model = open_openai("llama3", blocking=runtime.blocking, api_key="k", base_url=f"{server.url}/v1")
+    memory = open_memory(model=model)
+    await told(memory, "I like tea", "I like figs")
+    await Outbox(memory._core.shared, memory.org).drain()
+    assert {fact.key for fact in await do(memory.facts.list("user:ada"))} == {"likes.tea", "likes.figs"}
+    assert await do(memory.jobs.dead()) == []
+    assert (await do(memory.stats())).reading.refused == 1, "the item that was cut off"
+    messages = await do(memory.threads.messages("talk"))
+    (fact,) = [fact for fact in await do(memory.facts.list("user:ada")) if fact.key == "likes.figs"]
+    assert fact.sources == (messages[2].id,)
 
 
 async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when_it_is_back(

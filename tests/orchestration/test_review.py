@@ -107,9 +107,6 @@ async def test_an_edited_candidate_is_stored_as_edited(memory: Any) -> None:
 @pytest.mark.parametrize(
     ("admit", "active", "waiting"),
     [
-        ({"allergy": "review"}, ["location"], ["allergy.nuts"]),
-        ({"allergy": "refuse"}, ["location"], []),
-        ("review", [], ["allergy.nuts", "location"]),
         (lambda proposal: "active" if proposal.key == "location" else "refuse", ["location"], []),
     ],
 )

@@ -252,6 +252,7 @@ export type Remembered = {
  * A memory that is waiting for a person's approval. It is never recalled or sent to a model.
  *
  *     `proposal` contains the arguments of the operation that runs on approval, and `reason` says why approval is needed.
+ *     An approved candidate is kept, out of the queue, so that undoing the approval puts it back.
  */
 export type Candidate = {
   org: string;
@@ -266,6 +267,7 @@ export type Candidate = {
   reason: string | null;
   confidence: number;
   sources: string[];
+  approved_as: string | null;
   actor: string;
   trust: string;
   created_at: string;
@@ -2325,7 +2327,7 @@ export class MemoriesNoun {
    * Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
    *
    * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
-   * from the same message again.
+   * from the same message again. If the change was approved in the review queue, it waits there again.
    *
    * Args:
    *     id: The id, such as `fact:city`.

@@ -173,7 +173,7 @@ class Memories:
         """Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
 
         The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
-        from the same message again.
+        from the same message again. If the change was approved in the review queue, it waits there again.
 
         Args:
             id: The id, such as `fact:city`.

@@ -13,13 +13,14 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from ..errors import InvalidValue, NotFound, UsageError
+from ..filters import parse_filter
 from ..kinds import fact_text
 from ..ports import When
 from ..recall.hit import Hit
-from ..records import Event, Fact, Learning, as_dict
+from ..records import Candidate, Event, Fact, Learning, as_dict
 from ..scope import Ns
 from ..stores.base import Expect, Put
-from ..values import Json, JsonMapping, JsonObject, check_name
+from ..values import Json, JsonMapping, JsonObject, check_name, fingerprint_json
 from .audit import audit
 from .core import Bounds, Core
 from .events import Events
@@ -272,7 +273,7 @@ class Memories:
         """Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
 
         The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
-        from the same message again.
+        from the same message again. If the change was approved in the review queue, it waits there again.
 
         Args:
             id: The id, such as `fact:city`.
@@ -289,25 +290,66 @@ class Memories:
             >>> memory.memories.undo("fact:city", ns="user:ada").value
             'Lisbon'
         """
-        space = self._core.scope.writable(self._core.scope.own() if ns is None else ns)
+        core = self._core
+        space = core.scope.writable(core.scope.own() if ns is None else ns)
         for kind, key in _readings(id):
-            if kind == "fact" and (facts := await Facts(self._core).history(space, key)):
-                return await self._undo_fact(space, facts)
-            if kind == "event" and (events := await Events(self._core).history(key, ns=space)):
-                return await self._undo_event(space, events)
-            if kind == "learning" and (learning := await self._core.get(Learning, space, key)) is not None:
-                return await self._undo_learning(learning)
+            versions = await self._versions(space, kind, key)
+            if not versions:
+                continue
+            approved = await self._approved(space, f"{kind}:{key}", versions[-1])
+            if approved is None:
+                return await self._undo(space, versions, approved=False)
+            batch = core if core.batch is not None else core.batched()
+            undone = await Memories(batch)._undo(space, versions, approved=True)
+            await batch.apply(
+                Expect(Candidate, approved.row_key, approved.version),
+                Put(msgspec.structs.replace(approved, approved_as=None, updated_at=core.at())),
+                audit(core, "undo", "candidate", f"{space}/{approved.id}"),
+            )
+            if batch is core:
+                return undone
+            await core.commit(batch)
+            return await self.get(f"{kind}:{key}", ns=space)
         raise NotFound(f"no memory {id!r}", namespace=space)
 
     # -- parts
 
-    async def _undo_fact(self, ns: str, versions: Sequence[Fact]) -> Remembered | None:
+    async def _versions(self, ns: str, kind: MemoryKind, key: str) -> Sequence[Fact | Event | Learning]:
+        if kind == "fact":
+            return await Facts(self._core).history(ns, key)
+        if kind == "event":
+            return await Events(self._core).history(key, ns=ns)
+        learning = await self._core.get(Learning, ns, key)
+        return [] if learning is None else [learning]
+
+    async def _approved(self, ns: str, id: str, last: Fact | Event | Learning) -> Candidate | None:
+        """The candidate whose approval was the last change of a memory; None if it was changed otherwise."""
+        candidates = await self._core.scan(Candidate, ns, where=parse_filter({"approved_as": id}))
+        fits = [candidate for candidate in candidates if _is_result(candidate, last)]
+        return max(fits, key=lambda candidate: candidate.updated_at, default=None)
+
+    async def _undo(self, ns: str, versions: Sequence[Fact | Event | Learning], *, approved: bool) -> Remembered | None:
+        last = versions[-1]
+        if isinstance(last, Fact):
+            return await self._undo_fact(
+                ns, [version for version in versions if isinstance(version, Fact)], approved=approved
+            )
+        if isinstance(last, Event):
+            return await self._undo_event(ns, [version for version in versions if isinstance(version, Event)])
+        return await self._undo_learning(last)
+
+    async def _undo_fact(self, ns: str, versions: Sequence[Fact], *, approved: bool) -> Remembered | None:
         last = versions[-1]
         earlier = [version for version in versions[:-1] if version.status == "active"]
-        if earlier:
+        # A fact that was gone before its last change is removed again, however often it had been there.
+        was_gone = last.status == "active" and versions[-2:-1] != earlier[-1:]
+        if earlier and not was_gone:
             restored = await Facts(self._core).restore(ns, last.key, earlier[-1].version, expect=_current(last))
             return remembered(restored, self._core.at())
-        if last.status == "active":
+        if last.status == "active" and approved:
+            # Not rejected: it can be approved again.
+            await Facts(self._core).delete(ns, last.key)
+        elif last.status == "active":
             await Facts(self._core).reject(ns, last.key, reason="undone")
         return None
 
@@ -504,6 +546,18 @@ def _sentence(fact: Fact) -> str:
         return fact_text(fact)
     phrase = topic.tell_value(fact.value, fact.key)
     return phrase[:1].upper() + phrase[1:]
+
+
+def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
+    """Whether a memory is as the approval of a candidate left it."""
+    if not set(candidate.sources) <= set(record.sources):
+        return False
+    if candidate.operation == "end":
+        return record.status in ("ended", "cancelled", "retracted")
+    if isinstance(record, Fact):
+        same = fingerprint_json(record.value) == fingerprint_json(candidate.proposal.get("value"))
+        return record.status == "active" and same
+    return candidate.text == (record.text if isinstance(record, Event) else record.content)
 
 
 def _current(fact: Fact) -> int:

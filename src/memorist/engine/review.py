@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue, NotFound
-from ..records import Candidate, Fact, Tombstone
+from ..filters import parse_filter
+from ..records import Candidate, Fact, Link, Ref, Tombstone
 from ..scope import Ns
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import Json, check_name, check_text
@@ -18,6 +19,8 @@ from .memories import Remembered
 from .options import check_reason, checked_limit
 
 MAX_TEXT_BYTES = 10_000
+WAITING = parse_filter({"approved_as": None})
+"""The candidates that no one has approved."""
 
 
 class Review:
@@ -29,7 +32,8 @@ class Review:
     async def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
         """Return a candidate by its id, or None if there is none."""
         space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
-        return await self._core.get(Candidate, space, check_name(id, "candidate id"))
+        candidate = await self._core.get(Candidate, space, check_name(id, "candidate id"))
+        return candidate if candidate is not None and candidate.approved_as is None else None
 
     async def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
@@ -46,8 +50,10 @@ class Review:
         changes, outcome = await carry_out(self._core, candidate.ns, [(note, source)])
         if outcome.refused:
             raise InvalidValue(f"it can no longer be carried out: {outcome.refused[0].reason}")
-        await self._core.apply(*self._closing(candidate, "approve"), *changes)
-        return next(iter((*outcome.stored, *outcome.ended)), None)
+        memory = next(iter((*outcome.stored, *outcome.ended)), None)
+        closing = self._closing(candidate, "approve") if memory is None else self._approving(candidate, memory)
+        await self._core.apply(*closing, *changes)
+        return memory
 
     async def edit(
         self,
@@ -110,6 +116,20 @@ class Review:
             ),
         ]
 
+    def _approving(self, candidate: Candidate, memory: Remembered) -> list[Change]:
+        """Keep an approved candidate, so that undoing the approval puts it back into the queue."""
+        approved = msgspec.structs.replace(candidate, approved_as=memory.id, updated_at=self._core.at())
+        kind, _, key = memory.id.partition(":")
+        # By this link the candidate is forgotten with the memory that it became.
+        link = Link.of(
+            candidate.org,
+            Ref(kind, candidate.ns, key),
+            Ref("candidate", candidate.ns, candidate.id),
+            approved.updated_at,
+        )
+        _, _, event = self._closing(candidate, "approve")
+        return [Expect(Candidate, candidate.row_key, candidate.version), Put(approved), Put(link, absent=True), event]
+
     def _tombstones(self, candidate: Candidate) -> list[Change]:
         """Return the tombstones that prevent a rejected fact from being proposed again from the same message."""
         key, value = candidate.proposal.get("key"), candidate.proposal.get("value")
@@ -146,7 +166,7 @@ class Review:
             []
         """
         space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
-        bounds: Bounds = {"limit": checked_limit(limit)}
+        bounds: Bounds = {"limit": checked_limit(limit), "where": WAITING}
         if after is not None:
             bounds["after"] = (check_name(after, "after"),)
         return await self._core.listed(Candidate, space, **bounds)

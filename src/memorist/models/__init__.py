@@ -24,7 +24,7 @@ __all__ = [
 
 
 def answer_seconds(spec: object) -> float:
-    """Return how long a model may take for one answer: its own `timeout`, else five minutes on a server of one's own.
+    """Return how long a model may take for one answer: its own `timeout`, else 15 minutes on a server of one's own.
 
     A model on one's own machine reads some hundred tokens a second and writes ten; a provider's is fifty times faster.
     """

@@ -11,8 +11,8 @@ from ..errors import SuspendedError
 DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
 """Cheap and fast enough for summaries and extraction."""
 DEFAULT_TIMEOUT = 60.0
-LOCAL_TIMEOUT = 300.0
-"""Seconds for an answer of a server of one's own, which may be a laptop."""
+LOCAL_TIMEOUT = 900.0
+"""Seconds for an answer of a server of one's own: a laptop that is busy reads and writes a few tokens a second."""
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 
@@ -38,6 +38,26 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
         return None
 
     return step()
+
+
+def parse_cut_json(text: str) -> object:
+    """The JSON value in an answer that was cut off, without the item of a list that it ends in; None if no item is
+    whole."""
+    stack: list[str] = []
+    in_text = escaped = False
+    whole: tuple[int, str] | None = None
+    for position, sign in enumerate(text):
+        if in_text:
+            in_text, escaped = escaped or sign != '"', not escaped and sign == "\\"
+        elif sign == '"':
+            in_text = True
+        elif sign in "[{":
+            stack.append("]" if sign == "[" else "}")
+        elif sign in "]}" and stack:
+            stack.pop()
+            if stack and stack[-1] == "]":
+                whole = position + 1, "".join(reversed(stack))
+    return None if whole is None else parse_json(text[: whole[0]] + whole[1])
 
 
 def parse_json(text: str) -> object:

@@ -144,7 +144,10 @@ class RemoteModel:
         if answer.stop == "refusal":
             raise self._error("refused to answer", reason="refusal")
         if schema is not None and answer.stop == "length" and answer.data is None:
-            raise self._error("was cut off at max_tokens before its JSON ended", reason="length")
+            error = self._error("was cut off at max_tokens before its JSON ended", reason="length")
+            # Not one of the facts, which are logged and shown: an answer has content.
+            error.cut_answer = answer
+            raise error
         if not answer.text.strip() and answer.data is None:
             raise self._error("returned an empty answer", reason="empty", retryable=True)
         return answer

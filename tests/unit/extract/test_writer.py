@@ -169,6 +169,23 @@ def test_ending_an_allergy_waits_for_a_person() -> None:
     assert isinstance(note, Note) and note.review is not None
 
 
+@pytest.mark.parametrize(
+    ("said", "waits"),
+    [
+        ("He said I'm allergic to nuts.", True),
+        ("We met at noon. And then she told me I'm allergic to nuts.", True),
+        ("Sie sagte, ich sei gegen nuts allergisch.", True),
+        ("My doctor said I'm allergic to nuts.", False),
+        ("I told her I'm allergic to nuts.", False),
+        ("The tests came back: I'm allergic to nuts.", False),
+    ],
+)
+def test_what_somebody_unnamed_said_about_the_users_health_waits_for_a_person(said: str, waits: bool) -> None:
+    note = verdict(asked(turn(said)), quote=said, key="allergy", value="nuts", text="The user is allergic to nuts.")
+    assert isinstance(note, Note)
+    assert (note.review is not None) == waits
+
+
 def test_a_memory_about_somebody_else_is_not_changed() -> None:
     sister = Known(
         id="fact:location@Mia", kind="fact", text="Mia lives in Rome.", subject="Mia", key="location", value="Rome"

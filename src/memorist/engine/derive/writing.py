@@ -38,6 +38,7 @@ from ...extract.writer.schemas import convert_value
 from ...gate.admission import Admission, judge_memory
 from ...gate.passing import mask_text
 from ...messages.message import Message
+from ...models.base import parse_cut_json
 from ...ports import Completion, Model
 from ...records import Event, Fact, Learning, Thread
 from ...stores.base import Change
@@ -189,7 +190,10 @@ class Writer:
         shown = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
         problems = "\n".join(f"- {refusal.reason}: {refusal.text or '(unreadable)'}" for refusal in repairable)
         repair = {"role": "user", "content": REPAIR.format(problems=problems)}
-        _, decoded = await self._complete(request, [question, shown, repair])
+        try:
+            _, decoded = await self._complete(request, [question, shown, repair])
+        except ModelError:  # what was noted at first is good without the repair
+            return notes, refusals
         if decoded is None:
             return notes, refusals
         more, still_refused = _checked(decoded, request, taken=notes)
@@ -198,17 +202,23 @@ class Writer:
     async def _complete(
         self, request: Request, conversation: Sequence[JsonObject]
     ) -> tuple[Completion, tuple[list[Operation], list[Refused]] | None]:
-        answer = await self._model.complete(
-            conversation, system=request.system, max_tokens=self._most_tokens(request),
-            schema=answer_schema(len(request.turns)), timeout=self._timeout,
-        )  # fmt: skip
+        try:
+            answer = await self._model.complete(
+                conversation, system=request.system, max_tokens=self._most_tokens(request),
+                schema=answer_schema(len(request.turns)), timeout=self._timeout,
+            )  # fmt: skip
+        except ModelError as problem:
+            answer = _whole_part(problem, request)
         used = answer.usage
         self.cost += Cost(
             calls=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_tokens
         )
         if self._extraction.daily_tokens is not None:
             await count_tokens(self._core, used.input_tokens + used.output_tokens)
-        return answer, decode_operations(answer.data)
+        decoded = decode_operations(answer.data)
+        if decoded is not None and answer.stop == "length":
+            decoded[1].append(Refused(reason="cut off: the answer was longer than allowed"))
+        return answer, decoded
 
     def _most_tokens(self, request: Request) -> int:
         return BASE_TOKENS + TOKENS_PER_MESSAGE * min(MAX_OPERATIONS, 2 * len(request.turns))
@@ -327,6 +337,20 @@ def _checked(
     operations, malformed = decoded
     notes, refused = check_operations(operations, request, taken=taken)
     return notes, [*malformed, *refused]
+
+
+def _whole_part(problem: ModelError, request: Request) -> Completion:
+    """The part of a cut answer that is whole, if it is about a single message; else the problem is raised.
+
+    An answer about several messages is asked for again message by message, so that nothing is lost.
+    """
+    cut: Completion | None = problem.cut_answer
+    if cut is None or sum(turn.citable for turn in request.turns) > 1:
+        raise problem
+    data = parse_cut_json(cut.text)
+    if data is None:
+        raise problem
+    return msgspec.structs.replace(cut, data=data)
 
 
 def _as_json(data: object) -> str:

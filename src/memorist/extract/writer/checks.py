@@ -69,6 +69,16 @@ _SOMEONE_IS = re.compile(
     re.DOTALL,
 )
 """A clause such as "my friend is allergic to": what follows is the friend's, unless the user comes in."""
+_HEARSAY = re.compile(
+    r"^\W*(?:(?:and|so|but|then|und|dann|et|y|e|en)\s+){0,2}(?:(?:he|she|they|someone|somebody)\s+(?:(?:just|also|then|once)\s+)?"
+    r"(?:said|says|say|told|tells|tell|claims?|claimed|wrote|writes|thinks?|thought|believes?|swears?|insists?|insisted)"
+    r"|(?:er|sie|jemand)\s+(?:sagte?|hat gesagt|meinte?|behauptete?|schrieb)"
+    r"|(?:il|elle|on)\s+(?:m['’])?(?:a dit|dit|écrit)"
+    r"|(?:él|ella|alguien)\s+(?:me\s+)?(?:dijo|dice|escribió)|(?:lui|lei)\s+(?:mi\s+)?(?:ha detto|dice|ha scritto)"
+    r"|(?:ele|ela|alguém)\s+(?:me\s+)?(?:disse|diz|escreveu)|(?:hij|zij|ze|iemand)\s+(?:zei|zegt|schreef))\b",
+    re.IGNORECASE,
+)
+"""A clause such as "he said" at the beginning of a sentence: who "he" is, nobody can check later."""
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|override|bypass)\b.{0,40}\b(?:previous|prior|above|all|safety|system|earlier)\b.{0,40}"
     r"\b(?:instruction|rule|prompt|polic|guard|memor)|\bsystem prompt\b|\bjailbreak|\bdeveloper mode\b",
@@ -250,7 +260,8 @@ def _stated(
         people=tuple(name.strip() for name in operation.people if name.strip()) if kind == "event" else (),
         place=operation.place if kind == "event" else None, scope=operation.scope, inferred=inferred,
         confidence=min(operation.confidence, cap), reason=operation.reason,
-        review="replaces something that must not be missed" if sensitive and operation.reason == "changed" else None,
+        review="replaces something that must not be missed" if sensitive and operation.reason == "changed"
+        else "somebody unnamed said it" if kind == "fact" and _is_hearsay(key, value, subject, turn) else None,
     )  # fmt: skip
 
 
@@ -275,6 +286,14 @@ def _fact_problem(operation: Operation, key: str | None, value: object, subject:
         if _SOMEONE_IS.search(clause[:1].lower() + clause[1:]):
             return "the value is somebody else's"
     return None
+
+
+def _is_hearsay(key: str | None, value: object, subject: str | None, turn: Turn) -> bool:
+    """Whether a fact that must be right about the user is what somebody unnamed said: "He said I'm allergic to …"."""
+    if subject is not None or (key or "").split(".")[0] not in SENSITIVE_KEYS | OWN_STATEMENT_KEYS:
+        return False
+    at = turn.text.casefold().find(str(value).casefold())
+    return at >= 0 and _HEARSAY.search(re.split(r"[.!?;\n]", turn.text[:at])[-1]) is not None
 
 
 def _unsaid(

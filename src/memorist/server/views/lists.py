@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...engine.noun import core_of
+from ...engine.review import WAITING
 from ...engine.tidying import PLANS
 from ...errors import NotFound, UsageError
 from ...records import (
@@ -178,7 +179,10 @@ async def listing(handle: AsyncMemory, asked: Listing) -> Row:
     columns = (record.table.indexes[index] if index else record.table.key)[1 + len(prefix) :]
     cursor = None if asked.after is None else tuple(asked.after)
     after, before = (None, cursor) if asked.reverse else (cursor, None)
-    rows = await core.scan(record, *prefix, index=index, limit=limit, reverse=asked.reverse, after=after, before=before)
+    where = WAITING if record is Candidate else None
+    rows = await core.scan(
+        record, *prefix, index=index, limit=limit, reverse=asked.reverse, after=after, before=before, where=where
+    )
     items = [row for row in map(shown, rows) if core.scope.may_read(str(row["ns"]))]
     following = [getattr(rows[-1], column) for column in columns] if len(rows) == limit else None
     return {"items": items, "next": following}

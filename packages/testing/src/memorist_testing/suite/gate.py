@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from memorist.errors import Forbidden, NotAdmitted, UsageError
+from memorist.errors import Forbidden, NotAdmitted, NotFound, UsageError
+from memorist.extract.extraction import Extraction
+from memorist.records import Candidate
 from memorist.testing.clock import FakeClock
 
 KEY = "sk-proj-q7Wm2Zx9Lk4Vb8Nc1Rt6Yu3Io5Pa0Sd9f2a"
@@ -225,3 +227,71 @@ class DerivedGateTests:
         assert [fact.key for fact in await memory.facts.list("user:ada")] == ["name"]
         assert await memory.review.list(ns="user:ada") == []
         assert (await memory.gate.report()).refused == {"health": 1}
+
+    @pytest.mark.parametrize(
+        ("admit", "active", "waiting"),
+        [
+            ("active", ["allergy", "name"], []),
+            ("review", [], ["allergy", "name"]),
+            ("refuse", [], []),
+            ({"allergy": "review"}, ["name"], ["allergy"]),
+            ({"fact": "review", "name": "refuse"}, [], ["allergy"]),
+        ],
+    )
+    async def test_the_application_decides_what_the_rules_may_note(
+        self, open_memory: Any, admit: Any, active: list[str], waiting: list[str]
+    ) -> None:
+        memory = open_memory(extract=Extraction(admit=admit))
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "My name is Ada. I am allergic to nuts."))
+        assert sorted(fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")) == active
+        candidates = await memory.review.list(ns="user:ada")
+        assert sorted(candidate.proposal["key"].split(".")[0] for candidate in candidates) == waiting
+        # What waits is not recalled, and not in a context.
+        hits = await memory.recall("nuts", namespaces="user:ada", kinds=["fact"])
+        assert bool(hits) == ("allergy" in active)
+
+    async def test_undoing_an_approval_puts_the_memory_back_into_the_queue(self, open_memory: Any) -> None:
+        memory = open_memory(extract=Extraction(admit="review"))
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "I live in Oslo."))
+        (candidate,) = await memory.review.list(ns="user:ada")
+        ada = memory.scope(user="ada")
+        for _ in range(2):  # and it can be approved again
+            approved = await ada.review.approve(candidate.id)
+            assert (approved.value, await ada.review.list()) == ("Oslo", [])
+            assert await ada.review.get(candidate.id) is None
+            with pytest.raises(NotFound):
+                await ada.review.approve(candidate.id)
+            assert await ada.memories.undo(approved.id) is None
+            assert await ada.facts.get("location") is None
+            (again,) = await ada.review.list()
+            assert (again.id, again.proposal, again.sources) == (candidate.id, candidate.proposal, candidate.sources)
+        actions = [event.action for event in await memory.audit.list(subject=f"user:ada/{candidate.id}")]
+        assert actions.count("approve") == actions.count("undo") == 2
+
+    async def test_undoing_an_approved_change_restores_the_value_before(self, open_memory: Any) -> None:
+        memory = open_memory(extract=Extraction(admit="review"))
+        ada = memory.scope(user="ada")
+        await ada.facts.set("location", "Porto", valid_from="2020-01-01T00:00:00+00:00")
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "I moved to Oslo."))
+        (candidate,) = await ada.review.list()
+        approved = await ada.review.approve(candidate.id)
+        assert (await ada.facts.get("location")).value == "Oslo"
+        assert (await ada.memories.undo(approved.id)).value == "Porto"
+        assert [waiting.id for waiting in await ada.review.list()] == [candidate.id]
+        # A change that nobody had approved leaves the queue as it is.
+        await ada.facts.set("location", "Rome")
+        assert (await ada.memories.undo("fact:location")).value == "Porto"
+        assert len(await ada.review.list()) == 1
+
+    async def test_an_approved_candidate_is_forgotten_with_its_memory(self, open_memory: Any) -> None:
+        memory = open_memory(extract=Extraction(admit="review"))
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.wait(await memory.threads.append(TALK, "I live in Oslo."))
+        (candidate,) = await memory.review.list(ns="user:ada")
+        approved = await memory.review.approve(candidate.id, ns="user:ada")
+        assert len(await memory._core.scan(Candidate, "user:ada")) == 1
+        await memory.forget(fact=("user:ada", approved.key))
+        assert await memory._core.scan(Candidate, "user:ada") == []

@@ -220,6 +220,7 @@ CREATE TABLE memorist.candidates (
   reason text,
   confidence double precision NOT NULL,
   sources text,
+  approved_as text,
   actor text NOT NULL,
   trust text NOT NULL,
   created_at bigint NOT NULL,

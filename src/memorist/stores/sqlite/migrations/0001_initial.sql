@@ -630,6 +630,7 @@ CREATE TABLE candidates (
   reason TEXT,
   confidence REAL NOT NULL,
   sources TEXT,
+  approved_as TEXT,
   actor TEXT NOT NULL,
   trust TEXT NOT NULL,
   created_at INTEGER NOT NULL,
