@@ -167,6 +167,27 @@ class BatchTests:
             assert await memory.tasks.resume("import") is None
         assert (await memory.tasks.resume("import")).step == 2
 
+    async def test_a_batch_reads_its_own_events(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            event = await batch.events.add("Ada meets Bo", starts_at="2026-03-01T10:00:00Z", ns=NS)
+            other = await batch.events.add("Ada rests", starts_at="2026-03-02T10:00:00Z", ns=NS)
+            await batch.events.update(event.id, location="Porto", ns=NS)
+            await batch.events.delete(other.id, ns=NS)
+            assert (await batch.events.get(event.id, ns=NS)).location == "Porto"
+            assert [row.id for row in await batch.events.list(ns=NS)] == [event.id]
+            assert await memory.events.list(ns=NS) == []
+        assert [row.location for row in await memory.events.list(ns=NS)] == ["Porto"]
+
+    async def test_a_batch_reads_its_own_memories(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.facts.set(NS, "city", "Lisbon")
+        async with ada.batch() as batch:
+            await batch.learnings.add("Prefers tea")
+            await batch.memories.delete("fact:city")
+            assert [item.kind for item in await batch.memories.list()] == ["learning"]
+            assert [item.kind for item in await ada.memories.list()] == ["fact"]
+        assert [item.kind for item in await ada.memories.list()] == ["learning"]
+
     async def test_a_batch_that_fails_leaves_nothing(self, memory: Any) -> None:
         with pytest.raises(ZeroDivisionError):
             async with memory.batch() as batch:
