@@ -10,6 +10,7 @@ import msgspec
 
 from ..messages.message import Message
 from ..messages.responses import PLACES, as_chat
+from ..records import as_dict
 
 if TYPE_CHECKING:
     from .context import Context
@@ -19,6 +20,8 @@ UNREAD = "older than what was needed, not read"
 
 class InputFate(msgspec.Struct, frozen=True):
     """What `compress` did with one message, and why."""
+
+    to_dict = as_dict
 
     position: int
     fate: Literal["kept", "elided", "folded", "dropped"]

@@ -17,6 +17,7 @@ import msgspec
 from ..errors import UsageError
 from ..messages.message import Message
 from ..recall.hit import DERIVED
+from ..records import as_dict
 from .fence import MEMORY_NOTE, fence, label
 
 LEAST = 48
@@ -52,6 +53,8 @@ Shorten = Callable[[str, int], str]
 
 class MemoryItem(msgspec.Struct, frozen=True):
     """A recalled item: its text, where it came from and how far to trust it."""
+
+    to_dict = as_dict
 
     text: str
     kind: str = "memory"

@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from ..messages.message import Message
+from ..records import as_dict
 from .fence import PROFILE_NOTE, fence
 from .measure import text_message
 from .tokens import Counter
@@ -31,6 +32,8 @@ _LINES = str.maketrans("\r\n\u2028\u2029\x85", "     ")
 
 class ProfileLine(msgspec.Struct, frozen=True):
     """A line about a user, and its source."""
+
+    to_dict = as_dict
 
     text: str
     lane: str

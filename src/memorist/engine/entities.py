@@ -17,7 +17,7 @@ import msgspec
 from ..backoff import pause
 from ..errors import Conflict, UsageError
 from ..ports import Ttl, to_datetime, to_micros, ttl_micros
-from ..records import CachedEntity, Key
+from ..records import CachedEntity, Key, as_dict
 from ..stores.base import Delete, DeleteRange, Expect, Put
 from ..values import as_list, as_name, check_name, encode_json
 from .core import Core, Shared
@@ -33,6 +33,8 @@ _MOST_FAILURES = 256
 
 class EntityStats(msgspec.Struct):
     """Counts the cache's hits, misses and loads in this process."""
+
+    to_dict = as_dict
 
     hits: int = 0
     misses: int = 0

@@ -30,6 +30,8 @@ STUCK_SECONDS = 3600.0
 class Turns(msgspec.Struct, frozen=True):
     """Turns of ended sessions."""
 
+    to_dict = as_dict
+
     persisted: int
     """Turns from which facts and learnings are derived."""
     passing: int
@@ -38,6 +40,8 @@ class Turns(msgspec.Struct, frozen=True):
 
 class ReadingCost(msgspec.Struct, frozen=True):
     """The cost of extracting from messages with a model, over the threads that still exist."""
+
+    to_dict = as_dict
 
     calls: int
     messages: int
@@ -86,6 +90,8 @@ class Stats(msgspec.Struct, frozen=True):
 
 class Diagnosis(msgspec.Struct, frozen=True):
     """The report of `doctor`: the store, the embedder, the queues, and every problem."""
+
+    to_dict = as_dict
 
     store: str
     details: dict[str, Json]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import UsageError
+from ..records import as_dict
 
 if TYPE_CHECKING:
     from .core import Core
@@ -22,6 +23,8 @@ EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", 
 
 class HookEvent(msgspec.Struct, frozen=True):
     """An event with its name, the org, ids and sizes, but never content."""
+
+    to_dict = as_dict
 
     name: str
     org: str

@@ -41,6 +41,7 @@ from ..records import (
     Thread,
     Watermark,
     WorkingDocument,
+    as_dict,
 )
 from ..scope import Namespace
 from ..stores.base import Change, Delete, Load, Put, Scan, Store
@@ -69,6 +70,8 @@ Progress = Callable[[int, int | None], None]
 
 class Transfer(msgspec.Struct, frozen=True):
     """The report of an export or import: rows by table."""
+
+    to_dict = as_dict
 
     rows: int
     counts: dict[str, int]

@@ -26,6 +26,8 @@ Traceable = Record | Hit | str
 class WhyStep(msgspec.Struct, frozen=True):
     """One source on the way back; `depth` 1 is a direct source. `present` is false if it no longer exists."""
 
+    to_dict = as_dict
+
     kind: str
     id: str
     depth: int

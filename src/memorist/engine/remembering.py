@@ -12,7 +12,7 @@ from ..gate.passing import barred_secrets
 from ..gate.policy import Gate
 from ..kinds import LINKED
 from ..messages.message import Given, Message, as_message
-from ..records import Candidate, Learning
+from ..records import Candidate, Learning, as_dict
 from .core import Core
 from .derive.outbox import Waiting
 from .forgetting.lineage import links_from, reference
@@ -34,6 +34,8 @@ THREAD = "remembered"
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """Something in a message that did not become a memory: a secret, or a model's note that the checks refused."""
 
+    to_dict = as_dict
+
     message: str
     """The id of the message."""
     reason: str
@@ -41,6 +43,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """What `remember` stored and understood."""
+
+    to_dict = as_dict
 
     thread: str | None = None
     """The thread that contains the words, or None if they were stored as they are."""

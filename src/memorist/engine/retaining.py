@@ -13,7 +13,7 @@ from ..gate.policy import Retention
 from ..kinds import KINDS
 from ..messages.message import Message
 from ..ports import to_datetime
-from ..records import Candidate, Document, Event, Fact, Learning, Record, Thread
+from ..records import Candidate, Document, Event, Fact, Learning, Record, Thread, as_dict
 from ..stores.base import Delete
 from .audit import audit
 from .core import Core
@@ -27,6 +27,8 @@ _RECORDS: dict[str, type[Record]] = {
 
 class RetentionState(msgspec.Struct, frozen=True):
     """A retention rule, and how many rows the collector will delete when it runs next."""
+
+    to_dict = as_dict
 
     rule: str
     due: int

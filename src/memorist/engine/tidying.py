@@ -14,7 +14,7 @@ import msgspec
 from ..errors import Conflict, NotFound, UsageError
 from ..ids import new_id
 from ..ordered_keys import encode_record_key
-from ..records import Event, Fact, Learning, Link, Ref
+from ..records import Event, Fact, Learning, Link, Ref, as_dict
 from ..scope import Ns
 from ..stores.base import Delete, Put
 from ..values import JsonObject
@@ -39,6 +39,8 @@ MAX_TOKENS = 4_000
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     """One proposal of a plan: what happens to which memories, and why."""
 
+    to_dict = as_dict
+
     op: str
     """`merge`, `end`, `reword` or `learn`."""
     ids: list[str]
@@ -52,6 +54,8 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A tidy-up plan for one namespace."""
+
+    to_dict = as_dict
 
     id: str
     ns: str

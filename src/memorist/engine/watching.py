@@ -20,7 +20,7 @@ from ..errors import UsageError
 from ..kinds import kind_of
 from ..messages.message import Message
 from ..ports import to_datetime
-from ..records import ChangeNotice, Entry, Job, Record, Summary, Thread, Watermark, WorkingDocument
+from ..records import ChangeNotice, Entry, Job, Record, Summary, Thread, Watermark, WorkingDocument, as_dict
 from ..scope import Ns
 from ..stores.base import Append, Change, Delete, DeleteRange, Increment, Load, Put
 from .core import LOOK_SECONDS, Core
@@ -33,6 +33,8 @@ Seen = dict[str, int]
 
 class Notice(msgspec.Struct, frozen=True):
     """A notice that a record of a kind changed in a namespace."""
+
+    to_dict = as_dict
 
     kind: str
     """`message`, `thread`, `summary`, `fact`, `learning`, `document`, `record`, `state`, `working`, `task`, …"""

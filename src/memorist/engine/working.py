@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..messages.message import Message
-from ..records import WorkingDocument
+from ..records import WorkingDocument, as_dict
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
 from ..values import JsonObject, as_list, check_name, encode_json
@@ -28,6 +28,8 @@ MAX_TURNS = 20
 class WorkingUser(msgspec.Struct, kw_only=True):
     """The user of the conversation."""
 
+    to_dict = as_dict
+
     id: str | None = None
     name: str | None = None
     role: str | None = None
@@ -37,6 +39,8 @@ class WorkingUser(msgspec.Struct, kw_only=True):
 class Page(msgspec.Struct, kw_only=True):
     """The page that the user is looking at."""
 
+    to_dict = as_dict
+
     route: str
     entity_type: str | None = None
     entity_id: str | None = None
@@ -44,6 +48,8 @@ class Page(msgspec.Struct, kw_only=True):
 
 class Action(msgspec.Struct, kw_only=True):
     """Something the user or the agent did."""
+
+    to_dict = as_dict
 
     action: str
     entity_id: str | None = None
@@ -53,12 +59,16 @@ class Action(msgspec.Struct, kw_only=True):
 class PlanStep(msgspec.Struct, kw_only=True):
     """A step of the plan."""
 
+    to_dict = as_dict
+
     text: str
     status: Literal["pending", "active", "done", "failed", "skipped"] = "pending"
 
 
 class Working(msgspec.Struct, kw_only=True):
     """The template of working memory. Subclass it to add your own fields, with defaults."""
+
+    to_dict = as_dict
 
     user: WorkingUser | None = None
     current_page: Page | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue
+from ..records import as_dict
 from ..values import JsonMapping, JsonObject
 
 
@@ -77,6 +78,8 @@ class DocumentItem(msgspec.Struct, frozen=True):
 
 class Problem(msgspec.Struct, frozen=True):
     """Something that cannot be imported: its position in the source, and why."""
+
+    to_dict = as_dict
 
     place: str
     reason: str

@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from ..messages.message import text_of
+from ..records import as_dict
 from .items import DocumentItem, FactItem, Item, MessageItem, Problem, ThreadItem
 
 MOST_PROBLEMS = 100
@@ -18,6 +19,8 @@ MAX_SAMPLE_CHARACTERS = 160
 class Sample(msgspec.Struct, frozen=True):
     """One of the first items of its kind, as it would be stored."""
 
+    to_dict = as_dict
+
     what: str
     id: str
     namespace: str
@@ -27,6 +30,8 @@ class Sample(msgspec.Struct, frozen=True):
 
 class ImportReport(msgspec.Struct, frozen=True):
     """What a source contains, what was imported, and what could not be."""
+
+    to_dict = as_dict
 
     kind: str
     """The format the source was read as."""

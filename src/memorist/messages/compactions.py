@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from ..errors import UsageError
+from ..records import as_dict
 from ..values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ MIN_COMPACTION_TRIGGER_TOKENS = 50_000
 
 class Compaction(msgspec.Struct, frozen=True):
     """A part of a thread that a provider compacted."""
+
+    to_dict = as_dict
 
     provider: Provider
     id: str

@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..ports import as_datetime
-from ..records import Record, Table
+from ..records import Record, Table, as_dict
 from ..values import JsonMapping, JsonObject, check_metadata, check_name
 from .responses import SHAPE as RESPONSES
 from .responses import as_chat, is_item, item_fields, output_text
@@ -56,6 +56,8 @@ _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "functi
 class ToolCall(msgspec.Struct, frozen=True):
     """A call the assistant asked for; `arguments` is the parsed JSON, or the raw text where it does not parse."""
 
+    to_dict = as_dict
+
     id: str
     name: str
     arguments: Any
@@ -63,6 +65,8 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 class ToolResult(msgspec.Struct, frozen=True):
     """What a call gave back."""
+
+    to_dict = as_dict
 
     id: str
     content: Any

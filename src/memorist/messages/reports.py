@@ -7,12 +7,16 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..records import as_dict
+
 Reported = Any
 """Usage as a provider reports it: its answer or the `usage` in it, an object of its SDK or a dict."""
 
 
 class Piece(msgspec.Struct, frozen=True):
     """One part of a request, in the order it is sent: a tool, a system message, or a message."""
+
+    to_dict = as_dict
 
     section: str
     name: str
@@ -24,6 +28,8 @@ class Piece(msgspec.Struct, frozen=True):
 
 class Break(msgspec.Struct, frozen=True):
     """The first part of a request that differs from the request before, from which on a cache serves nothing."""
+
+    to_dict = as_dict
 
     section: str
     """`tools`, `system`, `profile`, `summary`, `memory`, `history`; `model` if another model was asked; `provider` if
@@ -42,6 +48,8 @@ class Break(msgspec.Struct, frozen=True):
 
 class RequestReport(msgspec.Struct, frozen=True):
     """What one request to a model cost."""
+
+    to_dict = as_dict
 
     input_tokens: int
     output_tokens: int

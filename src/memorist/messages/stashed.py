@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from ..records import as_dict
+
 RESULTS = ".results"
 """Ends the id of the thread that holds the stashed results of another thread."""
 
 
 class Stashed(msgspec.Struct, frozen=True):
     """A long text that was stored, and the preview to send instead of it."""
+
+    to_dict = as_dict
 
     id: str
     """The id to pass to `read_more`."""

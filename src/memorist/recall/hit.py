@@ -16,6 +16,8 @@ DERIVED = ("fact", "learning")
 class Reason(msgspec.Struct, frozen=True):
     """One signal behind a hit: its share of the score, and the hit's rank by that signal alone."""
 
+    to_dict = as_dict
+
     signal: str
     weight: float
     rank: int

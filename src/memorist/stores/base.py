@@ -26,7 +26,7 @@ from ..errors import Conflict, Unsupported
 from ..filters import Filter, matches
 from ..messages.message import Message
 from ..ports import to_datetime, to_micros
-from ..records import Entry, Job, Key, Record, StateEntry
+from ..records import Entry, Job, Key, Record, StateEntry, as_dict
 
 R = TypeVar("R", bound=Record)
 
@@ -309,6 +309,8 @@ class SearchesVectors(Protocol):
 
 class Scrubbed(msgspec.Struct, frozen=True):
     """The report of a scrub: names of files, tables and servers, never content."""
+
+    to_dict = as_dict
 
     done: list[str] = []
     """Files and tables that were rewritten without deleted bytes."""

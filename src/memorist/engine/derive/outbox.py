@@ -24,7 +24,7 @@ from ...backoff import pause, spread
 from ...errors import Conflict, CorruptRecord, InvalidValue, MemoristError, ModelError, StoreError
 from ...ids import new_id
 from ...ports import Model, to_datetime, to_micros
-from ...records import Derivation, Job
+from ...records import Derivation, Job, as_dict
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
 from ..core import Core, Shared
@@ -69,6 +69,8 @@ BUSY_SECONDS = 0.01
 
 class Backlog(msgspec.Struct, frozen=True):
     """The state of one queue: how many jobs are waiting and for how long, are failing, or are dead."""
+
+    to_dict = as_dict
 
     queue: str
     waiting: int

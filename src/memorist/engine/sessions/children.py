@@ -9,7 +9,7 @@ import msgspec
 
 from ...errors import UsageError
 from ...messages.message import Message
-from ...records import Thread
+from ...records import Thread, as_dict
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..threads.threads import PARENT
@@ -23,6 +23,8 @@ MAX_SOURCES = 2_000
 
 class ChildResult(msgspec.Struct, frozen=True):
     """The result that a sub-agent returns to its parent."""
+
+    to_dict = as_dict
 
     text: str
     thread: str

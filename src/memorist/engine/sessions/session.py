@@ -19,7 +19,7 @@ from ...errors import UsageError
 from ...ids import new_id
 from ...messages.message import PASSING, Given, Message, as_message
 from ...messages.reports import Reported, RequestReport
-from ...records import Job, Summary
+from ...records import Job, Summary, as_dict
 from ...values import Json
 from ..core import Core
 from ..derive.folding import Folding
@@ -48,6 +48,8 @@ END_SECONDS = 30.0
 class Turn(msgspec.Struct, frozen=True):
     """The messages of one exchange."""
 
+    to_dict = as_dict
+
     messages: tuple[Message, ...]
     number: int
 
@@ -59,6 +61,8 @@ class Turn(msgspec.Struct, frozen=True):
 
 class SessionState(msgspec.Struct, frozen=True):
     """A snapshot of a session: its ids, counts, window policy and token limit."""
+
+    to_dict = as_dict
 
     session_id: str
     thread: str
@@ -76,6 +80,8 @@ class SessionState(msgspec.Struct, frozen=True):
 
 class Ended(msgspec.Struct, frozen=True):
     """The result of a session."""
+
+    to_dict = as_dict
 
     thread: str
     """None or empty if no turn was added to a new session."""
