@@ -33,7 +33,7 @@ def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> N
     assert any(line.startswith("I remember: ") and "Lisbon" in line for line in told)
     assert any("of 4,000 tokens" in line for line in told)
     assert any(line.startswith("forgotten: ") and "1 facts" in line for line in told)
-    assert any(line.startswith("no command /nonsense") for line in told) and "never read" not in ran.out
+    assert any(line.startswith("there is no command /nonsense") for line in told) and "never read" not in ran.out
     facts = memorist("facts", "list", "user:ada", "--json").json()
     assert [fact["key"] for fact in facts] == ["relation.sister.mia"]
 
@@ -51,7 +51,7 @@ def test_a_talk_can_be_gone_on_with(memorist: Memorist) -> None:
 
 def test_all_that_is_known_can_be_forgotten(memorist: Memorist) -> None:
     ran = memorist("--user", "ada", "chat", input="I live in Lisbon.\n/forget all\n/facts\n/forget\n")
-    assert "nothing is known of you yet" in ran.out and "/forget KEY forgets a fact" in ran.out
+    assert "I don't know anything about you yet" in ran.out and "/forget KEY forgets a fact" in ran.out
 
 
 def test_a_model_is_asked_with_what_is_remembered(memorist: Memorist, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_a_model_is_asked_with_what_is_remembered(memorist: Memorist, monkeypatc
         asked = "Where do I live?\n"
         ran = memorist("--user", "ada", "chat", "--model", model, "--system", "Be brief.", input=asked + asked)
         sent = server.requests[1]["messages"]
-    assert ran.code == 0 and "You live in Lisbon." in ran.out and "nothing of this turn is kept" in ran.out
+    assert ran.code == 0 and "You live in Lisbon." in ran.out and "this turn was not stored" in ran.out
     assert sent[0]["role"] == "system" and "Be brief." in sent[0]["content"]
     assert "Lisbon" in str(sent) and sent[-1]["content"].endswith("Where do I live?")
 
@@ -82,5 +82,5 @@ def test_a_model_that_answers_nothing_is_named(memorist: Memorist, monkeypatch: 
         model = f"openai:llama3@{server.url}/v1"
         ran = memorist("--user", "ada", "chat", "--model", model, input="I live in Lisbon.\nAre you there?\n")
         sent = server.requests[1]["messages"]
-    assert ran.code == 0 and "llama3 answered nothing; your message is kept" in ran.out
+    assert ran.code == 0 and "llama3 sent an empty answer; your message is stored" in ran.out
     assert "(no answer)" not in str(sent) and "I live in Lisbon." in str(sent)

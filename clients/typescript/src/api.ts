@@ -2,7 +2,7 @@
 
 import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
 
-/** A request that can be sent to a provider as it is. */
+/** A request that can be sent to a provider unchanged. */
 export type RenderedRequest = {
   format: "anthropic" | "context" | "openai";
   messages: Record<string, unknown>[];
@@ -872,7 +872,7 @@ export type Committed = {
   replayed: boolean;
 };
 
-/** A task whose lease a client holds, with the fencing token (`fence`) that its later requests must carry. */
+/** A task whose lease a client holds, with the fencing token (`fence`) that its later requests must send. */
 export type Held = {
   task_id: string;
   ns: string;
@@ -918,13 +918,13 @@ export type Ended = {
   derived: number;
 };
 
-/** What a function is given, and what its output will be made from. */
+/** What a function receives, and what its output will be made from. */
 export type Recalled = {
   hits: Hit[];
   made: MadeFrom;
 };
 
-/** What an output was made from, as `recall` returned it; to be sent back with the output. */
+/** What an output was made from, as `recall` returned it. The client sends it back with the output. */
 export type MadeFrom = {
   since: string;
   sources?: string[];
@@ -3398,7 +3398,7 @@ export class JobsNoun {
   }
 }
 
-/** Makes, lists, rotates and revokes the keys of an org. */
+/** Creates, lists, rotates and revokes the keys of an org. */
 export class KeysNoun {
   readonly #http: Http;
 
@@ -3425,7 +3425,7 @@ export class KeysNoun {
   }
 
   /**
-   * Create a key of this org; the answer is the only place where its secret is shown.
+   * Create a key of this org. The answer is the only place where its secret is shown.
    *
    * Role: `admin`.
    */
@@ -3443,7 +3443,9 @@ export class KeysNoun {
   }
 
   /**
-   * Replace the secret of a key; the old one ends at once here, and within 30 seconds on other servers.
+   * Replace the secret of a key.
+   *
+   * The old one stops working immediately here, and within 30 seconds on other servers.
    *
    * Role: `admin`.
    */
@@ -3470,7 +3472,7 @@ export class BatchesNoun {
   }
 
   /**
-   * Return the result of the operation `last` as if these writes were committed; nothing is committed.
+   * Return the result of the operation `last` as if these writes were committed, without committing anything.
    *
    * Role: `reader`.
    */
@@ -3488,7 +3490,7 @@ export class LeasesNoun {
   }
 
   /**
-   * Take the lease of a task and get its state; 409 while another worker holds it.
+   * Take the lease of a task and get its state. Returns 409 while another worker holds it.
    *
    * `owner` is a token chosen by the caller, unique to this run.
    *
@@ -3508,7 +3510,7 @@ export class LeasesNoun {
   }
 
   /**
-   * Release the lease after a failure: nothing is saved, and another worker may go on at once.
+   * Release the lease after a failure. Nothing is saved, and another worker can continue immediately.
    *
    * Role: `writer`.
    */
@@ -3517,7 +3519,7 @@ export class LeasesNoun {
   }
 
   /**
-   * Save a step and commit its effects (other writes) in one transaction; `finish` ends the task and its lease.
+   * Save a step and commit its effects (other writes) in one transaction. `finish` ends the task and its lease.
    *
    * Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
    *
@@ -3546,7 +3548,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Store a value loaded under a lease; false where the entity is no longer cached.
+   * Store a value loaded under a lease. Returns False if the entity is no longer cached.
    *
    * Role: `writer`.
    */
@@ -3555,7 +3557,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Remove one entity, or all of a type; returns how many.
+   * Remove one entity, or all of a type, and return how many were removed.
    *
    * Role: `writer`.
    */
@@ -3564,7 +3566,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Take the lease to load an entity: `owner` is set if you got it; otherwise look again in a moment.
+   * Take the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment.
    *
    * Role: `writer`.
    */
@@ -3573,7 +3575,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Release a lease after a failed load; false where the entity is no longer cached.
+   * Release a lease after a failed load. Returns False if the entity is no longer cached.
    *
    * Role: `writer`.
    */
@@ -3591,10 +3593,11 @@ export class TurnsNoun {
   }
 
   /**
-   * Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
+   * Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
    *
-   * A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session
-   * and number are its key. With `keep=false` no facts and learnings are derived from it.
+   * A new thread belongs to the `user`, or else to the `agent`, or else to everyone (`global`). The call is
+   * idempotent, because session and number form its key. With `keep=false`, no facts and learnings are derived from
+   * it.
    *
    * Role: `writer`.
    */
@@ -3603,9 +3606,9 @@ export class TurnsNoun {
   }
 
   /**
-   * Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
+   * Assemble the request for the next input. A thread that has outgrown its room is summarised (folded) first.
    *
-   * Without an `id` it is the first request of a session whose thread is not written yet.
+   * Without an `id`, this is the first request of a session whose thread has not been written yet.
    *
    * Role: `writer`.
    */
@@ -3641,7 +3644,9 @@ export class FunctionsNoun {
   }
 
   /**
-   * Recall for a function; `made` of the answer goes with its output, so that it can be traced and forgotten.
+   * Recall for a function.
+   *
+   * Send `made` from the answer with its output, so that the output can be traced and forgotten.
    *
    * Role: `reader`.
    */
@@ -3652,7 +3657,7 @@ export class FunctionsNoun {
   /**
    * Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
    *
-   * False if no fact is kept, because one of its sources was forgotten meanwhile.
+   * Returns False if no fact is stored, because one of its sources was forgotten in the meantime.
    *
    * Role: `writer`.
    */
@@ -3670,10 +3675,10 @@ export class ErasingNoun {
   }
 
   /**
-   * Forget one thing and all that was derived from it; without a code, only count it and return a code.
+   * Forget one item and everything derived from it. Without a code, only count it and return a code.
    *
-   * The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
-   * the store's files, which needs the role operator. `shred` also destroys the key of an encrypted user.
+   * The code can be used once within five minutes, for this key and this target. `physical` also removes the bytes
+   * from the store's files, which needs the operator role. `shred` also destroys the key of an encrypted user.
    *
    * Role: `forget`.
    */
@@ -3691,7 +3696,8 @@ export class OutboxNoun {
   }
 
   /**
-   * Wait up to `timeout` seconds (30 at most) until messages are indexed and processed; returns receipts.
+   * Wait up to `timeout` seconds (30 at most) until messages are indexed and processed, and return their
+   * receipts.
    *
    * Role: `reader`.
    */
@@ -3709,7 +3715,7 @@ export class TransfersNoun {
   }
 
   /**
-   * Stream every row of this org as JSON lines; the last line has the number of rows.
+   * Stream every row of this org as JSON lines. The last line contains the number of rows.
    *
    * Role: `operator`.
    */
@@ -3718,9 +3724,9 @@ export class TransfersNoun {
   }
 
   /**
-   * Load JSON lines that an export wrote; if a line is damaged the error names it and nothing is written.
+   * Load JSON lines that an export wrote. If a line is damaged, the error names it and nothing is written.
    *
-   * The upload is buffered in a temporary file, so that all of it is checked before anything is written.
+   * The upload is buffered in a temporary file, so that everything is checked before anything is written.
    *
    * Role: `operator`.
    */
@@ -3750,7 +3756,7 @@ export class StreamNoun {
    * Stream the events of this org as server-sent events, each with ids and sizes, without content.
    *
    * `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
-   * missed, or an event `missed` if they are no longer buffered: then it should read its data again.
+   * missed, or a `missed` event if they are no longer buffered; it should then read its data again.
    *
    * Role: `reader`.
    */
@@ -3770,7 +3776,7 @@ export class WatchingNoun {
   /**
    * Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
    *
-   * Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
+   * Without `seen`, it returns a first cursor. No change after it is missed if the next request comes within a
    * minute.
    *
    * Role: `reader`.

@@ -1,4 +1,4 @@
-"""Adapters for agent frameworks, one module or folder each; nothing in the package imports them.
+"""Adapters for agent frameworks, with one module or folder each. Nothing in the package imports them.
 
-Each needs its framework, which the extra of the same name installs.
+Each adapter needs its framework, which the extra of the same name installs.
 """

@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework: history, recall, checkpoints, compaction. Needs the extra `agent-framework`."""
+"""Microsoft Agent Framework: history, recall, checkpoints and compaction. It needs the `agent-framework` extra."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ FILE_ID = "checkpoint"
 
 
 class MemoristHistoryProvider(HistoryProvider):
-    """Stores the history of a session as a thread; a message's id is its idempotency key.
+    """Stores the history of a session as a thread. A message's id is its idempotency key.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL; `limit` loads only the newest messages, without splitting a tool
-    call from its result.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. With `limit`, only the newest messages are loaded, without
+    splitting a tool call from its result.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class MemoristContextProvider(ContextProvider):
 class MemoristCheckpointStorage:
     """Stores the checkpoints of workflows as records.
 
-    Values are encoded by the framework, which pickles what is not JSON. When reading, only its safe types and those in
-    `allowed` are unpickled; a checkpoint that could not be read back is refused on `save`.
+    The framework encodes values, and pickles those that are not JSON. When reading, only its safe types and those in
+    `allowed` are unpickled. `save` refuses a checkpoint that could not be read back.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None, allowed: Sequence[str] = ()) -> None:
@@ -121,7 +121,7 @@ class MemoristCheckpointStorage:
         return self._handles.awaited
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        """Store a checkpoint; returns its id."""
+        """Store a checkpoint and return its id."""
         data = await self._encode(checkpoint)
         meta = {"workflow": checkpoint.workflow_name, "time": checkpoint.timestamp}
         await self._memory.records.put(self._space, _key(checkpoint.checkpoint_id), data, meta=meta)
@@ -149,7 +149,7 @@ class MemoristCheckpointStorage:
         return None if newest is None else await self._decode_row(newest)
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Delete one; false if it did not exist."""
+        """Delete one checkpoint, and return False if it did not exist."""
         return await self._memory.records.delete(self._space, _key(checkpoint_id))
 
     async def _rows(self, workflow: str, *, keys_only: bool = False) -> list[OpaqueRecord]:
@@ -186,7 +186,7 @@ class BudgetCompaction:
         self._counter = counter
 
     async def __call__(self, messages: list[FrameworkMessage]) -> bool:
-        """Mark the messages that do not fit as excluded; true if any was."""
+        """Mark the messages that do not fit as excluded, and return whether there were any."""
         shown = [message for message in messages if not message.additional_properties.get(EXCLUDED, False)]
         kept = set(fitting([message_of(message) for message in shown], self._budget, counter=self._counter))
         left_out = [message for place, message in enumerate(shown) if place not in kept]

@@ -1,4 +1,4 @@
-"""AutoGen: a memory with recall. Needs the extra `autogen`."""
+"""AutoGen: a memory with recall. It needs the `autogen` extra."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
         await self._handles.awaited.facts.delete_range(self._space, f"{ROOT}/", history=False)
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
     def _to_config(self) -> MemoristMemoryConfig:

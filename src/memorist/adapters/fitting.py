@@ -1,4 +1,4 @@
-"""Shared by adapters: choose the messages that fit a budget, and recall for a question as fenced text."""
+"""Helpers that adapters share: choose the messages that fit a budget, and recall for a question as fenced text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from ..memory import AsyncMemory
 from ..messages.message import Given, Message, as_message
 
 PLACE = "place"
-"""Metadata key for a message's index in the given list."""
+"""The metadata key for a message's index in the given list."""
 Budget = TokenBudget | int | str
 
 
 def fitting(
     messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None
 ) -> list[int]:
-    """Return the indices of the messages that fit, a tool call always with its results; by default the newest ones."""
+    """Return the indices of the messages that fit, by default the newest ones.
+
+    A tool call is always kept with its results.
+    """
     numbered = [_numbered(given, place) for place, given in enumerate(messages)]
     made = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
     kept = [message.metadata.get(PLACE) for message in (*made.system_messages, *made.view)]
@@ -36,7 +39,7 @@ def _numbered(given: Given, place: int) -> Message:
 
 
 async def recalled(memory: AsyncMemory, query: str, *, namespaces: Spaces = None, top_k: int = 5) -> str:
-    """Return memories recalled for a question, fenced and labelled as data; empty if there are none."""
+    """Return memories recalled for a question, fenced and labelled as data, or an empty text if there are none."""
     if not query.strip():
         return ""
     hits = await memory.recall(query, namespaces=namespaces, top_k=top_k)

@@ -1,4 +1,4 @@
-"""Google ADK: session and memory services over threads and records. Needs the extra `google-adk`."""
+"""Google ADK: session and memory services over threads and records. It needs the `google-adk` extra."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MAX_ATTEMPTS = 40
 
 
 class MemoristSessionService(BaseSessionService):
-    """Stores a session as a thread of its user, events as messages and state as records; an event in one transaction.
+    """Stores a session as a thread of its user, events as messages and state as records. Each event is one transaction.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. A writer whose session was changed by another gets
-    `StaleSessionError`; this is detected by record versions (compare-and-set), not by timestamps.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. A writer whose session was changed by another writer gets
+    `StaleSessionError`. This is detected by record versions (compare-and-set), not by timestamps.
     """
 
     def __init__(self, memory: Source) -> None:
@@ -50,7 +50,7 @@ class MemoristSessionService(BaseSessionService):
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        """Create a session; raises AlreadyExistsError if the id is taken."""
+        """Create a session. Raises AlreadyExistsError if the id is taken."""
         id = (session_id or "").strip() or new_id()
         deltas = _split_state(state or {})
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])
@@ -104,7 +104,7 @@ class MemoristSessionService(BaseSessionService):
         return _state(await self._memory.records.get(f"user:{user_id}", _user_key(app_name)))
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event and the state it changes in one transaction; idempotent for the same event."""
+        """Store an event and the state it changes in one transaction. This is idempotent for the same event."""
         if event.partial:
             return event
         app, user, id = session.app_name, session.user_id, session.id
@@ -129,7 +129,7 @@ class MemoristSessionService(BaseSessionService):
     async def _appended(
         self, session: Session, stored: OpaqueRecord, event: Event, message: Message, left: int
     ) -> bool:
-        """Commit an event by compare-and-set on the session read before; false after a conflict."""
+        """Commit an event by compare-and-set on the session that was read, and return False after a conflict."""
         app, user, id = session.app_name, session.user_id, session.id
         delta = event.actions.state_delta if event.actions else {}
         deltas = _split_state(delta or {})
@@ -219,9 +219,9 @@ class MemoristSessionService(BaseSessionService):
 
 
 class MemoristMemoryService(BaseMemoryService):
-    """Searches messages and facts by recall in the user's own namespace.
+    """Searches messages and facts with recall in the user's own namespace.
 
-    Sessions of a `MemoristSessionService` on the same memory need not be added.
+    Sessions of a `MemoristSessionService` on the same memory do not have to be added.
     """
 
     def __init__(self, memory: Source, *, top_k: int = 10) -> None:
@@ -229,7 +229,7 @@ class MemoristMemoryService(BaseMemoryService):
         self._top_k = top_k
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Add a session's events; those added before are skipped."""
+        """Add a session's events, and skip those that were added before."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -243,7 +243,7 @@ class MemoristMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add events; idempotent for the same event."""
+        """Add events. This is idempotent for the same event."""
         said = [event for event in events if not event.partial]
         if said:
             await self._handles.awaited.threads.append(
@@ -259,7 +259,7 @@ class MemoristMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add memories as facts of the user."""
+        """Add memories as facts about the user."""
         facts = {f"{ROOT}/{app_name}/{entry.id or new_id()}": _text(entry.content) for entry in memories}
         await self._handles.awaited.facts.set_many(f"user:{user_id}", facts)
 

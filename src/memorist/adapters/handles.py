@@ -1,4 +1,4 @@
-"""A memory usable from blocking and from async code, since frameworks call the same object from both."""
+"""A memory that both blocking and async code can use, since frameworks call the same object from both."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Source = Memory | AsyncMemory | str | os.PathLike[str]
 
 
 class Handles:
-    """One memory with a blocking and an async side; an adapter writes its work once, as coroutines.
+    """One memory with a blocking and an async side, so that an adapter can write its code once, as coroutines.
 
-    A blocking method runs them over `stepped` with `run_blocking`, without an event loop; an async one over `awaited`.
+    A blocking method runs them over `stepped` with `run_blocking`, without an event loop; an async method runs them
+    over `awaited`.
     """
 
     def __init__(self, source: Source) -> None:
@@ -46,8 +47,8 @@ class Handles:
         return self._awaited
 
     def space(self, name: str) -> str:
-        """Return an adapter's default namespace: `workflow:<name>`, or the user's own, the only one a user may write
-        to.
+        """Return an adapter's default namespace: `workflow:<name>`, or the user's own, which is the only one that a
+        user may write to.
         """
         user = self.memory.user
         return f"workflow:{name}" if user is None else f"user:{user}"
@@ -58,6 +59,6 @@ class Handles:
             run_blocking(self.stepped.close())
 
     async def aclose(self) -> None:
-        """`close` for async callers."""
+        """Do the same as `close` for async callers."""
         if self._owned:
             await self.awaited.close()

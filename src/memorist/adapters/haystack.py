@@ -1,4 +1,4 @@
-"""Haystack: a compactor that does not split tool exchanges. Needs the extra `haystack`."""
+"""Haystack: a compactor that does not split tool exchanges. It needs the `haystack` extra."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MemoristCompactor:
     def compact(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """Return a shorter list, or None if there is none."""
+        """Return a shorter list, or None if it cannot be shortened."""
         said = [message_of(message) for message in messages]
         budget, best = target_tokens, list(messages)
         for _ in range(MAX_STEPS):
@@ -43,7 +43,7 @@ class MemoristCompactor:
     async def compact_async(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """`compact` for async callers; it does no I/O."""
+        """Do the same as `compact` for async callers, without any I/O."""
         return self.compact(messages, target_tokens, token_counter)
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class MemoristCompactor:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> MemoristCompactor:
-        """Restore from `to_dict`."""
+        """Restore a compactor from `to_dict`."""
         return cls(**data.get("init_parameters", {}))
 
 

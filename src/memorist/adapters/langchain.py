@@ -1,4 +1,4 @@
-"""LangChain: middleware for agents, and a chat message history. Needs the extra `langchain`."""
+"""LangChain: middleware for agents, and a chat message history. It needs the `langchain` extra."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool",
 
 
 class MemoristMiddleware(AgentMiddleware):
-    """Fits requests to a token budget and adds recalled memories; the agent's state is not changed.
+    """Fits requests to a token budget and adds recalled memories, without changing the agent's state.
 
     `budget` applies to the messages; tool calls stay with their results. `recall` adds memories for the last question
     after the system prompt, fenced as data.
@@ -80,9 +80,9 @@ class MemoristMiddleware(AgentMiddleware):
 
 
 class MemoristStash(AgentMiddleware):
-    """Stores long tool results when they arrive; the agent sees a preview, and two tools read the rest back.
+    """Stores long tool results when they arrive. The agent sees a preview, and two tools read the rest back.
 
-    Results over `over_tokens` are stored beside the thread named by `thread_id` of the run's configuration.
+    Results over `over_tokens` are stored next to the thread named by the run's `thread_id`.
     """
 
     def __init__(self, memory: Source, *, over_tokens: int = 2000, namespace: str | None = None) -> None:
@@ -126,7 +126,7 @@ class MemoristStash(AgentMiddleware):
 
 
 def _conversation(config: Any) -> str:
-    """Return the thread id of a run, or a common one for runs without."""
+    """Return the thread id of a run, or a common one for runs without an id."""
     return str(((config or {}).get("configurable") or {}).get("thread_id") or "default")
 
 

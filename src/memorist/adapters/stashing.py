@@ -1,4 +1,4 @@
-"""Shared by adapters with tool hooks: long results are stored when they arrive, and read back by two tools."""
+"""Helpers for adapters with tool hooks: long results are stored when they arrive, and two tools read them back."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ DEFINITIONS = {tool["function"]["name"]: tool["function"] for tool in tools()}
 
 
 class Stashing:
-    """Stores results over a threshold beside the thread of their conversation."""
+    """Stores results over a threshold next to the thread of their conversation."""
 
     def __init__(self, space: str, over_tokens: int) -> None:
         self._space = space
         self._over_tokens = check_stash(over_tokens) or over_tokens
 
     async def shorten(self, memory: AsyncMemory, conversation: str, text: str, *, key: str | None = None) -> str:
-        """Return the text itself, or the preview of a long one; a call's id as `key` makes it safe to repeat."""
+        """Return the text itself, or the preview of a long text.
+
+        Pass a call's id as `key` to make it safe to repeat.
+        """
         options: dict[str, Any] = {"over_tokens": self._over_tokens, "key": key, "create": self._space}
         return (await memory.threads.stash(self._thread(conversation), text, **options)).text
 

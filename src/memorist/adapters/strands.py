@@ -1,4 +1,4 @@
-"""Strands: a session repository over records and a memory store. Needs the extra `strands`."""
+"""Strands: a session repository over records and a memory store. It needs the `strands` extra."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = "strands"
 class MemoristSessionRepository(SessionRepository):
     """Stores sessions, agents and messages as records, for a `RepositorySessionManager`.
 
-    The text of messages is mirrored into a thread for each agent, so that recall finds it.
+    The text of messages is copied into a thread for each agent, so that recall finds it.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None) -> None:
@@ -35,7 +35,7 @@ class MemoristSessionRepository(SessionRepository):
         return self._handles.memory.blocking
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
-        """Create a session; raises SessionException if it exists."""
+        """Create a session. Raises SessionException if it exists."""
         self._create(_key("session", session.session_id), session.to_dict(), f"Session {session.session_id}")
         return session
 
@@ -56,7 +56,7 @@ class MemoristSessionRepository(SessionRepository):
         return None if found is None else SessionAgent.from_dict(found)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Update an existing agent; its creation time is kept."""
+        """Update an existing agent, keeping its creation time."""
         self._need_session(session_id)
         before = self._need_agent(session_id, session_agent.agent_id)
         session_agent.created_at = before.created_at
@@ -79,7 +79,7 @@ class MemoristSessionRepository(SessionRepository):
         return None if found is None else SessionMessage.from_dict(found)
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Update an existing message (a redaction, say), and redact its copy in the thread."""
+        """Update an existing message (for example to redact it), and redact its copy in the thread."""
         self._need_session(session_id)
         self._need_agent(session_id, agent_id)
         number = session_message.message_id
@@ -108,7 +108,7 @@ class MemoristSessionRepository(SessionRepository):
         return self._read(_key("multi", session_id, multi_agent_id))
 
     def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
-        """Update the state of a swarm or a graph that exists."""
+        """Update the state of an existing swarm or graph."""
         if self.read_multi_agent(session_id, multi_agent.id) is None:
             raise SessionException(f"MultiAgent state {multi_agent.id} does not exist in session {session_id}")
         self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
@@ -155,7 +155,7 @@ class MemoristSessionRepository(SessionRepository):
 
 
 class MemoristMemoryStore:
-    """A store for Strands' `MemoryManager`: searched by recall, written as facts and messages."""
+    """A store for Strands' `MemoryManager` that recall searches and that is written as facts and messages."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class MemoristMemoryStore:
         ]
 
     async def add(self, content: str, metadata: Any = None) -> Any:
-        """Store a text as a fact, unless there is one with the same text."""
+        """Store a text as a fact, unless there is already one with the same text."""
         key = f"{ROOT}/{(metadata or {}).get('id') or new_id()}"
         held = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
         if any(fact.value == content for fact in held):
@@ -202,7 +202,7 @@ class MemoristMemoryStore:
 
 
 def _convert_message(message: Any) -> Message:
-    """Convert a Strands message to ours, with its text only."""
+    """Convert a Strands message to ours, with only its text."""
     parts = [part["text"] for part in message.get("content", ()) if isinstance(part, dict) and "text" in part]
     role = "assistant" if message.get("role") == "assistant" else "user"
     return Message(role=role, content="\n".join(parts))

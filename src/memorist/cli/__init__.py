@@ -1,1 +1,1 @@
-"""The command line: one module per group of commands, each command a thin call of `Memory`."""
+"""The command line has one module per group of commands, and each command is a thin call of `Memory`."""

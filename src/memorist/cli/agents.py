@@ -24,12 +24,12 @@ ROOT = click.option("--root", type=click.Path(exists=True, file_okay=False, path
 
 
 def _agents_url(session: Session) -> str:
-    """Return the memory of the agents: one file for all repositories, apart from other memories."""
+    """Return the agents' memory, one file for all repositories, separate from other memories."""
     return default_url() if session.url_option is None else absolute_url(session.url_option)
 
 
 def agents_session(session: Session) -> Session:
-    """Return the session over the memory of the agents."""
+    """Return the session for the agents' memory."""
     return Session(_agents_url(session), None, session.org, None, session.as_json)
 
 

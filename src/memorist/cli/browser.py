@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 class Browser(App[None]):
-    """The application: read-only, over the memory's public methods."""
+    """The application is read-only and uses the memory's public methods."""
 
     CSS = "Tree { width: 34; } #why { height: auto; max-height: 30%; padding: 0 1; color: $text-muted; }"
     TITLE = "memorist"
@@ -57,7 +57,7 @@ class Browser(App[None]):
         self.action_reload()
 
     def action_reload(self) -> None:
-        """Read the namespaces and the shown rows again."""
+        """Read the namespaces and the displayed rows again."""
         tree = self.query_one(Tree)
         tree.clear()
         tree.show_root = False

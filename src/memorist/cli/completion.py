@@ -9,7 +9,7 @@ from .grouping import common_options_first
 
 SHELLS = ("bash", "zsh", "fish")
 _COMMON = {"--user": "Whose memory, and only what this user may see.", "--json": "JSON for programs."}
-"""Options that may stand after any command."""
+"""Options that are allowed after any command."""
 
 
 @click.command()
@@ -24,7 +24,10 @@ def completion(shell: str) -> None:
 
 
 def complete_common_options() -> None:
-    """Let completion offer the options that may stand after any command; called where a shell asks for completions."""
+    """Let completion offer the options that are allowed after any command.
+
+    Shells call it when they ask for completions.
+    """
     for shell in SHELLS:
         add_completion_class(_with_common_options(get_completion_class(shell)), shell)
 

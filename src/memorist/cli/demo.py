@@ -1,4 +1,4 @@
-"""`memorist demo`: a guided first look over one temporary file, with no key, no network and no question asked."""
+"""`memorist demo`: a guided tour over one temporary file, without a key, a network or any questions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _print_where_kept(path: str) -> None:
 
 
 def _print_wrapped(text: str, *, under: int) -> None:
-    """Print a text wrapped at words, below its first `under` characters."""
+    """Print a text wrapped at words, indented below its first `under` characters."""
     click.echo(text[:under] + f"\n{' ' * under}".join(wrap(text[under:], columns() - under)))
 
 

@@ -1,8 +1,8 @@
-"""Writes the demo file: ten weeks at a hospital, with the cases an operator meets when inspecting a memory.
+"""Writes the demo file: ten weeks at a hospital, with the cases that an operator meets when inspecting a memory.
 
-Several users and sessions, a corrected fact that a later message about a trip overwrote, a long thread with a summary,
-a task that was killed half-way and resumed, documents, working memory, messages whose extraction failed, and memories
-that wait for review.
+It contains several users and sessions, a corrected fact that a later message about a trip overwrote, a long thread with
+a summary, a task that was killed halfway and resumed, documents, working memory, messages whose extraction failed, and
+memories that are waiting for review.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _first_talk(memory: Memory, clock: StoryClock) -> None:
 
 
 def _passers_by(memory: Memory, clock: StoryClock, dice: random.Random, people: int) -> None:
-    """Colleagues who talked now and then."""
+    """Write the chats of colleagues who talked now and then."""
     for number, (user, name, city, work, wish) in enumerate(PEOPLE[:people]):
         clock.at(60 - number * 2, 8 + number % 9, dice.randrange(60))
         thread = _thread(memory, user, f"{dice.choice(WARDS)}, week {40 + number % 6}")
@@ -189,7 +189,7 @@ def _launch_plan(memory: Memory, clock: StoryClock) -> None:
 
 
 def _week(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
-    """Four days of orders in one thread, its oldest part summarised, with tool results too long to send."""
+    """Write four days of orders in one thread, with a summary of its oldest part and tool results too long to send."""
     clock.at(5, 9, 2)
     thread = _thread(memory, "ada", "Launch and ward orders", system=SYSTEM, tools=TOOLS)
     plan = ("The launch is on 10 March now. Budget stays at 4,200 euros.", "Noted: 10 March, 4,200 euros.")
@@ -215,7 +215,7 @@ def _week(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
 
 
 def _exchange(memory: Memory, clock: StoryClock, thread: str, call: JsonObject) -> None:
-    """A question, the call it led to, its result, and the answer."""
+    """Return a question, the call it led to, its result, and the answer."""
     asked = {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
     memory.threads.append(
         thread,
@@ -252,7 +252,7 @@ def _reader() -> Callable[[str], Any]:
 
 
 def _proposals(prompt: str) -> Any:
-    """Return a fake model that notes what `PROPOSED` holds."""
+    """Return a fake model that notes the contents of `PROPOSED`."""
     new = prompt[prompt.rindex("# NEW") :]
     operations = []
     for quote, fields in PROPOSED.items():
@@ -288,7 +288,7 @@ def _sent(memory: Memory, thread: str, text: str) -> None:
 
 
 def _report(memory: Memory, thread: str, context: Context) -> None:
-    """Report the usage that a provider would: what the request shares with the one before came from its cache."""
+    """Report the usage that a provider would report: the part shared with the previous request came from its cache."""
     log = run_blocking(core_of(memory).get(RequestLog, thread))
     before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
     cached = shared_tokens(before, context.pieces)
@@ -304,7 +304,7 @@ def _newest(memory: Memory) -> str:
 
 
 def _unread(memory: Memory, clock: StoryClock) -> None:
-    """Three messages that the model refuses to read: dead letters."""
+    """Write three messages that the model refuses to read, so that they become dead letters."""
     turns = (
         ("joao", "Night shift handover", "From now on I take the night shift on Tuesdays."),
         ("mei", "Supplier questions", "My supplier rating for Nordmed is 4.6 of 5."),
@@ -341,7 +341,7 @@ def _today(memory: Memory, clock: StoryClock) -> None:
 
 
 def _under_review(memory: Memory, clock: StoryClock) -> None:
-    """Two memories that wait for approval, two that say the same, and two events."""
+    """Write two memories that are waiting for approval, two duplicates, and two events."""
     turns = (
         ("I am allergic to latex.", "Noted, it needs to be confirmed."),
         ("I moved to Braga last week.", "Thank you, I will have that checked."),
@@ -377,7 +377,7 @@ with Memory(path, clock=lambda: now, worker=False) as memory:
 
 
 def _task(path: str, clock: StoryClock) -> None:
-    """An import of eight customers whose process is killed after the fourth and resumed by another."""
+    """Write an import of eight customers whose process is killed after the fourth and resumed by another."""
     items = [f"customer-{number:02}" for number in range(1, 9)]
     for stop, minutes in ((items[3], 30), ("", 28)):
         start = (clock.end - timedelta(minutes=minutes)).isoformat()

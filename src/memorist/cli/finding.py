@@ -58,12 +58,12 @@ def recall(
 
 
 def _names(reasons: list[str]) -> list[str]:
-    """Return the three strongest signals of a hit; ranks and weights are only in --json."""
+    """Return the three strongest signals of a hit; only --json shows ranks and weights."""
     return [reason.partition(" ")[0] for reason in reasons[:3]]
 
 
 def _readable(row: JsonObject) -> str:
-    """Return the text of a hit, with a fact's JSON value as in other tables, and with what replaced it."""
+    """Return the text of a hit, with a fact's JSON value shown as in other tables, and with what replaced it."""
     text = str(row["text"])
     key, _, value = text.partition(": ")
     if row["kind"] == "fact" and value[:1] in ("{", "["):

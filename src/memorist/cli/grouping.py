@@ -14,7 +14,7 @@ class Suggesting(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command, or a UsageError with suggestions."""
+        """Return the command, or raise a UsageError with suggestions."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             meant = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
@@ -23,7 +23,7 @@ class Suggesting(click.Group):
         return super().resolve_command(ctx, args)
 
     def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
-        """Return commands of that name in other groups."""
+        """Return commands with that name in other groups."""
         return []
 
 
@@ -59,10 +59,12 @@ def common_options_first(args: Iterable[str]) -> list[str]:
 
 
 class InNamespace(click.Command):
-    """A command whose first argument, NAMESPACE, may be left out with `--user NAME`: it is then the user's own."""
+    """A command whose first argument, NAMESPACE, can be left out with `--user NAME`, which then stands for the user's
+    own.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Return the arguments with the user's namespace before them, where one too few was given."""
+        """Return the arguments with the user's namespace in front, if one argument is missing."""
         from .session import Session
 
         session = ctx.find_object(Session)
@@ -75,5 +77,5 @@ class InNamespace(click.Command):
 
 
 def group() -> Callable[[Callable[..., Any]], Suggesting]:
-    """Return a decorator that makes a `Suggesting` group."""
+    """Return a decorator that creates a `Suggesting` group."""
     return click.group(cls=Suggesting)

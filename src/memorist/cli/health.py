@@ -89,14 +89,14 @@ def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) ->
 
 
 def _hook_problems() -> list[str]:
-    """Return what went wrong in hooks of coding agents, which show nothing themselves."""
+    """Return the errors in hooks of coding agents, which show nothing themselves."""
     return [
         f"hook {error['event']} of {error['agent']} at {error['at']}: {error['error']}" for error in last_errors()[-5:]
     ]
 
 
 def _queue(queue: JsonObject) -> str:
-    """Return the state of a queue in words, without what is zero."""
+    """Return the state of a queue in words, without counts of zero."""
     counts = [f"{queue['waiting']} waiting"]
     counts += [f"{queue[name]} {name}" for name in ("failing", "dead") if queue[name]]
     if queue["lag_seconds"] >= 1:

@@ -95,8 +95,8 @@ _COMMANDS = {name: command for section in _SECTIONS.values() for name, command i
 _OPTIONAL_COMMANDS = {
     "analyze": ("memorist_analyze", "Analyse how a framework's source code manages memory."),
 }
-"""Commands of other distributions: the package that has each, and its help. Reading entry points would take as long as
-the rest of `--help`, so the help asks only whether the package is there."""
+"""Commands of other distributions: the package that provides each, and its help text. Reading entry points would take
+as long as the rest of `--help`, so the help only checks whether the package is installed."""
 
 
 def _optional_commands() -> dict[str, str]:
@@ -105,7 +105,7 @@ def _optional_commands() -> dict[str, str]:
 
 @cache
 def _installed_commands() -> dict[str, EntryPoint]:
-    """Return commands of other distributions, by name; looked up only when one is called."""
+    """Return commands of other distributions, by name. They are looked up only when one is called."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group="memorist.commands")}
@@ -184,7 +184,7 @@ def cli(
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; errors become one line on stderr (JSON under --json) and an exit status."""
+    """Run the command line. Errors become one line on stderr (JSON with --json) and an exit status."""
     if "_MEMORIST_COMPLETE" in os.environ:
         from .completion import complete_common_options
 

@@ -113,7 +113,7 @@ _TURN_SECONDS = 5.0
 
 
 def _say(session: Session, what: str) -> None:
-    """Print a line with the time on standard error, except under --json."""
+    """Print a line with the time on standard error, unless --json is set."""
     if not session.as_json:
         echo(f"{click.style(time.strftime('%H:%M:%S'), dim=True)} {cell(what)}", err=True)
 
@@ -183,7 +183,7 @@ def forget(
 
 
 def _say_verified(erasure: Erasure) -> None:
-    """Print in which files traces were found, and which were not searched."""
+    """Print the files in which traces were found, and those that were not searched."""
     for place in erasure.found:
         click.echo(f"still found in: {cell(place)}")
     for place in erasure.unchecked:

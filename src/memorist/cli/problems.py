@@ -17,7 +17,7 @@ _FELL_SHORT, _WRONG_USAGE, _STOPPED = 1, 2, 130
 
 
 def end(problem: BaseException, *, as_json: bool) -> NoReturn:
-    """Print an error and exit; an unexpected exception is raised again, with its traceback."""
+    """Print an error and exit. An unexpected exception is raised again, with its traceback."""
     if isinstance(problem, click.Abort | KeyboardInterrupt):
         _tell("Stopped", "stopped", as_json)
         sys.exit(_STOPPED)
@@ -52,9 +52,8 @@ def _tell(kind: str, message: str, as_json: bool) -> None:
 
 
 def _missing(problem: ModuleNotFoundError) -> BaseException:
-    """Return a UsageError with the install command if a package of an extra is missing.
-
-    Otherwise the exception itself.
+    """Return a UsageError with the install command if a package of an extra is missing, otherwise the exception
+    itself.
     """
     needed = (problem.name or "").split(".")[0]
     extra = extra_of(needed)

@@ -37,7 +37,7 @@ def list_(session: Session, namespace: str | None, limit: int | None, after: str
 
 
 def _list_threads(memory: Memory, namespaces: list[str], limit: int | None, after: str | None) -> list[Thread]:
-    """Return the threads of namespaces in their order, and no more than the limit."""
+    """Return the threads of several namespaces in order, up to the limit."""
     threads: list[Thread] = []
     for namespace in namespaces:
         room = None if limit is None else limit - len(threads)

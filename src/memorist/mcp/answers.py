@@ -1,7 +1,7 @@
 """Formats answers for a model: stored text is fenced as data, and an answer is cut to its token limit.
 
-Stored text is written as JSON inside a fence. Every invisible character, and every one that could close the fence, is
-written as a JSON escape, so that the fence holds and the text still decodes to exactly what is stored.
+Stored text is written as JSON inside a fence. Every invisible character, and every character that could close the
+fence, is written as a JSON escape. So the fence holds, and the text still decodes to exactly what is stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..context.tokens import open_counter
 from ..values import JsonObject
 
 MAX_TOKENS = 4_000
-"""The most tokens of an answer."""
+"""The maximum number of tokens of an answer."""
 CUT = "… [cut]"
 _MAX_CHARACTERS = 16_000
 
@@ -30,7 +30,7 @@ class Answer(msgspec.Struct, frozen=True):
     listed: str = ""
     """The list field whose last items are dropped first if the answer is too long."""
     cursor: Callable[[JsonObject], str] | None = None
-    """Makes the cursor of the next page from the last item kept."""
+    """Creates the cursor of the next page from the last item kept."""
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Fitted(msgspec.Struct, frozen=True):
 def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
     """Return the answer as structured content and as text, in at most `max_tokens`.
 
-    It says how many items were dropped.
+    The answer says how many items were dropped.
     """
     data: JsonObject = msgspec.to_builtins(answer.data)
     if answer.stored:
@@ -58,7 +58,7 @@ def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
 
 
 def _fewer(data: JsonObject, answer: Answer, max_tokens: int) -> JsonObject:
-    """Return the answer with as many items as fit, at least one; found by binary search."""
+    """Return the answer with as many items as fit, at least one, found by binary search."""
     items = data[answer.listed]
     fits, over = 1, len(items)
     while over - fits > 1:

@@ -1,8 +1,8 @@
 """A knowledge graph stored as facts, with the behaviour of `@modelcontextprotocol/server-memory`.
 
-An entity is a fact `entity/<name>`, a relation a fact `relation/<from>/<type>/<to>`. An edit works on a copy of the
-graph in memory; then the facts that changed are written in one transaction, each by compare-and-set on the version that
-was read. After a conflict with another process the edit is repeated on a fresh copy (optimistic concurrency).
+An entity is a fact `entity/<name>`, and a relation is a fact `relation/<from>/<type>/<to>`. An edit works on a copy of
+the graph in memory. The changed facts are then written in one transaction, each by compare-and-set on the version that
+was read. After a conflict with another process, the edit is repeated on a fresh copy (optimistic concurrency).
 """
 
 from __future__ import annotations

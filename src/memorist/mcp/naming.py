@@ -1,4 +1,4 @@
-"""Finds the memory that an id means, also where a person or a model has guessed the id.
+"""Finds the memory that an id refers to, even if a person or a model has guessed the id.
 
 An id may be exact (`fact:city`, `learning:9f2a…`, `user:ada/city`, `talk#3`), a bare key (`city`), or words that only
 one memory contains (`coffee`, `allergy.shellfish`).
@@ -16,14 +16,14 @@ from ..errors import NotFound, UsageError
 from .callers import Caller
 
 MIN_PREFIX_CHARACTERS = 6
-"""How much of a generated id suffices."""
+"""How many characters of a generated id are enough."""
 MAX_SUGGESTIONS = 5
 _MESSAGE = re.compile(r"(?P<thread>.+)#\d+")
 _WORD = re.compile(r"[^\W_]+")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What an id means: a memory, or a message, thread or user."""
+    """What an id refers to: a memory, or a message, thread or user."""
 
     kind: Literal["memory", "message", "thread", "user"]
     id: str
@@ -32,7 +32,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 async def resolve_target(caller: Caller, id: str) -> Target:
-    """Return the memory, message, thread or user that an id means.
+    """Return the memory, message, thread or user that an id refers to.
 
     Raises:
         UsageError: Several memories match; the message lists them.
@@ -52,7 +52,7 @@ async def resolve_target(caller: Caller, id: str) -> Target:
 
 
 async def resolve_memory(caller: Caller, id: str) -> Remembered:
-    """Return the memory that an id means."""
+    """Return the memory that an id refers to."""
     namespace, key = _split(caller, id.strip())
     memory = await caller.memory.memories.get(key, ns=namespace)
     if memory is not None:
@@ -71,7 +71,9 @@ async def resolve_memory(caller: Caller, id: str) -> Remembered:
 
 
 def _split(caller: Caller, id: str) -> tuple[str, str]:
-    """Return the namespace and the key of an id such as `user:ada/city`; the caller's own namespace for others."""
+    """Return the namespace and the key of an id such as `user:ada/city`, or the caller's own namespace for other
+    ids.
+    """
     head, slash, key = id.partition("/")
     if slash and key and (head == "global" or head.partition(":")[0] in ("user", "agent", "workflow")):
         return head, key
@@ -85,7 +87,9 @@ def _by_prefix(key: str, candidates: list[Remembered]) -> list[Remembered]:
 
 
 def _by_words(key: str, candidates: list[Remembered]) -> list[Remembered]:
-    """Return the memories that contain every word of a guess; those with the words in their key come first alone."""
+    """Return the memories that contain every word of a guess, or only those with the words in their key if there are
+    any.
+    """
     wanted = _words(key)
     if not wanted:
         return []
@@ -96,7 +100,7 @@ def _by_words(key: str, candidates: list[Remembered]) -> list[Remembered]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a text without the plural's s, so that `allergies` meets `allergy`."""
+    """Return the words of a text without the plural's s, so that `allergies` matches `allergy`."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(_singular(word) for word in words if word not in ("fact", "learning", "event", "memory", "the"))
 

@@ -1,7 +1,7 @@
-"""Notifies clients when a resource they watch has changed: sends its address, never content.
+"""Notifies clients when a resource they watch has changed, with its address and never its content.
 
 Access is checked when a client subscribes. Clients of older protocol versions subscribe on their connection; newer ones
-open a stream. Both learn of changes that this process writes or derives.
+open a stream. Both are notified of changes that this process writes or derives.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Notices:
         return self._buses[org]
 
     def changed(self, org: str, uris: Iterable[str]) -> None:
-        """Queue notices of changed addresses; a task of `running` sends them, so that writers do not wait."""
+        """Queue notices of changed addresses. A task of `running` sends them, so that writers do not wait."""
         if self._send is None or not (self._buses or self._connections):
             return
         for uri in uris:

@@ -1,7 +1,7 @@
-"""Turns statements in the third person, as models write them about a user, into the user's own first person.
+"""Rewrites statements in the third person, as models write them about a user, in the user's own first person.
 
-"The user prefers concise answers" and "I prefer concise answers" state the same preference. Rewritten, both are read by
-the same extraction rules and confirm the same memory. Only English is rewritten; other texts stay as they are.
+"The user prefers concise answers" and "I prefer concise answers" state the same preference. After rewriting, the same
+extraction rules read both, and both confirm the same memory. Only English is rewritten; other texts stay unchanged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _UNINFLECTED = frozenset({"this", "us", "yes", "as", "his", "its", "was", "towar
 
 
 def in_first_person(text: str, name: str | None = None) -> str:
-    """Return the text as the user would say it, if its sentences are about "the user" (or `name`).
+    """Return the text as the user would say it, if its sentences are about "the user" (or `name`), otherwise the text
+    itself.
 
-    Else the text itself.
     """
     names = [_SUBJECT] if not name or not name.isalpha() else [_SUBJECT, re.escape(name)]
     subject = f"(?:{'|'.join(names)})"
@@ -50,7 +50,7 @@ def _rewrite_rest(rest: str) -> str:
 
 
 def _base_form(verb: str) -> str:
-    """Return the verb as it follows "I": `prefers` becomes `prefer`; forms without an ending stay."""
+    """Return the verb as it follows "I": `prefers` becomes `prefer`, and forms without an ending stay."""
     word = verb.replace("’", "'")
     if word.lower() in _IRREGULAR:
         return _IRREGULAR[word.lower()]

@@ -1,4 +1,4 @@
-"""The three MCP prompts; stored text is fenced, in a message of its own."""
+"""Defines the three MCP prompts. Stored text is fenced, in a separate message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .calls import profile_answer
 
 
 class Prompt(msgspec.Struct, frozen=True, eq=False):
-    """One prompt: what it reads from the memory, and what it asks the model."""
+    """One prompt: what it reads from the memory, and what it asks the model to do."""
 
     name: str
     title: str
@@ -43,22 +43,22 @@ PROMPTS: Mapping[str, Prompt] = {
     prompt.name: prompt
     for prompt in (
         Prompt(
-            "what_do_you_know", "What do you know of me?", "Tells what is remembered of a user, and since when.",
-            "Tell me what you know of me from the data above, in plain words: who I am, what I prefer, what you "
-            "learned. Say where you are not sure.",
-            "user", "whose memory; the user's own unless named", False, _profile,
+            "what_do_you_know", "What do you know about me?", "Says what is remembered about a user, and since when.",
+            "Tell me in plain words what you know about me from the data above: who I am, what I prefer, and what "
+            "you have learned. Say when you are not sure.",
+            "user", "whose memory to use; by default the user's own", False, _profile,
         ),
         Prompt(
-            "continue_thread", "Go on with a conversation", "Picks up an earlier conversation where it stopped.",
-            "The data above is an earlier conversation of ours. Say in two sentences where we stopped, then go on "
+            "continue_thread", "Continue a conversation", "Picks up an earlier conversation where it stopped.",
+            "The data above is an earlier conversation of ours. Say in two sentences where we stopped, then continue "
             "from there.",
             "thread", "the id of the conversation", True, _thread,
         ),
         Prompt(
-            "review_memory", "Review what is remembered", "Goes through the memories, to update and forget.",
-            "Go through the memories above with me, a few at a time. For each that I say is wrong use update; for each "
-            "that I want gone use forget, and show me what would go before you confirm.",
-            "user", "whose memory; the user's own unless named", False, _profile,
+            "review_memory", "Review what is remembered", "Goes through the memories, to update or forget them.",
+            "Go through the memories above with me, a few at a time. If I say that one is wrong, use update. "
+            "If I want to delete one, use forget, and show me what would be deleted before you confirm.",
+            "user", "whose memory to use; by default the user's own", False, _profile,
         ),
     )
 }  # fmt: skip

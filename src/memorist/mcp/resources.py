@@ -1,7 +1,7 @@
 """MCP resources: profiles, facts, threads and summaries under URIs that a client can list, read and watch.
 
 `memorist://profile/<user>`, `memorist://fact/<namespace>/<key>`, `memorist://thread/<id>` and
-`memorist://summary/<thread>`. Parts of a URI are percent-encoded. Contents are fenced and cut like the answers of
+`memorist://summary/<thread>`. Parts of a URI are percent-encoded. Contents are fenced and shortened like the answers of
 tools.
 """
 
@@ -113,7 +113,7 @@ def parsed(uri: str) -> tuple[str, list[str], dict[str, str]]:
 
 
 async def read(caller: Caller, uri: str, max_tokens: int) -> types.ReadResourceResult:
-    """Return the content of a resource; NotFound where there is none, or none for this caller."""
+    """Return the content of a resource. Raises NotFound if there is none, or none for this caller."""
     if uri == GRAPH:
         whole = msgspec.json.format(
             msgspec.json.encode((await graph.load(caller.memory, caller.own)).shown()), indent=2
@@ -253,7 +253,7 @@ def _resource(kind: str, name: str, *parts: str) -> types.Resource:
 
 
 def graph_resource() -> types.Resource:
-    """Return the whole knowledge graph, as `server-memory` offers it."""
+    """Return the whole knowledge graph, in the format of `server-memory`."""
     return types.Resource(
         uri=GRAPH, name="knowledge-graph", title="Knowledge Graph", mime_type="application/json",
         description="All entities and relations.",
@@ -279,7 +279,7 @@ MOST_OFFERED = 100
 
 
 async def completed(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> types.Completion:
-    """Return completions of an argument that begin with what was typed."""
+    """Return completions of an argument that begin with the typed text."""
     try:
         found = await _candidates(caller, name, value, known)
     except MemoristError:

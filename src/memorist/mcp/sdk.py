@@ -20,7 +20,7 @@ _PACKAGES = ("mcp", "mcp.server")
 
 @contextmanager
 def sparing() -> Iterator[None]:
-    """Within this block imports of the SDK are cheap; only for a process that uses it for nothing but stdio."""
+    """Make imports of the SDK cheap within this block. Use it only in a process that needs nothing but stdio."""
     if any(name in sys.modules for name in _PACKAGES):
         yield
         return

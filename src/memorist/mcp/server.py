@@ -62,7 +62,7 @@ class Handlers:
         return types.ListToolsResult(tools=[announced(tool) for tool in self._offered(caller).values()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool; errors are returned to the model in the result, so that it can correct its call."""
+        """Run a tool. Errors are returned to the model in the result, so that it can correct its call."""
         caller = await self._who(ctx)
         tool = self._offered(caller).get(params.name)
         if tool is None:
@@ -200,14 +200,14 @@ def tool_result(answer: Fitted) -> types.CallToolResult:
 
 
 def failed(error: MemoristError, *, plain: bool = False) -> types.CallToolResult:
-    """Return a tool result with an error message; `plain` (for graph tools) without the error's name."""
+    """Return a tool result with an error message, or, with `plain` (for graph tools), without the error's name."""
     again = " It may be tried again." if error.retryable else ""
     text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
 def _is_heavy(tool: Tool | GraphTool) -> bool:
-    """Return whether a call counts as heavy, as a request to the operation behind it does."""
+    """Return whether a call counts as heavy, like a request to the operation behind it."""
     return isinstance(tool, Tool) and BY_NAME[tool.operation].heavy
 
 
@@ -240,7 +240,7 @@ def make_server(
 ) -> Server[Any]:
     """Return the SDK's server with our handlers; `who` returns the caller of a request.
 
-    `answering` is the class of the handlers; the conformance suite passes a subclass.
+    `answering` is the class of the handlers, and the conformance suite passes a subclass.
     """
     handlers = answering(who, options or Options(), notices or Notices())
     return Server(

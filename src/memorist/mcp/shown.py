@@ -14,7 +14,7 @@ from ..values import JsonObject
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Base of all answers; fields with default values are omitted."""
+    """The base class of all answers. Fields with default values are omitted."""
 
 
 class Item(Shown, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Item(Shown, frozen=True, kw_only=True):
     speaker: str = ""
     """Who said it, for a message that is not the user's."""
     replaced_by: str = ""
-    """What holds now, in words, if this is out of date."""
+    """The current state in words, if this is out of date."""
 
 
 class Refusal(Shown, frozen=True, kw_only=True):
@@ -152,15 +152,15 @@ class Saved(Shown, frozen=True, kw_only=True):
 
 
 class Forgotten(Shown, frozen=True, kw_only=True):
-    """What was erased, or would be after a confirmation."""
+    """What was erased, or what would be erased after a confirmation."""
 
     id: str
     erased: bool
     what: list[str]
-    """The texts that go."""
+    """The texts to be deleted."""
     rows: int
     confirm: str | None = None
-    """Pass this to erase what the preview shows."""
+    """The code to pass to erase what the preview shows."""
     complete: bool = True
     note: str = ""
 

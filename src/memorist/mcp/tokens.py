@@ -1,7 +1,7 @@
-"""Verifies OAuth access tokens (JWT) of an external authorization server; we issue none.
+"""Verifies OAuth access tokens (JWT) from an external authorization server. We issue none.
 
-If an issuer is configured, a client without a token is told where to get one (RFC 9728). A token must be signed by a
-key that the issuer publishes, name the issuer, have our URL as its audience, and not have expired.
+If an issuer is configured, a client without a token learns where to get one (RFC 9728). A token must be signed by a key
+that the issuer publishes, name the issuer, have our URL as its audience, and not have expired.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Resource(msgspec.Struct, frozen=True):
     url: str
     """Our own URL, which a token must have as its audience: `https://memory.example/mcp`."""
     org: str = "default"
-    """The org of all token bearers; a token cannot choose it."""
+    """The org of all token bearers, which a token cannot choose."""
 
     @property
     def metadata_path(self) -> str:
@@ -64,14 +64,14 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """Verifies tokens of one issuer."""
+    """Verifies tokens from one issuer."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self._keys: jwt.PyJWKClient | None = None
 
     async def check(self, token: str) -> ApiKey:
-        """Return the bearer of a token as an `ApiKey`; raises Unauthorized with the same message whatever is wrong."""
+        """Return the bearer of a token as an `ApiKey`. Raises Unauthorized with the same message whatever is wrong."""
         try:
             claims = await anyio.to_thread.run_sync(self._claims, token)
         except (jwt.PyJWTError, OSError, ValueError) as wrong:

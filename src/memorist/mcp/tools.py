@@ -1,7 +1,7 @@
 """The table of tools: name, arguments, answer and description of each.
 
 A row names the operation that a tool performs. The types of its arguments are those of the operation's parameters over
-HTTP; one struct generated from them gives the JSON schema and validates the arguments of a call.
+HTTP. One struct generated from them provides the JSON schema and validates the arguments of a call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DESTROY = Hints(destructive=True, idempotent=True)
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """One argument: the operation's parameter it takes its type from, or a type of its own (`kind`)."""
+    """One argument: the operation's parameter that defines its type, or its own type (`kind`)."""
 
     parameter: str
     about: str = ""
@@ -164,7 +164,7 @@ def chosen_sets(text: str) -> frozenset[ToolSet]:
 
 @cache
 def arguments_of(tool: Tool) -> type[msgspec.Struct]:
-    """Return the struct that validates a tool's arguments; arguments not given are None."""
+    """Return the struct that validates a tool's arguments. Missing arguments are None."""
     declared = {parameter.name: parameter for parameter in parameters_of(BY_NAME[tool.operation])}
     fields: list[Any] = []
     for name, argument in sorted(tool.arguments.items(), key=lambda pair: not pair[1].required):
@@ -176,7 +176,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
 
 
 def _plain(kind: object) -> Any:
-    """Return the type without None, since an argument not given is omitted."""
+    """Return the type without None, since a missing argument is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
     left = tuple(one for one in typing.get_args(kind) if one is not type(None))

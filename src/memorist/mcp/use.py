@@ -1,4 +1,4 @@
-"""The usage log of tools: name, duration, tokens in and out; never content."""
+"""The usage log of tools: name, duration, and tokens in and out, but never content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Asks a language model for JSON of a given type: the answer is checked, and repaired once where that is asked for."""
+"""Asks a language model for JSON of a given type.
+
+The answer is checked, and repaired once if the caller asks for that.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ async def ask(
     heard: Callable[[Completion], None] = lambda answer: None,
     **options: Any,
 ) -> T:
-    """Return the model's answer as a `kind` in which `check` finds no problems; raises ModelError where it is not that.
+    """Return the model's answer as a `kind` in which `check` finds no problems, or raise ModelError.
 
-    With `repair`, a text with the place `{problems}`, the model is told what was wrong and asked once more. Problems
-    name places and types, never content. `heard` gets every answer; `options` go to the model.
+    With `repair`, a text that contains `{problems}`, the model is told what was wrong and asked once more. Problems
+    name positions and types, never content. `heard` receives every answer, and `options` are passed to the model.
     """
     for last in (not repair, True):
         answer = await model.complete(messages, **options)

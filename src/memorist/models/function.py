@@ -18,7 +18,7 @@ Call = Callable[..., Awaitable[Any]]
 
 
 class FunctionModel:
-    """A callable `str -> str`, sync or async; a sync one is run by `call`, which may use a worker thread."""
+    """A callable `str -> str`, sync or async. A sync function is run by `call`, which may use a worker thread."""
 
     def __init__(self, function: Callable[[str], Any], *, blocking: bool, call: Call | None = None) -> None:
         self._function = function
@@ -41,7 +41,7 @@ class FunctionModel:
         schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """Return the function's answer; its exceptions become ModelError."""
+        """Return the function's answer. Its exceptions become ModelError."""
         prompt = flat_prompt(messages, system, schema)
         try:
             answer = await self._function(prompt) if self._is_async else await self._call(self._function, prompt)
@@ -65,7 +65,7 @@ class FunctionModel:
         yield (await self.complete(messages, system=system, max_tokens=max_tokens, timeout=timeout)).text
 
     async def close(self) -> None:
-        """Does nothing: a function holds no connection."""
+        """Do nothing, because a function has no connection."""
 
 
 async def _call_here(function: Callable[..., Any], *args: object) -> object:

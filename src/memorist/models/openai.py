@@ -32,7 +32,7 @@ def open_openai(
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
-    """Return a chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
+    """Return a chat model. The key comes from OPENAI_API_KEY unless you pass one, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "unused"
     kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI

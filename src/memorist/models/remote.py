@@ -1,9 +1,9 @@
 """A model behind HTTP, over a provider's SDK: one set of coroutine methods for the blocking and the async client.
 
-The SDK does addresses, headers and credentials. Its own retries are off: ours share one deadline, limit the wait a
-server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and size, so that
-a server which sends slowly or without end cannot block a caller. Each call opens its own connection, so a client
-survives a fork and works in a new event loop.
+The SDK handles addresses, headers and credentials. Its own retries are off, because ours share one deadline, limit the
+wait that a server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and
+size, so that a server that sends slowly or endlessly cannot block a caller. Each call opens its own connection, so a
+client survives a fork and works in a new event loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Wire(Protocol):
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
     ) -> JsonObject:
-        """Return keyword arguments for the SDK; the temperature, and nothing else, is in `extra_body`."""
+        """Return keyword arguments for the SDK. Only the temperature is in `extra_body`."""
         ...
 
     def completion(self, body: bytes, schema: JsonObject | None) -> Completion: ...
@@ -66,7 +66,7 @@ class RemoteModel:
         self.blocking = blocking
         self.model = model
         self.timeout = timeout
-        """The most seconds for an answer, retries included; a call may ask for fewer."""
+        """The maximum number of seconds for an answer, including retries; a call may ask for fewer."""
         self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
         self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
         self._takes_temperature = True
@@ -85,7 +85,7 @@ class RemoteModel:
         schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """Return one answer; transient errors are retried until the deadline."""
+        """Return one answer. Transient errors are retried until the deadline."""
         request = self._wire.request(messages, system, max_tokens, schema, False)
         if not self._takes_temperature:
             request.pop("extra_body", None)
@@ -109,7 +109,7 @@ class RemoteModel:
     async def stream(
         self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
     ) -> AsyncIterator[str]:
-        """Stream the answer's text; a stream is not retried once it has begun."""
+        """Stream the answer's text. A stream is not retried once it has begun."""
         request = self._wire.request(messages, system, max_tokens, None, True)
         async with aclosing(self._chunks(request, self._seconds(timeout))) as chunks:
             pending = b""
@@ -181,7 +181,9 @@ class RemoteModel:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Convert SDK errors to ModelError, without `__cause__`: they hold the request, which must not be logged."""
+        """Convert SDK errors to ModelError, without `__cause__`, because they contain the request, which must not be
+        logged.
+        """
         try:
             yield
         except self._sdk.APIStatusError as error:
@@ -227,7 +229,7 @@ _HINTS = {
 
 
 def model_error(name: str, what: str, **facts: object) -> ModelError:
-    """Return a ModelError that names the model, with the facts `reason`, `status` and `retryable`."""
+    """Return a ModelError that names the model, with `reason`, `status` and `retryable`."""
     facts.setdefault("reason", what)
     facts.setdefault("status", None)
     facts.setdefault("retryable", False)
@@ -283,7 +285,9 @@ def _silence() -> Iterator[None]:
 
 
 class _Quiet(logging.Filter):
-    """Drops an SDK's log records during our calls: at DEBUG it logs whole requests, and content must not be logged."""
+    """Drops an SDK's log records during our calls, because at DEBUG it logs whole requests, and content must not be
+    logged.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not _quiet.get()

@@ -16,13 +16,15 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """A retry policy: at most `attempts` tries, with waits from `first` seconds doubling up to `most`."""
+    """A retry policy with at most `attempts` attempts, and waits that start at `first` seconds and double up to
+    `most`.
+    """
 
     attempts: int = 3
     first: float = 0.5
     most: float = 8.0
     retry_after_most: float = 30.0
-    """The longest `Retry-After` that is waited for; beyond it the error is raised, with `retry_after` in its facts."""
+    """The longest `Retry-After` to wait for. If it is longer, the error is raised, with `retry_after` in its facts."""
 
 
 async def retrying(
@@ -49,9 +51,9 @@ async def retrying(
 
 
 def _wait(error: ModelError, tried: int, policy: Retry) -> float | None:
-    """Return seconds until the next try: the server's `Retry-After` or the back-off.
+    """Return the seconds until the next attempt: the server's `Retry-After` or the back-off, or None if the server asks
+    for too long.
 
-    None if the server asks for too long.
     """
     asked = error.facts.get("retry_after")
     if isinstance(asked, int | float):

@@ -1,6 +1,6 @@
-"""The access that each public method needs, for a user's handle. The table in `docs/security.md` is made from it.
+"""The access that each public method needs, for a user's handle. The table in `docs/security.md` is generated from it.
 
-The engine enforces it at the start of each method (`Scope.readable`, `writable`, `whole_org`); a test calls every
+The engine enforces it at the start of each method (`Scope.readable`, `writable`, `whole_org`). A test calls every
 method with every kind of handle and compares the outcome with this table.
 """
 
@@ -172,7 +172,9 @@ ACCESS: dict[str, Access] = {
 
 
 def access_of(name: str) -> Access:
-    """Return the access that an operation needs; raises with what to do if the table has no row for it."""
+    """Return the access that an operation needs, or raise an error that says what to do if the table has no row for
+    it.
+    """
     try:
         return ACCESS[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Encodes as JSON what JSON has no type for: bytes in records and documents."""
+"""Encodes values for which JSON has no type: bytes in records and documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import InvalidValue
 from ..values import JsonMapping, JsonObject
 
 BYTES, PLAIN = "$bytes", "$json"
-"""Bytes are sent as `{"$bytes": "<base64>"}`; JSON data that looks like one of the two is wrapped in `{"$json": …}`."""
+"""Bytes are sent as `{"$bytes": "<base64>"}`. JSON data that looks like one of the two is wrapped in `{"$json": …}`."""
 
 
 class SentBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ def data_out(data: object) -> object:
 
 
 def data_in(sent: Any) -> Any:
-    """Decode a record's data; the inverse of `data_out`."""
+    """Decode a record's data. This is the inverse of `data_out`."""
     mark = _marked(sent)
     if mark == PLAIN:
         return sent[PLAIN]
@@ -57,8 +57,8 @@ def data_in(sent: Any) -> Any:
 
 
 def with_file_bytes(arguments: Mapping[str, object]) -> JsonMapping:
-    """Return the arguments of `documents.add` with the bytes of a file in place of its path, which means nothing
-    elsewhere.
+    """Return the arguments of `documents.add` with the bytes of a file instead of its path, which means nothing on
+    another machine.
     """
     path = arguments.get("text")
     if not isinstance(path, os.PathLike):
@@ -68,7 +68,7 @@ def with_file_bytes(arguments: Mapping[str, object]) -> JsonMapping:
 
 
 def document_in(sent: str | SentBytes) -> str | bytes:
-    """Decode a document; the inverse of `data_out`. A text is never taken for a path."""
+    """Decode a document. This is the inverse of `data_out`. A text is never interpreted as a path."""
     return sent if isinstance(sent, str) else cast("bytes", data_in({BYTES: sent.base64}))
 
 
@@ -86,13 +86,13 @@ def record_out(record: OpaqueRecord) -> JsonObject:
 
 
 def record_in(sent: Mapping[str, object]) -> OpaqueRecord:
-    """Decode a record; the inverse of `record_out`."""
+    """Decode a record. This is the inverse of `record_out`."""
     record = msgspec.convert({**sent, "data": None}, OpaqueRecord, strict=False)
     return msgspec.structs.replace(record, data=data_in(sent.get("data")))
 
 
 def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
-    """Return one record to put, as the engine takes it: (key, data) where the options of the whole call apply."""
+    """Return one record to put in the engine's form: (key, data) if the options of the whole call apply."""
     if item == RecordItem(key=item.key, data=item.data):
         return tuple(item.key), data_in(item.data)
     fields = msgspec.structs.asdict(item)

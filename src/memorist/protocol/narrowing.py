@@ -1,4 +1,4 @@
-"""The `Memorist-Scope` header, by which a client narrows a request: to one user of the org, or to fewer grants."""
+"""The `Memorist-Scope` header, with which a client narrows a request to one user of the org, or to fewer grants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import msgspec
 
 NARROWED = "memorist-scope"
-"""The name of the header; its value is a JSON object."""
+"""The name of the header, whose value is a JSON object."""
 
 
 class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -20,6 +20,6 @@ class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     write: list[str] | None = None
 
     def header(self) -> dict[str, str]:
-        """Return the header to send, in ASCII; empty where nothing is narrowed."""
+        """Return the header to send, in ASCII, or an empty text if nothing is narrowed."""
         text = json.dumps(msgspec.to_builtins(self))
         return {} if text == "{}" else {NARROWED: text}

@@ -1,9 +1,9 @@
 """The table of operations: verb, path and role of every method that is available over HTTP.
 
 A row names a method of `AsyncMemory` or of one of its nouns (`memorist.protocol.surface` lists them), or of a noun that
-only a server has (`server_nouns.py`). Parameters, types and documentation are taken from the method's own signature and
-docstring. The routes, the OpenAPI document, the remote client and the MCP tools are made from this table; it imports no
-web framework.
+only a server has (`server_nouns.py`). Parameters, types and documentation come from the method's own signature and
+docstring. The routes, the OpenAPI document, the remote client and the MCP tools are generated from this table. It
+imports no web framework.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .keys import Role
 from .server_nouns import SERVER_NOUNS
 
 MAX_LIMIT = 500
-"""The most rows one answer lists."""
+"""The maximum number of rows in one answer."""
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One method, reachable by one verb and path."""
+    """One method, available under one verb and path."""
 
     method: str
     path: str
@@ -40,19 +40,19 @@ class Operation(msgspec.Struct, frozen=True):
     call: str
     role: Role = "reader"
     query: tuple[str, ...] = ()
-    """Parameters sent in the query of a request that has a body; without a body all of them are."""
+    """Parameters sent in the query of a request that has a body. Without a body, all of them are."""
     cursor: str | None = None
     """The attribute of a listed item to pass as `after`, where the answer is a list in pages."""
     found: bool = False
     """Whether a result of None is a 404."""
     heavy: bool = False
-    """Whether it reads much, and so counts more against the rate limit."""
+    """Whether it reads a lot, and therefore counts more against the rate limit."""
     streamed: str = ""
     """The media type of an answer that is streamed, instead of one JSON value."""
     upload: str = ""
     """The media type of a body that is read as a stream, instead of one JSON object."""
     waits: bool = False
-    """Whether it mostly waits (long polling), and so does not count against the limit of concurrent requests."""
+    """Whether it mostly waits (long polling), and therefore does not count against the limit of concurrent requests."""
     admits: bool = False
     """Whether any key may call it, whatever its roles."""
 
@@ -359,13 +359,13 @@ COLLECTED = frozenset(
 )
 """Nouns whose writes can be part of a batch."""
 _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})
-"""Server nouns with a method `again`, which makes the answer to a request whose idempotency key was used before."""
+"""Server nouns with an `again` method, which answers a request whose idempotency key was used before."""
 
 
 def takes_key(operation: Operation) -> bool:
     """Return whether an operation takes an idempotency key.
 
-    Those of operators do not, since they are safe to repeat.
+    Operations for operators do not, since they are safe to repeat.
     """
     return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
 
@@ -520,5 +520,5 @@ def _public_names() -> JsonMapping:
 
 
 def is_list(operation: Operation) -> bool:
-    """Return whether an operation answers a list."""
+    """Return whether an operation returns a list."""
     return typing.get_origin(answer_of(operation)) is list

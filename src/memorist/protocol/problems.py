@@ -1,7 +1,7 @@
 """Converts our errors to problem+json (RFC 9457) and back.
 
-The server and the remote client share this table, so a program sees the same exception whether its store is a file or
-behind a server.
+The server and the remote client share this table, so a program sees the same exceptions whether its store is a file or
+a server.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _STATUS: dict[type[MemoristError], int] = {
     errors.ModelError: 502,
     errors.LeaseLost: 409,
 }
-"""The HTTP status of each error; a subclass that is not listed has that of its nearest base."""
+"""The HTTP status of each error. A subclass that is not listed has the status of its nearest base class."""
 _PREFIX = "urn:memorist:"
 
 
 class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The body of an error response; it never holds stored content."""
+    """The body of an error response, which never contains stored content."""
 
     type: str
     title: str
@@ -50,7 +50,7 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def name_of(kind: type[MemoristError]) -> str:
-    """`StoreUnavailable` as `store-unavailable`."""
+    """Convert a class name to a problem name: `StoreUnavailable` becomes `store-unavailable`."""
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).strip("-")
 
 
@@ -93,7 +93,7 @@ def _facts(error: MemoristError) -> JsonObject:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a fact can be sent: numbers, texts, and lists or objects of those."""
+    """Return whether a detail can be sent: numbers, texts, and lists or objects of those."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
     if isinstance(value, list | tuple):
@@ -102,7 +102,7 @@ def _is_plain(value: object) -> bool:
 
 
 def error_of(problem: Problem) -> MemoristError:
-    """Return the error a problem stands for, with its facts; an unknown one is a StoreError."""
+    """Return the error that a problem stands for, with its details. An unknown problem becomes a StoreError."""
     name = problem.type.removeprefix(_PREFIX)
     kind = next((kind for kind in _STATUS if name_of(kind) == name), errors.StoreError)
     facts = dict(problem.facts)

@@ -1,4 +1,4 @@
-"""A context as a provider takes it: what `POST /v1/context` answers when the request names a `format`."""
+"""A context in a provider's format: what `POST /v1/context` returns if the request names a `format`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Format = Literal["context", "openai", "anthropic"]
 
 
 class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that can be sent to a provider as it is."""
+    """A request that can be sent to a provider unchanged."""
 
     format: Format
     messages: list[JsonObject]
@@ -26,7 +26,7 @@ class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rendered(context: Context, format: Format, with_manifest: bool) -> RenderedRequest:
-    """Return a context in a provider's shape."""
+    """Return a context in a provider's format."""
     manifest = msgspec.to_builtins(context.manifest) if with_manifest else None
     if format == "anthropic":
         parts = context.anthropic()

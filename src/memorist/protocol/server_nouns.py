@@ -1,4 +1,4 @@
-"""The nouns that only a server has: what a client needs beside the methods of a memory, as declarations.
+"""Declares the nouns that only a server has, which a client needs in addition to the methods of a memory.
 
 `server/api/` implements them. The table of operations, the client and the OpenAPI document read their signatures here,
 so that none of them imports the server.
@@ -70,13 +70,13 @@ class Committed(msgspec.Struct, frozen=True):
 
     count: int
     results: list[Any]
-    """The result of each operation, in order; sequence numbers are assigned by the commit and not in them yet."""
+    """The result of each operation, in order. The commit assigns sequence numbers, so they are not included yet."""
     replayed: bool = False
     """Whether this idempotency key was used before, so that nothing was done now."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A task whose lease a client holds, with the fencing token (`fence`) that its later requests must carry."""
+    """A task whose lease a client holds, with the fencing token (`fence`) that its later requests must send."""
 
     task_id: str
     ns: str
@@ -104,7 +104,7 @@ class EntityView(msgspec.Struct, frozen=True, kw_only=True):
     leased: bool = False
     """Whether a client is loading it right now."""
     owner: str | None = None
-    """The lease's token, to be sent with `keep` or `give_back`; only set for the client that got the lease."""
+    """The lease's token, to be sent with `keep` or `give_back`. It is set only for the client that got the lease."""
     version: int = 0
 
 
@@ -128,17 +128,17 @@ class SessionContext(msgspec.Struct, frozen=True):
 
 
 class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an output was made from, as `recall` returned it; to be sent back with the output."""
+    """What an output was made from, as `recall` returned it. The client sends it back with the output."""
 
     since: str
-    """When the recall began, by the server's clock: a source that was forgotten later leaves no fact."""
+    """When the recall began, by the server's clock. If a source was forgotten later, no fact is stored."""
     sources: list[str] = []
     trust: str | None = None
-    """The lowest trust of the sources; it can lower that of the output, never raise it."""
+    """The lowest trust of the sources. It can lower the trust of the output, but never raise it."""
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """What a function is given, and what its output will be made from."""
+    """What a function receives, and what its output will be made from."""
 
     hits: list[Hit]
     made: MadeFrom
@@ -177,7 +177,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 class KeyRing(ABC):
-    """Makes, lists, rotates and revokes the keys of an org."""
+    """Creates, lists, rotates and revokes the keys of an org."""
 
     @abstractmethod
     async def me(self) -> Me:
@@ -194,11 +194,14 @@ class KeyRing(ABC):
         note: str = "",
         ttl: float | None = None,
     ) -> NewKey:
-        """Create a key of this org; the answer is the only place where its secret is shown."""
+        """Create a key of this org. The answer is the only place where its secret is shown."""
 
     @abstractmethod
     async def rotate(self, id: str) -> NewKey:
-        """Replace the secret of a key; the old one ends at once here, and within 30 seconds on other servers."""
+        """Replace the secret of a key.
+
+        The old one stops working immediately here, and within 30 seconds on other servers.
+        """
 
     @abstractmethod
     async def revoke(self, id: str) -> bool:
@@ -218,7 +221,7 @@ class Batches(ABC):
 
     @abstractmethod
     async def read(self, operations: list[Step], last: Step) -> Any:
-        """Return the result of the operation `last` as if these writes were committed; nothing is committed."""
+        """Return the result of the operation `last` as if these writes were committed, without committing anything."""
 
 
 class Leases(ABC):
@@ -228,7 +231,7 @@ class Leases(ABC):
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
-        """Take the lease of a task and get its state; 409 while another worker holds it.
+        """Take the lease of a task and get its state. Returns 409 while another worker holds it.
 
         `owner` is a token chosen by the caller, unique to this run.
         """
@@ -239,7 +242,7 @@ class Leases(ABC):
 
     @abstractmethod
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
-        """Release the lease after a failure: nothing is saved, and another worker may go on at once."""
+        """Release the lease after a failure. Nothing is saved, and another worker can continue immediately."""
 
     @abstractmethod
     async def save(
@@ -257,7 +260,7 @@ class Leases(ABC):
         lease: float = 60.0,
         keep: Keep | None = None,
     ) -> Held:
-        """Save a step and commit its effects (other writes) in one transaction; `finish` ends the task and its lease.
+        """Save a step and commit its effects (other writes) in one transaction. `finish` ends the task and its lease.
 
         Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
         """
@@ -272,21 +275,21 @@ class EntityCache(ABC):
 
     @abstractmethod
     async def lease(self, type: str, id: str) -> EntityView:
-        """Take the lease to load an entity: `owner` is set if you got it; otherwise look again in a moment."""
+        """Take the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment."""
 
     @abstractmethod
     async def keep(
         self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL, stale: float = 0
     ) -> bool:
-        """Store a value loaded under a lease; false where the entity is no longer cached."""
+        """Store a value loaded under a lease. Returns False if the entity is no longer cached."""
 
     @abstractmethod
     async def give_back(self, type: str, id: str, owner: str) -> bool:
-        """Release a lease after a failed load; false where the entity is no longer cached."""
+        """Release a lease after a failed load. Returns False if the entity is no longer cached."""
 
     @abstractmethod
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type; returns how many."""
+        """Remove one entity, or all of a type, and return how many were removed."""
 
 
 class Turns(ABC):
@@ -305,10 +308,11 @@ class Turns(ABC):
         user: str | None = None,
         agent: str | None = None,
     ) -> list[MessageReceipt]:
-        """Append a turn to the thread, which is created if there is none; `number` counts the turns of the session.
+        """Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
 
-        A new thread belongs to the `user`, else to the `agent`, else to everyone (`global`). It is idempotent: session
-        and number are its key. With `keep=false` no facts and learnings are derived from it.
+        A new thread belongs to the `user`, or else to the `agent`, or else to everyone (`global`). The call is
+        idempotent, because session and number form its key. With `keep=false`, no facts and learnings are derived from
+        it.
         """
 
     @abstractmethod
@@ -330,9 +334,9 @@ class Turns(ABC):
         earlier_tools: list[str] | None = None,
         profile: bool = True,
     ) -> SessionContext:
-        """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
+        """Assemble the request for the next input. A thread that has outgrown its room is summarised (folded) first.
 
-        Without an `id` it is the first request of a session whose thread is not written yet.
+        Without an `id`, this is the first request of a session whose thread has not been written yet.
         """
 
     @abstractmethod
@@ -357,7 +361,10 @@ class Functions(ABC):
         min_score: float | None = None,
         where: JsonObject | None = None,
     ) -> Recalled:
-        """Recall for a function; `made` of the answer goes with its output, so that it can be traced and forgotten."""
+        """Recall for a function.
+
+        Send `made` from the answer with its output, so that the output can be traced and forgotten.
+        """
 
     @abstractmethod
     async def keep(
@@ -371,7 +378,7 @@ class Functions(ABC):
     ) -> bool:
         """Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
 
-        False if no fact is kept, because one of its sources was forgotten meanwhile.
+        Returns False if no fact is stored, because one of its sources was forgotten in the meantime.
         """
 
 
@@ -390,10 +397,10 @@ class Erasing(ABC):
         shred: bool = False,
         code: str | None = None,
     ) -> Forgetting:
-        """Forget one thing and all that was derived from it; without a code, only count it and return a code.
+        """Forget one item and everything derived from it. Without a code, only count it and return a code.
 
-        The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
-        the store's files, which needs the role operator. `shred` also destroys the key of an encrypted user.
+        The code can be used once within five minutes, for this key and this target. `physical` also removes the bytes
+        from the store's files, which needs the operator role. `shred` also destroys the key of an encrypted user.
         """
 
 
@@ -402,7 +409,9 @@ class OutboxOf(ABC):
 
     @abstractmethod
     async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
-        """Wait up to `timeout` seconds (30 at most) until messages are indexed and processed; returns receipts."""
+        """Wait up to `timeout` seconds (30 at most) until messages are indexed and processed, and return their
+        receipts.
+        """
 
 
 class Transfers(ABC):
@@ -410,13 +419,13 @@ class Transfers(ABC):
 
     @abstractmethod
     async def export(self) -> AsyncIterator[bytes]:
-        """Stream every row of this org as JSON lines; the last line has the number of rows."""
+        """Stream every row of this org as JSON lines. The last line contains the number of rows."""
 
     @abstractmethod
     async def import_(self, request: Any) -> Transfer:
-        """Load JSON lines that an export wrote; if a line is damaged the error names it and nothing is written.
+        """Load JSON lines that an export wrote. If a line is damaged, the error names it and nothing is written.
 
-        The upload is buffered in a temporary file, so that all of it is checked before anything is written.
+        The upload is buffered in a temporary file, so that everything is checked before anything is written.
         """
 
     @abstractmethod
@@ -443,7 +452,7 @@ class EventStream(ABC):
         """Stream the events of this org as server-sent events, each with ids and sizes, without content.
 
         `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
-        missed, or an event `missed` if they are no longer buffered: then it should read its data again.
+        missed, or a `missed` event if they are no longer buffered; it should then read its data again.
         """
 
 
@@ -476,7 +485,7 @@ class Watching(ABC):
     ) -> Watched:
         """Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
 
-        Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
+        Without `seen`, it returns a first cursor. No change after it is missed if the next request comes within a
         minute.
         """
 

@@ -1,7 +1,7 @@
 """The public API as data: every operation with the types of its parameters and result, read by reflection.
 
-The engine's async classes are the one declaration. From it comes the table of HTTP operations (`operations.py`),
-and from that table the routes, the OpenAPI document, the remote client and the MCP tools.
+The engine's async classes are the only declaration. The table of HTTP operations (`operations.py`) comes from it, and
+from that table come the routes, the OpenAPI document, the remote client and the MCP tools.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
     @property
     def required(self) -> bool:
-        """Whether a caller must give it."""
+        """Whether a caller must pass it."""
         return self.default in (inspect.Parameter.empty, OMITTED) and self.kind in ("positional", "keyword")
 
 

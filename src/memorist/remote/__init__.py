@@ -1,1 +1,1 @@
-"""The remote client, `Memory("https://…")`: the same nouns, where each call is a request to a Memorist server."""
+"""The remote client, `Memory("https://…")`: the same nouns, with each call sent as a request to a Memorist server."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 AGAIN_SECONDS = 1.0
 WAIT_SECONDS = 10.0
-"""The most seconds that one request waits on the server for changes; closing a watch may take as long."""
+"""The maximum number of seconds that one request waits on the server for changes; closing a watch may take as long."""
 log = logging.getLogger("memorist")
 
 
@@ -107,7 +107,7 @@ class RemoteWatch(AsyncWatch):
     async def next(self, timeout: float | None = None) -> list[Notice]:
         """Return the changes since the last call, each kind and namespace once.
 
-        Empty after `timeout` seconds without any.
+        Returns nothing after `timeout` seconds without changes.
         """
         await self.start()
         ends = None if timeout is None else monotonic() + timeout

@@ -70,7 +70,7 @@ class RemoteSession(AsyncSession):
         return self._compared(made.context)
 
     async def end(self) -> Ended:
-        """End the session: archive it as a summary and extract facts and learnings; idempotent."""
+        """End the session: archive it as a summary and extract facts and learnings. This is idempotent."""
         if self._ended is not None:
             return self._ended
         ended = Ended("", 0, None, 0)

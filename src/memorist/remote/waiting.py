@@ -1,4 +1,4 @@
-"""Waiting over HTTP for what follows from messages, by long polling."""
+"""Waits over HTTP until messages are processed, by long polling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .core import RemoteCore
 
 MAX_POLL_SECONDS = 20.0
-"""How long one request waits on the server at most."""
+"""The maximum time that one request waits on the server."""
 
 
 class RemoteWaiting:
@@ -24,7 +24,7 @@ class RemoteWaiting:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until messages are indexed and facts were derived from them, or that failed."""
+        """Wait until messages are indexed and facts were derived from them, or until that has failed."""
         wanted = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         ids = [receipt.message.id for receipt in wanted]
         deadline = None if timeout is None else monotonic() + timeout

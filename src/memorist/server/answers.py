@@ -1,4 +1,4 @@
-"""Makes HTTP responses: JSON for results, `application/problem+json` (RFC 9457) for errors."""
+"""Creates HTTP responses: JSON for results, `application/problem+json` (RFC 9457) for errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Unsuited(UsageError):
 
 
 class WrongMethod(UsageError):
-    """The path does not support the method: 405; the fact `allow` lists the methods it supports."""
+    """The path does not support the method (405). `allow` lists the methods it supports."""
 
 
 _OURS: dict[type[MemoristError], int] = {

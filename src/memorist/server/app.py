@@ -1,7 +1,7 @@
-"""The HTTP application: one route per operation, one gate before them all.
+"""The HTTP application has one route per operation, and one gate in front of all of them.
 
 The gate checks the host, the key, the role and the rate, in this order, for API, MCP and inspector alike. A request
-then becomes one call of a noun through a handle that the key alone determines.
+then becomes one call of a noun through a handle that only the key determines.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
     limits: CallLimits = CallLimits(budget_tokens=MAX_BUDGET_TOKENS, hits=MAX_HITS)
-    """The most that one request may ask for, through the API, /mcp and the inspector alike."""
+    """The maximum that one request may ask for, through the API, /mcp and the inspector."""
     trace: bool = False
     """Whether requests and units of work are spans of OpenTelemetry."""
 
@@ -131,7 +131,7 @@ class Server:
         return self._telemetry.request(Headers(scope=scope))
 
     async def who(self, request: Request) -> ApiKey:
-        """Authenticate a request by its Authorization header, else by its cookie."""
+        """Authenticate a request by its Authorization header, or otherwise by its cookie."""
         header = headers_of(request.scope).get("authorization")
         cookie = cookie_of(request) if header is None else None
         if cookie is None:
@@ -163,7 +163,7 @@ class Server:
         return self.limited(request, key, heavy=heavy)
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """Apply the rate limit of a key; the response headers will say how much of it is left."""
+        """Apply the rate limit of a key. The response headers say how much of it is left."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
         left = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["memorist.key"] = key.id
@@ -174,8 +174,9 @@ class Server:
 
 
 def _over_files(handle: AsyncMemory) -> AsyncMemory:
-    """Return the handle of an admin's key, who manages the keys of every org: it may also look after the store's
-    files.
+    """Return the handle of an admin's key.
+
+    An admin manages the keys of every org, so the handle may also maintain the store's files.
     """
     core = core_of(handle)
     wide: AsyncMemory = core.narrowed(msgspec.structs.replace(core.scope, tenant=False)).facade()
@@ -204,10 +205,10 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
 
 
 class Application(Starlette):
-    """Starlette with our gate in the place of its own outer layers: the gate answers every error itself."""
+    """Starlette with our gate instead of its own outer layers, because the gate answers every error itself."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the gate, then the operations, then the routes of all the rest."""
+        """Return the gate, then the operations, then all other routes."""
         server: Server = self.state.server
         return Gate(Dispatch(ExceptionMiddleware(self.router), server), server)
 

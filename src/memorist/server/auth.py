@@ -1,7 +1,7 @@
-"""API keys: each stands for an org, perhaps a user, and roles. A key is shown once; its SHA-256 is stored.
+"""API keys: each stands for an org, optionally a user, and roles. A key is shown once, and only its SHA-256 is stored.
 
 `rk_<id>_<secret>`: the id finds the row, the secret (256 random bits) is compared in constant time. Org, user, actor
-and grants come from the key and never from a request. Keys live as records of an org of their own.
+and grants come from the key and never from a request. Keys are records in a separate org.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 KEYS_ORG = "memorist.keys"
-"""The org that holds the keys as records. No key can be made for it."""
+"""The org that contains the keys as records. No key can be created for it."""
 CACHED_SECONDS = 30.0
 """How long other processes may still accept a revoked key, because they cache keys."""
 MAX_CACHED_KEYS = 10_000
@@ -33,19 +33,17 @@ MAX_TTL_SECONDS = 100 * 366 * 86_400
 
 
 class Keys:
-    """Makes, lists, checks, rotates and revokes keys."""
+    """Creates, lists, checks, rotates and revokes keys."""
 
     def __init__(self, memory: AsyncMemory) -> None:
-        """`memory` must be able to reach every org."""
+        """Use a `memory` that can reach every org."""
         self._records = memory.scope(org=KEYS_ORG).records
         self._cache: dict[str, tuple[float, ApiKey]] = {}
         self._used: dict[str, float] = {}
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """Return a random secret shared by all servers on this store, to sign what one of them issues and another
-        verifies.
-        """
+        """Return a random secret that all servers on this store share, to sign what one issues and another verifies."""
         if self._secret is None:
             row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
@@ -68,7 +66,7 @@ class Keys:
         note: str = "",
         ttl: float | timedelta | None = None,
     ) -> NewKey:
-        """Create a key; its secret is in the returned record and nowhere else."""
+        """Create a key. Its secret is only in the returned record."""
         checked = _roles(roles)
         if org == KEYS_ORG:
             raise UsageError("no key is made for the org that holds the keys")
@@ -87,11 +85,11 @@ class Keys:
         return _shown(key, secret)
 
     async def list(self) -> list[ApiKey]:
-        """Return lists all keys, without their secrets."""
+        """List all keys, without their secrets."""
         return [_read(row.data) for row in await self._records.scan("global", ("key",))]
 
     async def rotate(self, id: str) -> NewKey:
-        """Replace the secret of a key; the old one is invalid at once."""
+        """Replace the secret of a key. The old one is invalid immediately."""
         row = await self._records.get("global", ("key", id))
         if row is None:
             raise NotFound(f"no key {id!r}")
@@ -102,7 +100,7 @@ class Keys:
         return _shown(key, secret)
 
     async def revoke(self, id: str) -> bool:
-        """Delete a key; returns whether it existed."""
+        """Delete a key, and return whether it existed."""
         self._cache.pop(id, None)
         return await self._records.delete("global", ("key", id))
 
@@ -111,7 +109,7 @@ class Keys:
         return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
-        """Verify an Authorization header; raises Unauthorized with the same message whatever is wrong with it."""
+        """Verify an Authorization header. Raises Unauthorized with the same message whatever is wrong with it."""
         scheme, _, text = (header or "").partition(" ")
         prefix, _, rest = text.strip().partition("_")
         id, _, secret = rest.partition("_")
@@ -127,7 +125,7 @@ class Keys:
     async def known(self, id: str) -> ApiKey | None:
         """Return the unexpired key with this id, or None.
 
-        Cached, so that a change elsewhere is seen within 30 seconds.
+        It is cached, so a change elsewhere is noticed within 30 seconds.
         """
         found = await self._found(id)
         return None if found is None or found.expired(datetime.now(UTC)) else found

@@ -36,7 +36,7 @@ class Call(msgspec.Struct):
 
 
 def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
-    """Decode the arguments of a request from query, headers and body; raises for an unknown field."""
+    """Decode the arguments of a request from query, headers and body. Raises an error for an unknown field."""
     arguments = _query(query, operation)
     fields = _body(body) if operation.has_body else {}
     call = Call([], {})
@@ -76,7 +76,7 @@ def call_from(operation: Operation, arguments: Mapping[str, object]) -> Call:
 
 
 def _with_rendering(operation: Operation, call: Call) -> Call:
-    """Take `format` and `manifest` out of the arguments of a context: they say how it is answered."""
+    """Take `format` and `manifest` out of the arguments of a context, because they decide how it is returned."""
     if operation.name == "context":
         call.format = call.options.pop("format", "context")
         call.with_manifest = call.options.pop("manifest", False)
@@ -109,7 +109,7 @@ def _struct(parameter: Parameter, data: object, kind: type) -> Any:
 
 
 def _positional(operation: Operation, call: Call) -> Call:
-    """Pass the parameters before `*messages` by position, as Python demands."""
+    """Pass the parameters before `*messages` by position, as Python requires."""
     for name in _before_many(operation):
         if name in call.options:
             call.args.insert(0, call.options.pop(name))
@@ -185,7 +185,7 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
 
 
 def _from_text(parameter: Parameter, value: str) -> Any:
-    """Decode a query parameter: text is taken as it is; lists, objects and numbers are JSON."""
+    """Decode a query parameter. Text is used unchanged; lists, objects and numbers are JSON."""
     if parameter.type is str or parameter.type == str | None:
         return value
     if value[:1] in '[{"' or value in ("true", "false", "null") or _is_number(value):
@@ -201,7 +201,7 @@ def _is_number(value: str) -> bool:
 
 
 def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
-    """Encode a result; returns the body and the version of the record (0 if it has none). A list has a cursor."""
+    """Encode a result, and return the body and the version of the record (0 if it has none). A list has a cursor."""
     if result is None and operation.found:
         raise NotFound("there is nothing here under that name")
     if call.format != "context" and isinstance(result, Context):

@@ -1,6 +1,6 @@
 """Connections of clients: bounds the size of a request's head, and how long a request may stay unfinished.
 
-Uvicorn bounds neither, so whoever reaches the port could fill the memory with one endless header, or hold any number
+Uvicorn limits neither, so anyone who reaches the port could fill the memory with one endless header, or hold any number
 of connections by sending nothing.
 """
 
@@ -11,14 +11,14 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
-"""A head that is still unfinished after so many bytes is answered with 431."""
+"""A head that is still unfinished after this many bytes is answered with 431."""
 _HEADER_MARKS = len(b": \r\n")
 SILENT_SECONDS = 30.0
-"""How long a head may take, and how long a client may be silent within a body; then it is answered with 408."""
+"""How long a head may take, and how long a client may be silent within a body, before it is answered with 408."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed when a head is too long or a request does not go on."""
+    """A connection that is closed when a head is too long or a request does not continue."""
 
     head_bytes = HEAD_BYTES
     silent_seconds = SILENT_SECONDS

@@ -56,8 +56,9 @@ class Dispatch:
 
 
 def served_operations() -> list[Operation]:
-    """Return the operations that this installation answers: those of the analyser only where its package is
-    installed.
+    """Return the operations that this installation answers.
+
+    Those of the analyser are included only if its package is installed.
     """
     has_analyzer = installed_analyzer() is not None
     return [operation for operation in OPERATIONS if operation.noun != "analyses" or has_analyzer]
@@ -101,7 +102,7 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
 async def _once(
     asked: Asked, operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str], *, once: bool
 ) -> JsonAnswer:
-    """Read a request and answer it; if it carries an idempotency key and the operation heeds one, do it once."""
+    """Read a request and answer it. If it has an idempotency key that the operation accepts, do it only once."""
     call = read_call(operation, query, body, headers)
     idempotency = headers.get("idempotency-key") if once else None
     if idempotency is None:
@@ -117,7 +118,9 @@ def _answered(operation: Operation, call: Call, result: object) -> JsonAnswer:
 
 
 class JsonAnswer:
-    """What most requests get: 200 and JSON, sent without the general `Response`, which costs three times as much."""
+    """The response to most requests: 200 and JSON, sent without the general `Response`, which costs three times as
+    much.
+    """
 
     def __init__(self, content: bytes, version: int) -> None:
         self._content = content
@@ -143,7 +146,7 @@ def _check_type(request: Request, wanted: str) -> None:
 
 
 async def read_body(request: Request) -> bytes:
-    """Read the body of a request as bytes; raises if its media type is not JSON or it is too long."""
+    """Read the body of a request as bytes. Raises an error if its media type is not JSON or it is too long."""
     _check_type(request, JSON)
     parts: list[bytes] = []
     size, more = 0, True
@@ -183,7 +186,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
 
 
 async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> Any:
-    """Answer a repeated request. Operations that are idempotent by themselves are called again."""
+    """Answer a repeated request. Operations that are idempotent are called again."""
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)
     if operation.of_server:

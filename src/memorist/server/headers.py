@@ -1,4 +1,4 @@
-"""The headers of a request as one dict, made once: Starlette's own look through all of them for each name."""
+"""The headers of a request as one dict, built once, because Starlette searches all of them for each name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def headers_of(scope: Any) -> dict[str, str]:
-    """Return values by lower-case name; of a repeated name the first value, as in Starlette."""
+    """Return values by lower-case name. If a name is repeated, the first value counts, as in Starlette."""
     found: dict[str, str] | None = scope.get("memorist.headers")
     if found is None:
         pairs = reversed(scope["headers"])

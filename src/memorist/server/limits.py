@@ -20,9 +20,9 @@ class Rate(msgspec.Struct, frozen=True):
 
 USUAL = Rate(50, 100)
 HEAVY = Rate(10, 20)
-"""For recall and contexts, which cost more per request."""
+"""The limit for recall and contexts, which cost more per request."""
 BAD_KEYS = Rate(10 / 60, 10)
-"""For wrong keys, per address: it makes guessing hopeless."""
+"""The limit for wrong keys per address, which makes guessing hopeless."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Buckets:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str, rate: Rate) -> Refused | float:
-        """Take one token; returns how many are left, or Refused. A key always has the same rate."""
+        """Take one token. Return how many are left, or Refused. A key always has the same rate."""
         now = self._clock()
         level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)

@@ -17,15 +17,13 @@ _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}
 
 
 def operation_name(scope: Mapping[str, Any]) -> str:
-    """Return the name of the operation, never the path: a path may hold what a user wrote."""
+    """Return the name of the operation, never the path, because a path may contain what a user wrote."""
     found: str | None = scope.get("memorist.operation")
     return found or getattr(scope.get("route"), "name", None) or "unknown"
 
 
 def trace_of(scope: Mapping[str, Any]) -> str:
-    """Return the id of the trace that the caller's `traceparent` names (W3C Trace Context), or empty without a
-    valid one.
-    """
+    """Return the trace id in the caller's `traceparent` (W3C Trace Context), or an empty text without a valid one."""
     header = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
     found = _TRACEPARENT.fullmatch(header)
     return found[1].decode() if found and found[1].strip(b"0") else ""
@@ -49,7 +47,7 @@ def log_request(scope: Mapping[str, object], status: int, seconds: float) -> Non
 
 
 class JsonLines(logging.Formatter):
-    """Formats a log record as one JSON object; of an exception only its type."""
+    """Formats a log record as one JSON object, with only the type of an exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -65,7 +63,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(form: LogFormat) -> None:
-    """Send the log of `memorist` to standard error; `none` changes nothing, so Python shows only warnings."""
+    """Send the log of `memorist` to standard error. `none` changes nothing, so Python shows only warnings."""
     if form == "none":
         return
     handler = logging.StreamHandler(sys.stderr)

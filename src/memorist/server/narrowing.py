@@ -1,7 +1,7 @@
 """Narrows a request's rights by its `Memorist-Scope` header: to one user of the org, or to fewer grants; never wider.
 
-The remote client sends the header for `memory.scope(user="ada")`. The narrowing is the engine's (`Scope.narrow`), which
-refuses another org, another user, and grants that the key does not have; another actor than the key's is refused here.
+The remote client sends the header for `memory.scope(user="ada")`. The engine does the narrowing (`Scope.narrow`), and
+refuses another org, another user, and grants that the key does not have. An actor other than the key's is refused here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_CHARACTERS = 4000
 
 
 def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
-    """Return the memory narrowed as the header asks."""
+    """Return the memory, narrowed according to the header."""
     if len(header) > MAX_CHARACTERS:
         raise InvalidValue(f"the header {NARROWED} may have at most {MAX_CHARACTERS} characters")
     try:

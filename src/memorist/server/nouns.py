@@ -1,4 +1,4 @@
-"""The nouns that requests are answered by: those of the memory, and working memory without a fixed template."""
+"""The nouns that answer requests: those of the memory, and working memory without a fixed template."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..memory import AsyncMemory
 
 
 def noun_of(memory: AsyncMemory, noun: str) -> Any:
-    """Return the attribute of a memory that an operation's method belongs to.
+    """Return the attribute of a memory to which an operation's method belongs, or the memory itself if the name is
+    empty.
 
-    The memory itself if the name is empty.
     """
     if noun == "working":
         return WorkingMemory(core_of(memory), OpenTemplate(Working))
@@ -22,8 +22,9 @@ def noun_of(memory: AsyncMemory, noun: str) -> Any:
 
 
 class OpenTemplate(Template[Working]):
-    """A template that keeps fields which `Working` does not have: they belong to a template of the client's, which
-    checks them. Documents are returned as dicts."""
+    """A template that keeps fields which `Working` does not have, because they belong to the client's template, which
+    checks them. Documents are returned as dicts.
+    """
 
     def check(self, fields: dict[str, Any]) -> dict[str, Any]:
         own, standard = _split(fields)

@@ -125,9 +125,7 @@ def _plain(schema: object) -> Any:
 
 
 def _renamed(schemas: JsonObject) -> JsonObject:
-    """Return the schemas with short names: msgspec writes the module into the name where two types have the same
-    one.
-    """
+    """Return the schemas with short names. msgspec puts the module into the name if two types have the same one."""
     dotted = [name for name in schemas["components"] if "." in name]
     names = {name: _short(name, schemas["components"]) for name in dotted}
     text = msgspec.json.encode(schemas).decode()
@@ -139,7 +137,9 @@ def _renamed(schemas: JsonObject) -> JsonObject:
 
 
 def _short(name: str, taken: Mapping[str, object]) -> str:
-    """`Problem` of `protocol.problems` keeps its name; that of `importing.report` is `ReportProblem`."""
+    """Return a short name: `Problem` of `protocol.problems` keeps its name, and that of `importing.report` is
+    `ReportProblem`.
+    """
     *_, module, last = name.split(".")
     return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"
 

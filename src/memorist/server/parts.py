@@ -1,8 +1,8 @@
 """Mounts other ASGI applications, such as MCP, beside the API, behind the server's authentication.
 
-A part is made by a function that takes the `Server`. It has the path it is mounted at, an ASGI application, and a
-context manager to run it in. Before each request the server checks the host, the key or cookie and the rate limit, and
-puts into the ASGI scope:
+A function that takes the `Server` creates a part. It has the path it is mounted at, an ASGI application, and a context
+manager to run it in. Before each request the server checks the host, the key or cookie and the rate limit, and puts
+into the ASGI scope:
 
 - `scope["memorist.caller"]`: the `ApiKey` (org, user, actor, roles, grants); `caller.check("writer")` may refuse;
 - `scope["memorist.memory"]`: an `AsyncMemory` narrowed to exactly what that key may access.

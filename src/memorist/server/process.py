@@ -21,7 +21,9 @@ DRAIN_SECONDS = 30
 
 
 class Serving(uvicorn.Server):
-    """Marks the server as draining on a signal: /readyz answers 503 and event streams end, other requests finish."""
+    """Marks the server as draining on a signal. /readyz then answers 503, event streams end, and other requests
+    finish.
+    """
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         app: Any = self.config.app
@@ -30,7 +32,7 @@ class Serving(uvicorn.Server):
 
 
 def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int = 1, **settings: object) -> None:
-    """Serve until a signal stops it; `make` builds the application in each process, after the fork."""
+    """Serve until a signal stops the server. `make` builds the application in each process, after the fork."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as shared:
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         shared.bind((host.strip("[]"), port))
@@ -55,7 +57,10 @@ def _run(make: Callable[[], Starlette], shared: socket.socket, settings: Mapping
 def _run_many(
     make: Callable[[], Starlette], shared: socket.socket, workers: int, settings: Mapping[str, object]
 ) -> None:
-    """Fork the workers, forward signals to them and wait; when one dies all are stopped, for a supervisor to see."""
+    """Fork the workers, forward signals to them and wait.
+
+    If one dies, all are stopped, so that a supervisor notices.
+    """
     if not hasattr(os, "fork"):
         raise Unsupported("several workers need a system with fork; start several servers instead")
     children = []

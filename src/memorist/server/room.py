@@ -1,4 +1,6 @@
-"""Limits concurrent requests (backpressure): some run, some more wait in a queue, the rest get a 503 at once."""
+"""Limits concurrent requests (backpressure): some run, some more wait in a queue, and the rest get a 503
+immediately.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads JSON in which no object has a name twice; the decoder itself would take the last value and drop the others."""
+"""Reads JSON in which no object has a name twice. The decoder itself would use the last value and drop the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Malformed(UsageError):
 
 
 def strict_json(text: bytes) -> Any:
-    """Return the value of a JSON text; raises `Malformed` if an object in it has a name twice."""
+    """Return the value of a JSON text. Raises `Malformed` if an object in it has a name twice."""
     found = _loads(text)
     if len(_NAMES.findall(text)) > _names(found):
         # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.

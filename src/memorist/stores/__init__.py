@@ -1,1 +1,4 @@
-"""Stores: each keeps records in one kind of database, behind the `Store` protocol; behaviour is the engine's."""
+"""Stores: each keeps records in one kind of database, behind the `Store` protocol.
+
+The engine implements the behaviour.
+"""

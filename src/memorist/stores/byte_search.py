@@ -1,4 +1,6 @@
-"""Searches the live rows of an org for bytes, through the store's own reads; for what a search of files cannot see."""
+"""Searches the live rows of an org for bytes, through the store's own reads, to find what a search of files cannot
+see.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ PAGE_ROWS = 500
 
 
 async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list[str]:
-    """Return the tables in which a row of the org, expired or not, holds any of the needles."""
+    """Return the tables in which a row of the org, expired or not, contains any of the needles."""
     if not needles:
         return []
     return [kind.table.name for kind in kinds() if await _holds(store, kind, org, needles)]

@@ -1,13 +1,14 @@
-"""Turns records into rows and back: one row shape for every store, so that all give back the same bytes.
+"""Converts records to rows and back, with one row format for every store, so that all return the same bytes.
 
-A column is text, an integer, a real, bytes or exact JSON text; times are integer microseconds; empty JSON is NULL.
-The two functions per record are compiled once from its fields: a loop over fields would cost several times the row.
+A column is text, an integer, a real, bytes or exact JSON text; times are integer microseconds; empty JSON is NULL. The
+two functions per record are compiled once from its fields, because a loop over the fields would cost several times as
+much as the row.
 
 Rows outlive the program that wrote them, so two versions of a record may meet in one store. The rules:
 
 - Columns are sorted by name, so that every version puts them in the same order.
-- A cell that is missing (NULL in a column that was added later) takes its field's default.
-- A checksum names the set of columns it was made over (see `Sum`), so it holds whatever columns were added since.
+- A missing cell (NULL in a column that was added later) gets its field's default.
+- A checksum names the set of columns it covers (see `Sum`), so it stays valid whatever columns are added later.
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ from .refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 
 Cells = dict[str, Any]
 Undo: TypeAlias = "list[tuple[_Rows, Key, Cells | None]]"
-"""The undo log of one `apply`: the row that was in each place before it was written, for a rollback."""
+"""The undo log of one `apply`: the previous row under each key that was written, for a rollback."""
 
 
 class MemoryStore:
-    """Keeps every row in the RAM of this process; nothing outlives it."""
+    """Keeps every row in the RAM of this process, so nothing outlives it."""
 
     name = "memory"
     owns_files = True
@@ -56,10 +56,10 @@ class MemoryStore:
         self._lock = threading.RLock()
 
     async def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing, because there is nothing to open."""
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because there is nothing to close."""
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
@@ -132,7 +132,7 @@ class MemoryStore:
         return sorted(str(org) for org in found)
 
     async def scrub(self) -> Scrubbed:
-        """Nothing to rewrite: RAM has no files."""
+        """Do nothing, because RAM has no files to rewrite."""
         return Scrubbed()
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:

@@ -1,4 +1,4 @@
-"""Makes the store that a URL names. Drivers are imported here, when a URL needs one, and nowhere earlier."""
+"""Opens the store that a URL names. Drivers are imported here, when a URL needs one, and nowhere earlier."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..runtime import Runtime
 from .base import Store
 
 IN_RAM = ("memory://", ":memory:")
-"""`:memory:` is SQLite's spelling of the same wish; nobody who writes it wants a file of that name."""
+"""`:memory:` is SQLite's spelling for RAM; nobody who writes it wants a file with that name."""
 
 
 _POSTGRES = ("postgresql", "postgres")
@@ -23,11 +23,11 @@ _REDIS = (
 
 
 class NothingLasts(UserWarning):
-    """Warns that a memory is in RAM, because no file or server was named: it ends with the process."""
+    """Warns that a memory is in RAM, because no file or server was named, and ends with the process."""
 
 
 def open_store(url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
-    """Return the store that a URL names, behind a hot one where `hot` names one."""
+    """Return the store that a URL names, behind a hot one if `hot` names one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
     if url is None:

@@ -1,4 +1,4 @@
-"""Reads and writes checkpoints as records; shared by the saver's blocking and async methods."""
+"""Reads and writes checkpoints as records, for the saver's blocking and async methods."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ class Checkpoints:
         versions: ChannelVersions,
         whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
     ) -> None:
-        """Write a checkpoint with lists as deltas; if a base version was deleted meanwhile, with whole lists."""
+        """Write a checkpoint with lists as deltas, or with whole lists if a base version was deleted in the
+        meantime.
+        """
         puts = [
             RecordPut(key=rows.head_key(row.thread), data=b""),
             RecordPut(key=rows.checkpoint_key(row.thread, row.ns, row.id), data=rows.encode(row)),
@@ -168,7 +170,7 @@ class Checkpoints:
         return stored, bases
 
     async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
-        """Return the base version for the delta of a list: the cached one, else the newest stored."""
+        """Return the base version for the delta of a list: the cached one, or the newest stored."""
         place = (row.thread, row.ns, channel)
         known = self._known.get(place)
         if known is not None or row.parent is None:
@@ -186,7 +188,7 @@ class Checkpoints:
     async def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
     ) -> None:
-        """Store the writes of a task; an existing write is kept, except special ones such as errors and interrupts."""
+        """Store the writes of a task. An existing write is kept, except special ones such as errors and interrupts."""
         thread, ns, id = place_of(config)
         if id is None:
             raise KeyError("checkpoint_id")
@@ -203,7 +205,7 @@ class Checkpoints:
     # -- reading
 
     async def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the checkpoint that a config names, else the newest."""
+        """Return the checkpoint that a config names, or the newest one."""
         row = await self._row(config)
         return None if row is None else await self.opened(row)
 
@@ -293,7 +295,9 @@ class Checkpoints:
         return all(metadata.get(name) == wanted for name, wanted in filter.items())
 
     async def history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
-        """For each delta channel the value of the nearest ancestor that has one, and the writes since, in order."""
+        """Return, for each delta channel, the value of the nearest ancestor that has one, and the writes since then, in
+        order.
+        """
         found: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         remaining = set(channels)
         target = await self._row(config) if channels else None
@@ -320,7 +324,7 @@ class Checkpoints:
     async def _ancestors(self, thread: str, ns: str, id: str) -> AsyncIterator[CheckpointRow]:
         """Yield a checkpoint and its ancestors.
 
-        A page of older neighbours is read at once, since most are among them.
+        A whole page of older neighbours is read at once, since most ancestors are among them.
         """
         near: dict[str, CheckpointRow] = {}
         wanted: str | None = id

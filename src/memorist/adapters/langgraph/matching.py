@@ -73,7 +73,7 @@ def _operate(value: Any, name: str, wanted: Any) -> bool:
 
 
 def _equal(value: Any, wanted: Any) -> bool:
-    """Return JSON equality: true is not 1, and a missing value equals null."""
+    """Compare two values as JSON: true is not 1, and a missing value equals null."""
     value = None if value is _MISSING else value
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 

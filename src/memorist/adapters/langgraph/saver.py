@@ -32,8 +32,8 @@ STRATEGIES = ("keep_latest", "delete")
 class MemoristSaver(BaseCheckpointSaver[str]):
     """Stores the checkpoints of graphs as records of a memory.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. The rows are in `namespace`: by default `workflow:langgraph`, or
-    the user's own if the memory is narrowed to a user. Values are deserialised only to types that LangGraph considers
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. The rows are in `namespace`, by default `workflow:langgraph`, or
+    the user's own if the memory is a user's handle. Values are deserialised only to types that LangGraph considers
     safe, to those in `allow`, and, if LANGGRAPH_STRICT_MSGPACK is set, to those that the graph's state names; values of
     other types come back as plain data, with a warning. `serde` replaces the serializer.
     """
@@ -57,11 +57,11 @@ class MemoristSaver(BaseCheckpointSaver[str]):
     # -- reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return one checkpoint, the newest of the thread where none is named."""
+        """Return one checkpoint, by default the newest of the thread."""
         return run_blocking(self._on(self._handles.stepped).get_tuple(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return one checkpoint, the newest of the thread where none is named."""
+        """Return one checkpoint, by default the newest of the thread."""
         return await self._on(self._handles.awaited).get_tuple(config)
 
     async def alist(
@@ -72,7 +72,7 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Yield checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
+        """Yield the checkpoints of a thread, or of all threads, newest first. `filter` matches metadata."""
         async for one in self._on(self._handles.awaited).list(config, filter, before, limit):
             yield one
 
@@ -97,7 +97,7 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint; when this returns it is on the disk."""
+        """Store a checkpoint, which is on disk when this returns."""
         work = self._on(self._handles.stepped).put(config, checkpoint, metadata, new_versions)
         return run_blocking(work)
 
@@ -108,19 +108,19 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint; when this returns it is on the disk."""
+        """Store a checkpoint, which is on disk when this returns."""
         return await self._on(self._handles.awaited).put(config, checkpoint, metadata, new_versions)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote before its step is done."""
+        """Store what a task wrote before its step is done."""
         run_blocking(self._on(self._handles.stepped).put_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote before its step is done."""
+        """Store what a task wrote before its step is done."""
         await self._on(self._handles.awaited).put_writes(config, writes, task_id, task_path)
 
     # -- deleting and copying
@@ -134,11 +134,11 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         await Pruning(self._on(self._handles.awaited)).delete_thread(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs wrote; what later checkpoints are rebuilt from stays out of sight."""
+        """Delete what runs wrote. Rows from which later checkpoints are rebuilt stay, but are hidden."""
         run_blocking(Pruning(self._on(self._handles.stepped)).delete_for_runs(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs wrote; what later checkpoints are rebuilt from stays out of sight."""
+        """Delete what runs wrote. Rows from which later checkpoints are rebuilt stay, but are hidden."""
         await Pruning(self._on(self._handles.awaited)).delete_for_runs(run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -150,26 +150,26 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         await Pruning(self._on(self._handles.awaited)).copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the newest checkpoint of each namespace, or `delete` all."""
+        """Keep only the newest checkpoint of each namespace, or `delete` all of them."""
         run_blocking(_prune(Pruning(self._on(self._handles.stepped)), thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the newest checkpoint of each namespace, or `delete` all."""
+        """Keep only the newest checkpoint of each namespace, or `delete` all of them."""
         await _prune(Pruning(self._on(self._handles.awaited)), thread_ids, strategy)
 
     # -- versions, and letting go
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """Return a version above the current one, different from any that another branch makes."""
+        """Return a version above the current one that differs from any version another branch creates."""
         number = current if isinstance(current, int) else int((current or "0").split(".")[0])
         return f"{number + 1:032}.{random.random():016}"
 
     def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         self._handles.close()
 
     async def aclose(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
     def __enter__(self) -> Self:
@@ -197,7 +197,7 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yield checkpoints of a thread, or of all, the newest first; `filter` is by metadata."""
+        """Yield the checkpoints of a thread, or of all threads, newest first. `filter` matches metadata."""
         found = self._on(self._handles.stepped).list(config, filter, before, limit)
         while True:
             try:

@@ -36,15 +36,15 @@ from .vectors import Embeds, embedder_of, packed, similarity, texts_of
 
 Score = Literal["hybrid", "cosine"]
 BESIDE = "langgraph"
-"""First part of the key of the record beside an item, which holds its time to live and its vectors."""
+"""The first part of the key of the record next to an item, which contains its time to live and its vectors."""
 MOST_HITS = 1000
-"""How many hits are recalled when a filter is applied to them afterwards."""
+"""How many hits to recall if a filter is applied to them afterwards."""
 DEFAULT_ROOT = "workflow:store"
 _PLAIN = re.compile(r"[\w.\-]+\Z")
 
 
 class MemoristStore(BaseStore):
-    """Stores items as facts, with text and vector search and a history; each LangGraph namespace is one of ours.
+    """Stores items as facts, with text and vector search and a history. Each LangGraph namespace is one of ours.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"` a query is a recall, with recall's score.
     With `score="cosine"` items are ranked by the plain cosine of their vectors, as in LangGraph's own stores.
@@ -72,15 +72,15 @@ class MemoristStore(BaseStore):
         self._handles = Handles(_opened(memory, self.embeddings if score == "hybrid" else None))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run several operations: reads see the state before, writes are committed in one transaction."""
+        """Run several operations. Reads see the state before them, and writes are committed in one transaction."""
         return run_blocking(self._batch(self._handles.stepped, list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run several operations: reads see the state before, writes are committed in one transaction."""
+        """Run several operations. Reads see the state before them, and writes are committed in one transaction."""
         return await self._batch(self._handles.awaited, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Delete expired items, which reads ignore in any case; returns how many."""
+        """Delete expired items, which reads ignore anyway, and return how many there were."""
         return run_blocking(self._handles.stepped.facts.delete_expired())
 
     def close(self) -> None:
@@ -238,9 +238,9 @@ class _Items:
                     await batch.records.put(space, (BESIDE, key), data, meta={"ttl": ttl}, ttl=ttl)
 
     def _indexing(self, op: PutOp) -> bool | list[str]:
-        """Return what recall indexes of an item: nothing, some fields, or all.
+        """Return what recall indexes of an item: nothing, some fields, or everything.
 
-        Paths into lists work for cosine only.
+        Paths into lists work only for cosine.
         """
         if op.index is False:
             return False

@@ -1,4 +1,4 @@
-"""Cosine similarity over the vectors of an item's fields, as LangGraph's own stores rank."""
+"""Ranks by cosine similarity over the vectors of an item's fields, as LangGraph's own stores do."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
 
 
 def texts_of(value: Any, fields: Sequence[str]) -> list[str]:
-    """Return the texts of some fields; missing ones are skipped, lists give one text per element."""
+    """Return the texts of some fields. Missing fields are skipped, and lists yield one text per element."""
     return [
         text for field in fields for text in get_text_at_path(value, field if field == "$" else tokenize_path(field))
     ]

@@ -37,7 +37,7 @@ class Batches(ServerNoun, server_nouns.Batches):
 
 
 async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]:
-    """Run the operations in an open batch; the result of each, as JSON data."""
+    """Run the operations in an open batch, and return the result of each as JSON data."""
     if len(steps) > MAX_STEPS:
         raise InvalidValue(f"a batch takes at most {MAX_STEPS} operations; send {len(steps)} as several batches")
     results = []
@@ -50,7 +50,7 @@ async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]
 
 
 def checked(step: Step, key: ApiKey) -> Operation:
-    """Return the operation of a step, if the key may do it and it can be part of a batch."""
+    """Return the operation of a step, if the key may call it and it can be part of a batch."""
     operation = BY_NAME.get(step.operation)
     if operation is None or operation.noun not in COLLECTED:
         raise InvalidValue("this operation cannot be part of a batch; it takes writes of facts, threads and the like")

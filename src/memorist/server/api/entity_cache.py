@@ -1,6 +1,6 @@
 """The entity cache for remote clients, whose loaders run on their side.
 
-A client looks an entity up, takes a lease to load it (so that one of many callers loads), and stores what it loaded.
+A client looks up an entity, takes a lease to load it (so that only one of many callers loads it), and stores the value.
 """
 
 from __future__ import annotations

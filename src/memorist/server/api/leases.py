@@ -66,9 +66,7 @@ class Leases(ServerNoun, server_nouns.Leases):
         return _held(run.saved)
 
     async def again(self, call: str, task_id: str, owner: str, **rest: Any) -> Any:
-        """Return the answer to a request whose idempotency key was used before: the task now, if the lease is still
-        ours.
-        """
+        """Answer a request whose idempotency key was used before with the current task, if the lease is still ours."""
         if call == "release":
             return True
         saved = await load(self._core, task_id)
@@ -87,7 +85,7 @@ class Leases(ServerNoun, server_nouns.Leases):
     async def _going_on(
         self, task_id: str, owner: str, fence: int, lease: float, keep: Keep | None = None
     ) -> LeasedRun:
-        """Return the run of a lease taken by an earlier request; raises LeaseLost if it is no longer held."""
+        """Return the run of a lease taken by an earlier request. Raises LeaseLost if it is no longer held."""
         run = self._run(task_id, owner, lease, keep, None)
         await run.resume(fence)
         return run

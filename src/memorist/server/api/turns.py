@@ -24,8 +24,9 @@ MAX_TURN = 500
 
 
 def _as(converted: Any) -> Any:
-    """Return the argument itself: a cast, since the request's decoder has already made budgets and policies from
-    JSON.
+    """Return the argument unchanged.
+
+    This is only a cast, since the request's decoder has already created budgets and policies from JSON.
     """
     return converted
 
@@ -132,7 +133,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return [carrier if position == carried.place else message for position, message in enumerate(messages)]
 
     async def _proof(self, memory: Any) -> str:
-        """Return an HMAC over recalled memory, bound to the org and user it was given to."""
+        """Return an HMAC over recalled memory, bound to the org and user that received it."""
         scope = self._core.scope
         signed = msgspec.json.encode([scope.org, scope.user, memory])
         secret = await self._server.keys.secret()

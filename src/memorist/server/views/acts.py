@@ -29,7 +29,7 @@ class Pin(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Retry(msgspec.Struct, forbid_unknown_fields=True):
-    """The item whose dead letters to retry; all without one."""
+    """The item whose dead letters to retry, or all items by default."""
 
     item: str | None = None
 

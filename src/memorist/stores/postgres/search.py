@@ -196,7 +196,9 @@ def _text_sql(condition: Condition) -> bytes:
 
 
 def _found_sql(source: str, condition: str) -> bytes:
-    """Return ranks all entries that hold a term, and looks them up in that order until enough pass the condition."""
+    """Return SQL that ranks all entries that contain a term, and looks them up in that order until enough pass the
+    condition.
+    """
     return f"{_FOUND.format('NULL')}{_whole(_KEY, source, condition)} ORDER BY r.place LIMIT $6".encode()
 
 

@@ -74,7 +74,7 @@ class Session:
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
-        """Return one transaction, one round trip.
+        """Run one transaction in one round trip.
 
         Raises Failed for our own refusals, else errors of our tree. With `repeatable`, steps whose reply was lost are
         sent again.

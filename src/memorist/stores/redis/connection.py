@@ -246,7 +246,7 @@ class Client:
             attempt.is_last = True
 
     async def _redirect(self, error: Any, attempt: _Attempt, where: str) -> None:
-        """Nothing was done: find the new owner, or wait until the keys are there."""
+        """Handle a redirection, after which nothing was done: find the new owner, or wait until the keys are there."""
         # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
         # that it touches on one, so it waits for the end.
         if isinstance(error, AskError) and not attempt.is_script:
