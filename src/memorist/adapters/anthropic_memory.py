@@ -1,4 +1,4 @@
-"""Anthropic's memory tool: a file is a fact, its path the key. Needs the extra `anthropic-memory`."""
+"""Anthropic's memory tool: each file is a fact, and its path is the key. It needs the `anthropic-memory` extra."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Edit = Callable[[str], tuple[str, str]]
 
 
 class _Files:
-    """The commands of the tool over the files of one namespace, shared by the blocking and the async tool."""
+    """The tool's commands over the files of one namespace, shared by the blocking and the async tool."""
 
     def __init__(self, memory: AsyncMemory, space: str) -> None:
         self._memory = memory
@@ -59,7 +59,7 @@ class _Files:
         return _listing(command.path, key, inside)
 
     async def create(self, command: CreateCommand) -> str:
-        """Create a file; fails if the path exists."""
+        """Create a file. Raises an error if the path exists."""
         key = _key(command.path)
         if not key or await self._below(key):
             raise ToolError(f"File {command.path} already exists")
@@ -144,7 +144,7 @@ class _Files:
         return "All memory cleared"
 
     async def _edit(self, path: str, edit: Edit) -> str:
-        """Edit a file by compare-and-set; after a conflict the edit is repeated on the new text."""
+        """Edit a file by compare-and-set. After a conflict, the edit is repeated on the new text."""
         key = _key(path)
         for left in range(MAX_ATTEMPTS - 1, -1, -1):
             fact = await self._file(key) if key else None
@@ -167,7 +167,7 @@ class _Files:
         return await self._memory.facts.list(self._space, prefix=f"{key or ROOT[1:]}/")
 
     async def _no_file_above(self, key: str) -> None:
-        """Fail if a parent directory of the path is a file."""
+        """Raise an error if a parent directory of the path is a file."""
         parts = key.split("/")
         above = ["/".join(parts[:count]) for count in range(2, len(parts))]
         facts = await self._memory.facts.get_many(self._space, above) if above else []
@@ -196,7 +196,7 @@ class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
         return self._do(lambda files: files.view(command))
 
     def create(self, command: CreateCommand) -> str:
-        """Make a file."""
+        """Create a file."""
         return self._do(lambda files: files.create(command))
 
     def str_replace(self, command: StrReplaceCommand) -> str:
@@ -220,7 +220,7 @@ class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
         return self._do(lambda files: files.clear())
 
     def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         self._handles.close()
 
 
@@ -235,7 +235,7 @@ class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
         return await self._do(lambda files: files.view(command))
 
     async def create(self, command: CreateCommand) -> str:
-        """Make a file."""
+        """Create a file."""
         return await self._do(lambda files: files.create(command))
 
     async def str_replace(self, command: StrReplaceCommand) -> str:
@@ -259,7 +259,7 @@ class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
         return await self._do(lambda files: files.clear())
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
 
@@ -272,7 +272,10 @@ async def _raise_tool_error(work: Awaitable[str]) -> str:
 
 
 def _key(path: str) -> str:
-    """Return the fact key of a path; empty for the root. Raises ToolError for a path outside of `/memories`."""
+    """Return the fact key of a path, which is empty for the root.
+
+    Raises ToolError for a path outside `/memories`.
+    """
     if not path.startswith(ROOT):
         raise ToolError(f"Path must start with {ROOT}, got: {path}")
     if not path[len(ROOT) :].startswith("/") and path != ROOT:

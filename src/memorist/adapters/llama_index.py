@@ -1,4 +1,4 @@
-"""LlamaIndex: a chat store and a memory block over threads. Needs the extra `llama-index`."""
+"""LlamaIndex: a chat store and a memory block over threads. It needs the `llama-index` extra."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_ATTEMPTS = 40
 
 
 class MemoristChatStore(AsyncDBChatStore):
-    """Stores the messages of each key as a thread; archived messages are only marked, so recall still finds them.
+    """Stores the messages of each key as a thread. Archived messages are only marked, so recall still finds them.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL.
     """
@@ -54,7 +54,7 @@ class MemoristChatStore(AsyncDBChatStore):
         limit: int | None = None,
         offset: int | None = None,
     ) -> list[ChatMessage]:
-        """Return messages of a key in order; with `status=None` of any status."""
+        """Return the messages of a key in order, with any status if `status=None`."""
         found = (await self._rows(key, status))[offset or 0 :]
         return [_chat(message) for message in (found if limit is None else found[:limit])]
 
@@ -103,7 +103,7 @@ class MemoristChatStore(AsyncDBChatStore):
         return [_chat(row) for row in oldest]
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        """Mark the oldest active messages as archived and return them; concurrent callers get different ones."""
+        """Mark the oldest active messages as archived and return them. Concurrent callers get different ones."""
         for left in range(MAX_ATTEMPTS - 1, -1, -1):
             record = await self._memory.records.get(self._space, _archive_key(key))
             oldest = (await self._rows(key, MessageStatus.ACTIVE))[:n]
@@ -141,12 +141,14 @@ class MemoristChatStore(AsyncDBChatStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex serialises the store by."""
+        """Return the name under which LlamaIndex serialises the store."""
         return "MemoristChatStore"
 
 
 class MemoristMemoryBlock(BaseMemoryBlock[str]):
-    """Memories recalled for the last question, fenced; messages flushed from short-term memory go into a thread."""
+    """Adds memories recalled for the last question, fenced, and stores messages flushed from short-term memory in a
+    thread.
+    """
 
     name: str = "memorist"
     _handles: Handles = PrivateAttr()

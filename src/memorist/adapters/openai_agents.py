@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a session whose items are messages of a thread. Needs the extra `openai-agents`."""
+"""OpenAI Agents SDK: a session whose items are messages of a thread. It needs the `openai-agents` extra."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESULTS = ("_call_output", "_output")
 
 @dataclasses.dataclass(frozen=True)
 class CompactionSnapshot:
-    """The newest items of a session as the SDK's compaction reads them, by the names of these fields."""
+    """The newest items of a session as the SDK's compaction reads them, under these field names."""
 
     items: list[TResponseInputItem]
     complete: bool
@@ -38,11 +38,13 @@ class CompactionSnapshot:
 
 
 class MemoristSession:
-    """A session of the SDK, stored as a thread: durable, searchable by recall, safe for concurrent writers.
+    """A session of the SDK that is stored as a thread.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. The thread is in `namespace`, by default `workflow:openai-agents`
-    or the user's own if the memory is narrowed to a user. With `whole`, a limit never separates a tool call from its
-    output or its reasoning: an exchange that would be cut is left out.
+    It is durable, recall can search it, and several writers can use it.
+
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. The thread is in `namespace`, by default
+    `workflow:openai-agents`, or the user's own if the memory is a user's handle. With `whole`, a limit never separates
+    a tool call from its output or its reasoning; an exchange that would be split is left out.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class MemoristSession:
         return self._thread
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the items in order; with a limit, the newest."""
+        """Return the items in order, or only the newest if there is a limit."""
         wanted = resolve_session_limit(limit, self.session_settings)
         return await self._run(lambda memory: self._items(memory, wanted))
 
@@ -84,14 +86,14 @@ class MemoristSession:
         return whole_exchanges(items, limit) if self._whole else items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items in one transaction; they are durable when this returns."""
+        """Append items in one transaction. They are durable when this returns."""
         self._check_open()
         if items:
             messages = [message_of(item) for item in items]
             await self._run(lambda memory: memory.threads.append(self._thread, *messages, create=self._space))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove and return the newest item; concurrent callers get different ones."""
+        """Remove and return the newest item. Concurrent callers get different ones."""
 
         async def pop(memory: AsyncMemory) -> Any:
             try:
@@ -104,13 +106,13 @@ class MemoristSession:
         return popped
 
     async def clear_session(self) -> None:
-        """Remove all items; facts extracted from them stay until they are forgotten."""
+        """Remove all items. Facts extracted from them stay until they are forgotten."""
         await self._run(lambda memory: memory.threads.delete(self._thread))
 
     async def replace_items(self, items: Sequence[TResponseInputItem], *, expect: Sequence[TResponseInputItem]) -> bool:
-        """Replace all items if they are still the expected ones (compare-and-set); false otherwise.
+        """Replace all items if they are still the expected ones (compare-and-set), and return False otherwise.
 
-        For compaction: items that another run added meanwhile are not lost.
+        Use it for compaction, so that items added by another run in the meantime are not lost.
         """
         messages = [message_of(item) for item in items]
 
@@ -187,7 +189,7 @@ class MemoristSession:
 def budgeted(
     budget: Budget, *, counter: Any = None
 ) -> Callable[[list[TResponseInputItem], list[TResponseInputItem]], list[TResponseInputItem]]:
-    """For `RunConfig(session_input_callback=…)`: keeps as much of the newest history as fits beside the new input."""
+    """Keep as much of the newest history as fits next to the new input, for `RunConfig(session_input_callback=…)`."""
 
     def fitted(history: list[TResponseInputItem], new: list[TResponseInputItem]) -> list[TResponseInputItem]:
         items = [*history, *new]
@@ -202,7 +204,7 @@ def budgeted(
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
 ) -> Callable[[CallModelData[Any]], Coroutine[object, None, ModelInputData]]:
-    """For `RunConfig(call_model_input_filter=…)`: adds memories for the last question after the instructions."""
+    """Add memories for the last question after the instructions, for `RunConfig(call_model_input_filter=…)`."""
     handles = Handles(memory)
 
     async def filled(data: CallModelData[Any]) -> ModelInputData:
@@ -218,7 +220,9 @@ def recalling(
 def stashing(
     tools: Sequence[Tool], memory: Source, session_id: str, *, over_tokens: int = 2000, namespace: str | None = None
 ) -> list[Tool]:
-    """For `Agent(tools=…)`: the tools, with long results stored and shortened, and two tools that read them back."""
+    """Return the tools for `Agent(tools=…)`, with long results stored and shortened, and two tools that read them
+    back.
+    """
     handles = Handles(memory)
     stash = Stashing(namespace or handles.space("openai-agents"), over_tokens)
     return [
@@ -266,8 +270,8 @@ def message_of(item: Any) -> Message:
 
 
 def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
-    """Return the newest items, at most `limit`, from the start of an exchange on, without an output whose call is
-    cut.
+    """Return the newest items, at most `limit`, from the start of an exchange on, without outputs whose call was cut
+    off.
     """
     first = max(0, len(items) - limit)
     for start in range(first, len(items)):
@@ -277,7 +281,7 @@ def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def _begins(items: Sequence[Any], place: int) -> bool:
-    """Return whether an exchange starts at this index: reasoning and calls belong to the items after them."""
+    """Return whether an exchange starts at this index. Reasoning and calls belong to the items after them."""
     return _part(items[place]) != "result" and (place == 0 or _part(items[place - 1]) in ("message", "result"))
 
 
@@ -302,7 +306,7 @@ def _item(message: Message) -> Any:
 
 
 def _parts(content: Any) -> Any:
-    """Return text parts of the Responses API in the chat API's shape."""
+    """Return text parts of the Responses API in the chat API's format."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     return [{"type": "text", "text": _text(part.get("text"))} for part in content if isinstance(part, dict)]

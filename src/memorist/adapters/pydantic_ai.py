@@ -1,4 +1,4 @@
-"""Pydantic AI: a conversation store over records, and history processors. Needs the extra `pydantic-ai`."""
+"""Pydantic AI: a conversation store over records, and history processors. It needs the `pydantic-ai` extra."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 ROOT = "pydantic-ai"
 STORED_ANCESTORS = 32
-"""How many ancestors are stored with an entry, so that a history is read in few round trips."""
+"""How many ancestors to store with an entry, so that a history is read in few round trips."""
 MAX_ATTEMPTS = 40
 _records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
 
 
 class MemoristConversationStore(ConversationStore):
-    """Stores conversations as records, each message once, and mirrors their text into a thread for recall.
+    """Stores conversations as records, each message once, and copies their text into a thread for recall.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. Deleting a conversation also deletes its thread and the entries
     that no other conversation uses. With `mirror=False` there is no thread.
@@ -84,7 +84,7 @@ class MemoristConversationStore(ConversationStore):
     ) -> None:
         """Store a record and its new entries in one transaction, by compare-and-set on its revision.
 
-        Raises `ConversationConflict`, and stores nothing, if the revision is another.
+        Raises `ConversationConflict`, and stores nothing, if the revision is different.
         """
         memory, space = self._memory, self._space
         key = _record_key(record.conversation_id)
@@ -181,14 +181,14 @@ class MemoristConversationStore(ConversationStore):
                 await batch.records.delete(self._space, _entry_key(id))
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """Return one entry; raises `KeyError` if there is none."""
+        """Return one entry. Raises `KeyError` if there is none."""
         record = await self._memory.records.get(self._space, _entry_key(entry_id))
         if record is None:
             raise KeyError(entry_id)
         return _entries.validate_json(_bytes(record))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """Return the entries up to and including one, oldest first; `ABOVE` of them per read."""
+        """Return the entries up to and including one, oldest first, reading `ABOVE` of them at a time."""
         history: list[ConversationEntry] = []
         wanted = [] if head_id is None else [head_id]
         while wanted and (limit is None or len(history) < limit):
@@ -207,7 +207,10 @@ class MemoristConversationStore(ConversationStore):
 
 
 def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
-    """Return a history processor that keeps the newest messages that fit, a tool call always with its results."""
+    """Return a history processor that keeps the newest messages that fit.
+
+    A tool call is always kept with its results.
+    """
 
     def process(messages: list[ModelMessage]) -> list[ModelMessage]:
         kept = fitting([message_of(message) for message in messages], budget, counter=counter)
@@ -219,7 +222,7 @@ def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMess
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
 ) -> Callable[[list[ModelMessage]], Coroutine[object, None, list[ModelMessage]]]:
-    """Return a history processor that puts memories recalled for the last question before it, fenced."""
+    """Return a history processor that puts fenced memories before the last question."""
     handles = Handles(memory)
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
@@ -237,9 +240,9 @@ def recalling(
 
 @dataclasses.dataclass
 class MemoristStash(AbstractCapability[Any]):
-    """Stores long tool results when they arrive; the model sees previews, and two tools read the rest.
+    """Stores long tool results when they arrive. The model sees previews, and two tools read the rest.
 
-    Results over `over_tokens` are stored beside the conversation of the run.
+    Results over `over_tokens` are stored next to the run's conversation.
     """
 
     memory: Source

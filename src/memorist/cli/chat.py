@@ -80,7 +80,7 @@ class Talk:
         self.turns = 0
 
     def greet(self) -> None:
-        """Print who talks to whom, and how to get help."""
+        """Print who is talking to whom, and how to get help."""
         name = self._model.name if self._model else "an echo (give --model for a language model)"
         _aside(f"{self._user} talks to {name}; /help helps, /quit or Ctrl-D leaves")
 
@@ -127,7 +127,7 @@ class Talk:
         return "I remember: " + "; ".join(hit.text for hit in hits) if hits else "I remember nothing about that yet."
 
     def command(self, line: str) -> bool:
-        """Run a command such as /facts; false for /quit."""
+        """Run a command such as /facts, and return False for /quit."""
         name, _, rest = line[1:].partition(" ")
         if name in ("quit", "exit", "q"):
             return False
@@ -188,7 +188,7 @@ class Talk:
 
 
 def _lines() -> Iterator[str]:
-    """Yield the lines typed or piped in; with editing and history on a terminal."""
+    """Yield the lines that are typed or piped in, with editing and history on a terminal."""
     terminal = sys.stdin.isatty()
     if terminal:
         with suppress(ImportError):  # Windows edits lines by itself

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 GAP_COLUMNS = 2
 MIN_COLUMN_WIDTH = 8
-"""The narrowest that a column is made to fit the terminal."""
+"""The minimum width of a column that is narrowed to fit the terminal."""
 PIPED_COLUMNS = 100
 _GENERATED = re.compile(r"[0-9a-hjkmnp-tv-z]{20}|[0-9a-f]{24,64}")
 SHORT_ID_CHARACTERS = 8
-"""How many characters of a generated id are shown; commands accept them in place of the whole id."""
+"""How many characters of a generated id to show; commands accept them instead of the whole id."""
 BAR_WIDTH = 24
 """The width of a progress bar."""
 
@@ -47,13 +47,13 @@ def columns() -> int:
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
-    """Print, with colours on a terminal only, unless NO_COLOR or FORCE_COLOR is set."""
+    """Print text, with colours only on a terminal, unless NO_COLOR or FORCE_COLOR is set."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     click.echo(text, err=err, color=colour)
 
 
 def table(rows: Sequence[JsonObject], names: Sequence[str]) -> None:
-    """Print rows under headings, with long texts wrapped; columns without any value are left out."""
+    """Print rows under headings, with long texts wrapped. Columns without any value are left out."""
     now = datetime.now(UTC)
     used = [name for name in names if any(row.get(name) not in (None, "", [], {}, ()) for row in rows)] or names[:1]
     cells = [[human(row.get(name), now=now) for name in used] for row in rows]
@@ -68,7 +68,7 @@ def table(rows: Sequence[JsonObject], names: Sequence[str]) -> None:
 
 
 def pairs(fields: Sequence[tuple[str, object]]) -> None:
-    """Print names and values, one per line; long values are wrapped beside their name."""
+    """Print names and values, one per line. Long values are wrapped next to their name."""
     now = datetime.now(UTC)
     left = max((measure(titled(name)) for name, _ in fields), default=0)
     room = max(columns() - left - GAP_COLUMNS, 2 * MIN_COLUMN_WIDTH)
@@ -85,7 +85,7 @@ def titled(name: str) -> str:
 
 
 def human(value: object, *, now: datetime | None = None, nested: bool = False) -> str:
-    """Return a value for a table cell: relative times, shortened ids, no JSON."""
+    """Return a value for a table cell, with relative times, shortened ids and no JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -105,7 +105,7 @@ def human(value: object, *, now: datetime | None = None, nested: bool = False) -
 
 
 def spelled(value: object, *, now: datetime) -> str:
-    """Return a value on a line of its own: whole ids, absolute and relative times."""
+    """Return a value on its own line, with whole ids and with absolute and relative times."""
     if isinstance(value, datetime):
         return f"{value.astimezone():%d %b %Y %H:%M:%S} ({ago(value, now)})"
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return a URL without user, password and query, to be shown."""
+    """Return a URL for display, without user, password and query."""
     scheme, separator, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if separator else url
 
@@ -143,7 +143,7 @@ def cell(value: object) -> str:
 
 
 def measure(text: str) -> int:
-    """Return the columns of the longest line of a text; wide characters take two, combining ones none."""
+    """Return the number of columns of a text's longest line. Wide characters take two, combining ones none."""
     return max((sum(map(_columns_of, line)) for line in text.split("\n")), default=0)
 
 
@@ -154,7 +154,7 @@ def _columns_of(char: str) -> int:
 
 
 def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Return column widths that fit the room: the widest column is narrowed first, down to `NARROWEST`."""
+    """Return column widths that fit the room. The widest column is narrowed first, down to `NARROWEST`."""
     widths = list(natural)
     while sum(widths) + GAP_COLUMNS * (len(widths) - 1) > room and max(widths) > MIN_COLUMN_WIDTH:
         widths[widths.index(max(widths))] -= 1
@@ -194,7 +194,7 @@ def _line(parts: Sequence[str]) -> str:
 
 
 def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """Return a line of a table; padding is outside of the colour codes, so that trailing spaces can be stripped."""
+    """Return a line of a table. Padding is outside the colour codes, so that trailing spaces can be stripped."""
     filled = max((at for at, part in enumerate(parts) if part), default=-1) + 1
     shown = []
     for at in range(filled):
@@ -205,7 +205,7 @@ def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], righ
 
 
 def _coloured(name: str, text: str) -> str:
-    """Return the text with its colour: by column for ids and times, by meaning for words of a state."""
+    """Return the text with its colour: by column for ids and times, by meaning for words that describe a state."""
     if not text:
         return text
     if name == "heading":
@@ -221,7 +221,10 @@ def _coloured(name: str, text: str) -> str:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[..., None]]:
-    """A running count on a terminal, nothing elsewhere; yields a function to call with how much more was done."""
+    """Show a running count on a terminal, and nothing elsewhere.
+
+    Yields a function to call with the amount of progress.
+    """
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
@@ -240,7 +243,10 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def bar(label: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on a terminal, nothing elsewhere; yields a function to call with (done, total or None)."""
+    """Show a progress bar on a terminal, and nothing elsewhere.
+
+    Yields a function to call with (done, total or None).
+    """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = "memorist.db"
 SETTLE_SECONDS = 10.0
-"""The most seconds that a reading command spends on waiting jobs before it reads."""
+"""The maximum number of seconds that a reading command spends on waiting jobs before it reads."""
 _FILES = ("", "-wal", "-shm", "-journal", "-ballast")
 
 
 def confirm(question: str) -> None:
-    """Ask a person; no answer, where nobody can give one, is an error that names the option."""
+    """Ask a person. If nobody can answer, raise an error that names the option."""
     try:
         agreed = click.confirm(question)
     except click.Abort:
@@ -46,7 +46,7 @@ class Session:
         *, model: str | None = None, extraction: Path | None = None, key_file: Path | None = None,
     ) -> None:  # fmt: skip
         self.url_option = url
-        """The URL that `--url` or the environment named, if any."""
+        """The URL from `--url` or the environment, if any."""
         self._hot = hot
         self._org = org
         self.user = user
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def url(self) -> str:
-        """The URL given, or `memorist.db` in the current folder."""
+        """The given URL, or `memorist.db` in the current folder."""
         return self.url_option or DEFAULT_FILE
 
     @property
@@ -73,14 +73,14 @@ class Session:
         return self._org
 
     def at(self, url: str) -> Session:
-        """Return the same settings for a memory elsewhere."""
+        """Return the same settings for another memory."""
         return Session(
             url, self._hot, self._org, self.user, self.as_json,
             model=self._model, extraction=self._extraction, key_file=self._key_file,
         )  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
-        """Return the model, the extraction and the encryption that the memory is opened with; a server has its own."""
+        """Return the model, the extraction and the encryption to open the memory with. A server has its own."""
         if self.url.startswith(("http://", "https://")):
             return {}
         settings: dict[str, Any] = {}
@@ -101,7 +101,7 @@ class Session:
         """Open the memory, and close it at the end.
 
         A file is created only with `create`, and removed again if the command fails or writes nothing. Commands do not
-        run the jobs they cause, so that they return at once; with `settle` the waiting jobs of a file are run first
+        run the jobs they cause, so that they return immediately. With `settle`, a file's waiting jobs are run first
         (servers have workers for that).
         """
         from ..blocking.memory import Memory
@@ -144,13 +144,13 @@ class Session:
             table(dicts, columns)
 
     def show_record(self, record: object, *, missing: str) -> None:
-        """Print a record's fields; raises NotFound if it is None."""
+        """Print a record's fields. Raises NotFound if it is None."""
         if record is None:
             raise NotFound(missing)
         self.fields(record if isinstance(record, dict) else plain(record))
 
     def fields(self, fields: JsonObject) -> None:
-        """Print names and values, or JSON; without --json empty values are left out."""
+        """Print names and values, or JSON. Without --json, empty values are left out."""
         self._told = True
         if self.as_json:
             self.print_json(fields)
@@ -170,7 +170,7 @@ class Session:
         self._wrote_nothing = True
 
     def gone(self, was_there: bool, what: str, *, missing: str) -> None:
-        """Print that something was deleted; raises NotFound if it did not exist."""
+        """Print that something was deleted. Raises NotFound if it did not exist."""
         if not was_there:
             raise NotFound(missing)
         self.done({"deleted": True}, f"deleted {what}")
@@ -182,21 +182,23 @@ class Session:
 
 
 def thread_id(memory: Memory, given: str) -> str:
-    """Return the id of a thread, given whole or by the last characters that tables show."""
+    """Return the id of a thread from the whole id or its last characters, as shown in tables."""
     if len(given.removeprefix("…")) < SHORT_ID_CHARACTERS or memory.threads.get(given) is not None:
         return given
     return ending(given, [thread.id for ns in memory.stats().namespaces for thread in memory.threads.list(ns)])
 
 
 def ending(given: str, ids: Sequence[str]) -> str:
-    """Return the only id that ends with the given characters; the text as given if there is none or several."""
+    """Return the only id that ends with the given characters, or the text unchanged if there is none or more than
+    one.
+    """
     end = given.removeprefix("…")
     matching = [id for id in ids if id.endswith(end)] if len(end) >= SHORT_ID_CHARACTERS else []
     return matching[0] if len(matching) == 1 else given
 
 
 def _settled(memory: Memory) -> int:
-    """Run the waiting jobs; returns how many are left."""
+    """Run the waiting jobs, and return how many are left."""
     memory.jobs.drain(seconds=SETTLE_SECONDS)
     return sum(queue.waiting - queue.failing for queue in memory.jobs.backlog())
 
@@ -213,7 +215,7 @@ def _remove(path: str) -> None:
 
 
 def _file(url: str) -> str | None:
-    """Return the path of a file URL; None for servers."""
+    """Return the path of a file URL, or None for servers."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return None if url == ":memory:" else url
@@ -232,7 +234,7 @@ def plain(record: object) -> JsonObject:
 
 
 def read_json(text: str) -> Json:
-    """Parse an argument as JSON, or take it as text; refuses duplicate keys, of which one would be lost."""
+    """Parse an argument as JSON, or use it as text. Duplicate keys are refused, because one of them would be lost."""
     import json
 
     def unique(found: list[tuple[str, Any]]) -> JsonObject:

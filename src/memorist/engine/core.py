@@ -429,7 +429,7 @@ def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[An
 
 
 def facade_of(core: Any) -> Any:
-    """A `Memory` over a handle whose callers block, else an `AsyncMemory`."""
+    """Return a `Memory` over a handle whose callers block, else an `AsyncMemory`."""
     return _facades[core.runtime.blocking](core)
 
 
@@ -473,7 +473,7 @@ class Core:
         return kind(self)
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """Return the class to instantiate for a session or the like.
+        """Return the class to instantiate, for example for a session.
 
         The core of a remote handle returns a remote one.
         """

@@ -323,7 +323,7 @@ class Memories:
         return [] if learning is None else [learning]
 
     async def _approved(self, ns: str, id: str, last: Fact | Event | Learning) -> Candidate | None:
-        """The candidate whose approval was the last change of a memory; None if it was changed otherwise."""
+        """Return the candidate whose approval was the last change of a memory; None if it was changed otherwise."""
         candidates = await self._core.scan(Candidate, ns, where=parse_filter({"approved_as": id}))
         fits = [candidate for candidate in candidates if _is_result(candidate, last)]
         return max(fits, key=lambda candidate: candidate.updated_at, default=None)
@@ -549,7 +549,7 @@ def _sentence(fact: Fact) -> str:
 
 
 def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
-    """Whether a memory is as the approval of a candidate left it."""
+    """Return whether a memory is as the approval of a candidate left it."""
     if not set(candidate.sources) <= set(record.sources):
         return False
     if candidate.operation == "end":

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 LOCAL_USER = "me"
-"""The user where none is named: the person at this machine."""
+"""The user of calls that name none: the person at this machine."""
 
 
 Work = Callable[[], Coroutine[object, None, Any]]
 
 
 async def run_here(work: Work, heavy: bool) -> Any:
-    """Do the work of a tool on the loop that called it, without limits: the caller started the process."""
+    """Run a tool on the event loop that called it, without limits, because the caller started the process."""
     return await work()
 
 
@@ -35,7 +35,7 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     """The id of the key, for the log."""
     org: str = "default"
     run: Callable[[Work, bool], Coroutine[object, None, Any]] = run_here
-    """Does work within the limits of the caller's key; the flag says whether it counts as heavy."""
+    """Runs work within the limits of the caller's key. The flag says whether it counts as heavy."""
 
     @property
     def own(self) -> str:
@@ -48,7 +48,7 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
 
 
 def local_caller(memory: AsyncMemory) -> Caller:
-    """Return the caller on stdio, who started the process and so has all roles."""
+    """Return the caller on stdio, who started the process and therefore has all roles."""
     return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org)
 
 

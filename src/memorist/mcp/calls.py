@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 DEFAULT_BUDGET = 2_000
 DEFAULT_HITS = 10
 MIN_SCORE_SHARE = 0.2
-"""Hits whose score is a smaller share of the best one's are left out."""
+"""Hits whose score is a smaller share of the best score are left out."""
 CONFIRM_SECONDS = 300
-"""The length of the time window that a preview's code belongs to; codes of this window and the one before are valid."""
+"""The length of the time window of a preview's code; codes of this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
 _REJECTED = "the user rejected or corrected this before; if they insist, use update"
 
@@ -115,7 +115,7 @@ async def call(caller: Caller, tool: Tool, arguments: JsonMapping) -> Answer:
 def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> msgspec.Struct:
     """Return the arguments, checked against the tool's schema.
 
-    The error lists what the tool takes, for a model to retry.
+    The error lists the tool's arguments, so that a model can retry.
     """
     try:
         return msgspec.convert(dict(arguments), arguments_of(tool))
@@ -147,7 +147,10 @@ async def _remember_fact(caller: Caller, user: str, key: str, value: Json) -> sh
 
 
 async def _remember_text(caller: Caller, user: str, text: str) -> shown.Remembered:
-    """Store a statement and read it; one that the rules do not read is kept word for word as a learning."""
+    """Store a statement and read it.
+
+    A statement that the rules do not understand is stored word for word as a learning.
+    """
     if kinds := _secret_kinds(text):
         return shown.Remembered(
             understood=[], refused=[shown.Refusal(text="the whole text", why=_SECRET.format(kinds))]
@@ -198,9 +201,9 @@ async def _recall(caller: Caller, given: Searching) -> Answer:
 
 
 async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
-    """Return the messages whose words a memory repeats, or has replaced since.
+    """Return the messages whose words a memory repeats or has replaced since.
 
-    Recalled beside it they say nothing new.
+    Recalled next to that memory, they say nothing new.
     """
     memories = await caller.memory.memories.list(ns=space)
     return frozenset(
@@ -284,7 +287,9 @@ async def _build_context(caller: Caller, given: Building) -> Answer:
 
 
 async def _about(caller: Caller, thread: str | None) -> bool | list[ProfileLine]:
-    """Whose profile the context gets: the memory's user; for a whole org, the thread's user or the caller's."""
+    """Return the user whose profile the context gets: the memory's user, or, for a whole org, the thread's user or the
+    caller's.
+    """
     memory = caller.memory
     if memory.user is not None:
         return True
@@ -341,7 +346,7 @@ async def _forget(caller: Caller, given: Erasing) -> Answer:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One thing to erase: an argument of `memory.forget`, or a memory to delete."""
+    """One target to erase: an argument of `memory.forget`, or a memory to delete."""
 
     kind: str
     id: str
@@ -349,7 +354,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 async def _erasing_steps(caller: Caller, target: Target) -> list[Step]:
-    """Return what has to go: the thing itself, and the notes that `remember` wrote only to hold it.
+    """Return everything to delete: the target itself, and the notes that `remember` wrote only to contain it.
 
     Without the notes, recall would still find the words after the user was told that they are gone.
     """
@@ -386,7 +391,7 @@ async def _preview(caller: Caller, step: Step) -> int:
 
 
 async def _erase(caller: Caller, step: Step) -> bool:
-    """Erase one thing; true if nothing of it is left."""
+    """Erase one target, and return whether nothing of it is left."""
     if step.kind == "memory":
         return await caller.memory.memories.delete(step.id, ns=step.namespace)
     return (await caller.memory.forget(**{step.kind: step.id})).complete  # type: ignore[arg-type]
@@ -399,8 +404,8 @@ def _window() -> int:
 def _code(caller: Caller, target: Target, steps: list[Step], counts: list[int], window: int) -> str:
     """Return the confirmation code of a preview: a hash of the caller, the target and what the preview counted.
 
-    It makes a model preview before it erases. It need not be secret, since whoever may preview may erase; being a
-    plain hash, any process can check it without shared state.
+    It makes a model show a preview before it erases anything. It does not have to be secret, since anyone who may
+    preview may also erase. Because it is a plain hash, any process can check it without shared state.
     """
     version = 0 if target.memory is None else target.memory.version
     parts = [caller.id, caller.user, [[step.kind, step.id] for step in steps], counts, version, window]

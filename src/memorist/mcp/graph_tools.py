@@ -129,7 +129,7 @@ GRAPH_TOOLS: tuple[GraphTool, ...] = (
 
 
 async def call_graph(caller: Caller, tool: GraphTool, arguments: JsonMapping) -> Fitted:
-    """Run a graph tool; the answer is byte for byte what that server would write."""
+    """Run a graph tool. The answer is byte for byte what that server would write."""
     given = [
         _declared_fields(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()
     ]
@@ -161,7 +161,7 @@ def _checked(tool: GraphTool, arguments: JsonMapping) -> JsonObject:
 
 
 class WrongArguments(UsageError):
-    """Arguments that do not match the schema, with that server's error message."""
+    """Raised for arguments that do not match the schema, with that server's error message."""
 
 
 _ABSENT = object()

@@ -1,6 +1,6 @@
 """MCP over HTTP: mounted in the server at `/mcp`, with the same authentication and limits as the API.
 
-It is stateless: each request is answered by itself, as JSON, so that any worker can answer any request and a restart
+It is stateless: each request is answered separately, as JSON, so any worker can answer any request, and a restart
 breaks no session. The caller is identified by an API key, or by an OAuth token if an issuer is configured.
 """
 
@@ -37,7 +37,7 @@ def mcp_parts(
 ) -> list[MakePart]:
     """Return the parts for `make_app`: MCP itself and, with an issuer, the OAuth resource metadata.
 
-    With `sessions`, clients of older protocol versions keep a session and can get notifications between requests;
+    With `sessions`, clients of older protocol versions keep a session and can get notifications between requests.
     `json=False` answers as an event stream. Both need a single worker.
     """
     chosen = options or Options()
@@ -93,7 +93,7 @@ def mounted(
 
 
 class Endpoint:
-    """Wraps an ASGI function in an object: Starlette would call a plain function with a request."""
+    """Wraps an ASGI function in an object, because Starlette would call a plain function with a request."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -103,7 +103,7 @@ class Endpoint:
 
 
 def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, Any]]:
-    """Run what a request asks for under the limits of the API: the rate of its key, and the concurrent requests."""
+    """Run a request under the limits of the API: the rate limit of its key, and the number of concurrent requests."""
 
     async def run(work: Work, heavy: bool) -> Any:
         if heavy:
@@ -114,7 +114,7 @@ def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, boo
 
 
 async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
-    """Return the API key of a request, or one made from its OAuth token."""
+    """Return the API key of a request, or one created from its OAuth token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if tokens is None or scheme.lower() != "bearer" or token.startswith("rk_"):
         return await server.admit(request)

@@ -1,4 +1,4 @@
-"""Language models: Anthropic, OpenAI-compatible servers, or any function; the SDKs are imported on use."""
+"""Language models: Anthropic, OpenAI-compatible servers, or any function. The SDKs are imported on use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ __all__ = [
 def answer_seconds(spec: object) -> float:
     """Return how long a model may take for one answer: its own `timeout`, else 15 minutes on a server of one's own.
 
-    A model on one's own machine reads some hundred tokens a second and writes ten; a provider's is fifty times faster.
+    A model on your own machine reads a few hundred tokens a second and writes ten; a provider's model is fifty times
+    faster.
     """
     if isinstance(spec, str):
         return LOCAL_TIMEOUT if "@" in spec else DEFAULT_TIMEOUT
@@ -36,7 +37,8 @@ def answer_seconds(spec: object) -> float:
 def open_model(spec: object, *, blocking: bool, call: Call | None = None) -> Model:
     """Return a model from `provider:id`, `provider:id@base_url`, a function `str -> str`, or an object with `complete`.
 
-    `call` runs a blocking function: a runtime's `offload`, so that neither the event loop nor the store waits for it.
+    `call` runs a blocking function. It is a runtime's `offload`, so that neither the event loop nor the store waits for
+    it.
     """
     if isinstance(spec, str):
         return _named(spec, blocking)
@@ -65,7 +67,10 @@ def _named(spec: str, blocking: bool) -> Model:
 
 
 def _object(spec: Any, blocking: bool) -> Model:
-    """Return a user's own model object, checked: an async one needs AsyncMemory, a blocking one Memory."""
+    """Check a user's own model object and return it.
+
+    An async one needs AsyncMemory, and a blocking one needs Memory.
+    """
     if not inspect.iscoroutinefunction(spec.complete):
         raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")
     declared = getattr(spec, "blocking", None)

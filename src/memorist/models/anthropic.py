@@ -21,7 +21,7 @@ except ImportError as missing:
 
 ANSWER_TOOL = "answer"
 CACHED_CHARACTERS = 4_000
-"""System prompts from this length on are marked for the provider's cache, which takes no shorter ones."""
+"""System prompts of at least this length are marked for the provider's cache, which accepts no shorter ones."""
 _STOPS = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
 
 
@@ -35,7 +35,7 @@ def open_anthropic(
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
-    """Return a Claude model; the key comes from ANTHROPIC_API_KEY unless given."""
+    """Return a Claude model. The key comes from ANTHROPIC_API_KEY unless you pass one."""
     kind: Any = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
     client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     create = client.messages.with_streaming_response.create

@@ -1,4 +1,7 @@
-"""What all models share: defaults, limits, and parsing of answers and streams. The protocol `Model` is in `ports`."""
+"""What all models share: defaults, limits, and the parsing of answers and streams.
+
+The protocol `Model` is in `ports`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import msgspec
 from ..errors import SuspendedError
 
 DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
-"""Cheap and fast enough for summaries and extraction."""
+"""This model is cheap and fast enough for summaries and extraction."""
 DEFAULT_TIMEOUT = 60.0
 LOCAL_TIMEOUT = 900.0
 """Seconds for an answer of a server of one's own: a laptop that is busy reads and writes a few tokens a second."""
@@ -41,8 +44,10 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
 
 
 def parse_cut_json(text: str) -> object:
-    """The JSON value in an answer that was cut off, without the item of a list that it ends in; None if no item is
-    whole."""
+    """Return the JSON value in an answer that was cut off, without the item of a list that it ends in.
+
+    None if no item is whole.
+    """
     stack: list[str] = []
     in_text = escaped = False
     whole: tuple[int, str] | None = None
@@ -61,7 +66,7 @@ def parse_cut_json(text: str) -> object:
 
 
 def parse_json(text: str) -> object:
-    """Return the JSON value in an answer, with or without a code fence around it; None where there is none."""
+    """Return the JSON value in an answer, with or without a code fence around it, or None if there is none."""
     body = text.strip()
     if body.startswith("```"):
         body = body.split("\n", 1)[-1].rsplit("```", 1)[0]

@@ -30,11 +30,11 @@ class Host(Protocol):
         ...
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """Return the key, counted against its limits."""
+        """Return the key after counting the request against its limits."""
         ...
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Return the result of work that may take long, done off the loop that answers connections."""
+        """Return the result of work that may take long, done outside the loop that answers connections."""
         ...
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:

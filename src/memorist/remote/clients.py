@@ -1,6 +1,6 @@
 """The HTTP client of a remote memory: one set of coroutine methods over httpx's blocking and async clients.
 
-Every write carries an idempotency key, so a request whose answer was lost can be retried and is done only once.
+Every write has an idempotency key, so a request whose answer was lost can be retried and is done only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLOSE_SECONDS = 10.0
 STREAM_SECONDS = 60.0
 """The read timeout of a stream; a server sends a heartbeat every 15 seconds."""
 MAX_WAIT_SECONDS = 5.0
-"""The longest `Retry-After` that the client waits for by itself; beyond it the error is raised."""
+"""The longest `Retry-After` that the client waits for automatically. If it is longer, the error is raised."""
 _BUSY = (429, 502, 503, 504)
 _problem = msgspec.json.Decoder(Problem).decode
 
@@ -72,7 +72,7 @@ class Client:
         self, method: str, path: str, *, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str],
         writes: bool, repeatable: bool,
     ) -> Answer:  # fmt: skip
-        """Send one request, retried with back-off where it is `repeatable`."""
+        """Send one request, and retry it with back-off if it is `repeatable`."""
         for tries in range(MAX_ATTEMPTS):
             last, wait = tries == MAX_ATTEMPTS - 1 or not repeatable, 0.0
             try:
@@ -113,7 +113,7 @@ class Client:
 
     @contextmanager
     def _request(self) -> Iterator[None]:
-        """Count a request, which `close` waits for; raises UsageError once closed."""
+        """Count a request, which `close` waits for. Raises UsageError once closed."""
         with self._guard:
             if self._closed:
                 raise UsageError("this memory was closed meanwhile; open another one")
@@ -135,7 +135,10 @@ class Client:
             yield rest
 
     async def events(self, last: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
-        """Stream server-sent events as (name, id, data); lines that begin with a colon are heartbeats and skipped."""
+        """Stream server-sent events as (name, id, data).
+
+        Lines that begin with a colon are heartbeats, which are skipped.
+        """
         wanted = {**headers, "accept": "text/event-stream", **({"last-event-id": last} if last else {})}
         fields: dict[str, str] = {}
         async for line in self.lines("GET", "/v1/events", wanted):
@@ -150,7 +153,7 @@ class Client:
     async def upload(
         self, path: str, pieces: Iterator[bytes], headers: Mapping[str, str], query: Mapping[str, str] | None = None
     ) -> Answer:
-        """Stream a long body to the server; it is not retried."""
+        """Stream a long body to the server. It is not retried."""
         more: Any = {"headers": dict(headers), "params": dict(query or {}), "timeout": None}
         try:
             if self._blocking is not None:
@@ -212,7 +215,9 @@ class Client:
         return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")
 
     async def close(self) -> None:
-        """Close the connections once no request uses them: httpx would leave those in use open, and raise in them."""
+        """Close the connections once no request uses them, because httpx would leave those in use open and raise errors
+        in them.
+        """
         with self._guard:
             self._closed = True
         until = time.monotonic() + CLOSE_SECONDS

@@ -45,13 +45,13 @@ def _template(self: Any, template: type) -> object:
 
 
 async def _working_set(self: Any, doc: object, *, user: str | None = None, session: str | None = None) -> object:
-    """Write the whole document, checked here: the server does not know a template of the client's."""
+    """Write the whole document after checking it here, because the server does not know the client's template."""
     fields = checked_fields(fields_of(doc), self._template or Working)
     return await self._core.call("working.set", self._template, doc=fields, user=user, session=session)
 
 
 async def _working_update(self: Any, **fields: object) -> object:
-    """Set some fields and keep the others, checked here like `_working_set`."""
+    """Set some fields and keep the others, after checking them here like `_working_set`."""
     choose = {name: fields.pop(name) for name in ("user", "session") if isinstance(fields.get(name), str)}
     changes = checked_fields(fields_of(fields), self._template or Working)
     return await self._core.call("working.update", self._template, fields={**changes, **choose})

@@ -52,7 +52,7 @@ _OWN: Mapping[Callable[..., object], Callable[[RemoteCore], object]] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
     Exporting: RemoteExporting, Waiting: RemoteWaiting,
 }  # fmt: skip
-"""Parts with a remote implementation of their own, since they take several requests or run code on the client."""
+"""Parts with their own remote implementation, since they need several requests or run code on the client."""
 _KINDS: Mapping[type, type] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
 
 
@@ -67,7 +67,7 @@ class RemoteShared:
         self.entity_locks = KeyedLocks(runtime)
         self.entity_cache = EntityCache()
         self.limits = NO_LIMITS
-        """The server has limits of its own, and refuses what exceeds them."""
+        """The server has its own limits, and refuses requests that exceed them."""
         self.closed = False
         self.twin: RemoteShared | None = None
 
@@ -107,11 +107,11 @@ class RemoteShared:
 class RemoteScope(Scope, frozen=True):
     """A scope on a server, where the key may have a user and grants that are not known here.
 
-    So an empty list says something only if it was named: then the grants of the key are dropped.
+    So an empty list means something only if it was passed: then the key's grants are dropped.
     """
 
     named: tuple[str, ...] = ()
-    """Which of `read` and `write` were named."""
+    """Which of `read` and `write` were passed."""
 
     def narrow(
         self,
@@ -121,7 +121,7 @@ class RemoteScope(Scope, frozen=True):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> RemoteScope:
-        """Return the same or a smaller scope; what the key cannot grant is refused by the server."""
+        """Return the same or a smaller scope. The server refuses what the key cannot grant."""
         narrowed = super().narrow(org, user, actor, read, write)
         for name, asked, wanted in (("read", read, narrowed.read), ("write", write, narrowed.write)):
             if asked is not None and wanted and self.user is None and name in self.named:
@@ -131,7 +131,7 @@ class RemoteScope(Scope, frozen=True):
 
 
 class RemoteCore:
-    """One handle on a server; its rights are those of its API key, and it can only be narrowed further."""
+    """One handle on a server. Its rights are those of its API key, and it can only be narrowed further."""
 
     def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: list[object] | None = None) -> None:
         self.shared = shared
@@ -142,7 +142,7 @@ class RemoteCore:
         """The operations collected for one commit; None outside of a batch."""
 
     def at(self) -> datetime:
-        """Now, by this machine."""
+        """The current time on this machine."""
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:
@@ -157,7 +157,7 @@ class RemoteCore:
         return {**narrowed.header(), **self.shared.events.headers()}
 
     async def call(self, name: str, template: type | None = None, /, **given: object) -> Any:
-        """Call one operation by its name, such as `facts.set`; a working document is returned as its `template`."""
+        """Call one operation by its name, such as `facts.set`. A working document is returned as its `template`."""
         return await request(self, BY_NAME[name], given, template)
 
     def part(self, kind: Callable[[Core], T]) -> T:
@@ -202,7 +202,7 @@ class RemoteCore:
         return RemoteCore(self.shared.beside(blocking=blocking), self.scope)
 
     def facade(self) -> Any:
-        """The public facade of this handle: `Memory` if its callers block, else `AsyncMemory`."""
+        """Return the public facade of this handle: `Memory` if its callers block, else `AsyncMemory`."""
         return facade_of(self)
 
 

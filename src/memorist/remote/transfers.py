@@ -34,7 +34,7 @@ class RemotePortable:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every row of the key's org to a file; the file appears only when it is complete."""
+        """Write every row of the key's org to a file, which appears only when it is complete."""
         self._check()
         counts, last = Counter[str](), b""
         with new_file(Path(path)) as file:
@@ -55,7 +55,7 @@ class RemotePortable:
             yield line + b"\n"
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Upload a file that `export` wrote; if a line is damaged the error names it and nothing is written."""
+        """Upload a file that `export` wrote. If a line is damaged, the error names it and nothing is written."""
         self._check()
         operation = BY_NAME["transfers.import_"]
         headers = {**self._core.headers(), "content-type": operation.upload}
@@ -97,13 +97,13 @@ class RemotePortable:
 
 
 class RemoteExporting:
-    """Exports to formats of other tools: fetches the whole org into a temporary file and writes from that copy."""
+    """Exports to other tools' formats: fetches the whole org into a temporary file and writes from that copy."""
 
     def __init__(self, core: RemoteCore) -> None:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
-        """Write the same file or folder as a local export would; the copy is deleted at the end."""
+        """Write the same file or folder as a local export would, and delete the copy at the end."""
         import memorist
 
         whole = RemotePortable(self._core)

@@ -1,8 +1,8 @@
-"""A second event loop, in a thread of its own, for work that grows with its input: recall, contexts, large bodies.
+"""A second event loop, in its own thread, for work that grows with its input: recall, contexts, large bodies.
 
 The loop that answers connections then always has time for the next request: Python switches between threads every few
-milliseconds, while a loop is silent until the function it runs returns. The memory's worker runs on the lane too. There
-is one lane, because the indexes of recall that a process caches belong to one event loop at a time.
+milliseconds, while a loop cannot do anything else until the current function returns. The memory's worker runs on the
+lane too. There is one lane, because the indexes of recall that a process caches belong to one event loop at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Lane:
         self._thread: threading.Thread | None = None
 
     async def run(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Return the result of a coroutine function; cancelling the caller cancels it there."""
+        """Return the result of a coroutine function. Cancelling the caller cancels it there."""
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
 
@@ -39,7 +39,7 @@ class Lane:
         return loop
 
     async def close(self) -> None:
-        """Stop the loop, after what is scheduled on it now."""
+        """Stop the loop after everything that is scheduled on it now."""
         loop, thread, self._loop = self._loop, self._thread, None
         if loop is None or thread is None:
             return

@@ -1,7 +1,7 @@
-"""Idempotency keys: a write sent twice under one key is done once, because the key is committed with the change.
+"""Idempotency keys: a write sent twice with one key is done once, because the key is committed with the change.
 
-The row holds a digest of the request, a count where the answer was one, and no content. A second request under the same
-key answers with what is stored now under the same name; with another body it is refused.
+The row contains a digest of the request, a count if the answer was one, and no content. A second request with the same
+key returns what is now stored under the same name; with another body it is refused.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ MAX_KEY = 200
 
 
 class AnswerGone(UnknownOutcome):
-    """A repeated write cannot be answered again: the answer named rows that it removed or moved (`threads.pop`,
-    `facts.unforget`, `review.approve`), or that were deleted since."""
+    """Raised if a repeated write cannot be answered again, because the answer named rows that it removed or moved
+    (`threads.pop`, `facts.unforget`, `review.approve`), or that were deleted since.
+    """
 
 
 NATIVE = frozenset({"threads.append", "threads.stash", "remember"})
@@ -78,7 +79,7 @@ def _keys(items: Iterable[Any]) -> list[Any]:
 
 
 def checked(key: str) -> str:
-    """Validate an idempotency key: short, printable ASCII."""
+    """Check that an idempotency key is short, printable ASCII."""
     if not 0 < len(key) <= MAX_KEY or not key.isascii() or not key.isprintable():
         raise InvalidValue(f"Idempotency-Key takes 1 to {MAX_KEY} visible characters")
     return key
@@ -103,7 +104,7 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
 
 
 def _key_messages(call: Call, key: str) -> None:
-    """Give an append the key, or each message without a key of its own one derived from it."""
+    """Pass the key to an append, or pass each message without its own key a key derived from it."""
     messages, given = call.args[1:], call.options.get("key")
     own = [message.get("key") if isinstance(message, dict) else None for message in messages]
     if given is None and not any(own):
@@ -125,7 +126,7 @@ def counts(operation: Operation) -> bool:
 
 
 async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
-    """Answer a repeated request; `outcome` is the number that was stored with the key."""
+    """Answer a repeated request. `outcome` is the number that was stored with the key."""
     if counts(operation):
         # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
         if answer_of(operation) is bool:

@@ -1,15 +1,15 @@
 """The Store protocol, the changes it applies, and optional protocols beside it (jobs, search, scrub and more).
 
-A change is data. `apply` takes a sequence of them and does all or nothing: one transaction on SQL, one script on Redis.
-Reads take `now` (microseconds), because an expired row is gone whether or not a collector has run.
+A change is data. `apply` takes a sequence of changes and does all or nothing: one transaction on SQL, one script on
+Redis. Reads take `now` (microseconds), because an expired row counts as deleted even if no collector has run.
 
 Words that mean the same in every store:
 
-- connection: one connection of the driver to its server or file; it belongs to the process and loop that opened it
+- connection: one connection of the driver to its server or file, which belongs to the process and loop that opened it
 - pool: the driver's own pool of connections, one per process and event loop
 - client: the driver behind coroutine methods, once over its blocking and once over its async classes
-- session: what a store runs its units of work through; it picks the pool, repeats what may be repeated, and translates
-  the driver's errors
+- session: runs a store's units of work. It picks the pool, repeats what is safe to repeat, and translates the driver's
+  errors
 """
 
 from __future__ import annotations
@@ -32,24 +32,31 @@ R = TypeVar("R", bound=Record)
 
 
 class Put(msgspec.Struct, frozen=True):
-    """Write a row whole. The store keeps `created_at` of the row it replaces, and gives the next version on tables with
-    one; on tables with a history the replaced row is kept there. With `absent`, an existing row stays as it is."""
+    """Write a whole row.
+
+    The store keeps `created_at` of the row it replaces, and assigns the next version on tables that have one. On tables
+    with a history, the replaced row is kept there. With `absent`, an existing row is not changed.
+    """
 
     record: Record
     absent: bool = False
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Write a row exactly as given, version, sequence number and times included, over any that is there; no history
-    is kept. For imports, where what was exported comes back to the byte, and where a row made anew has a new time."""
+    """Write a row exactly as given, including version, sequence number and times, over any existing row, without
+    keeping history. It is used for imports, where exported rows come back byte for byte, and where a row that is
+    created again gets a new time.
+    """
 
     record: Record
 
 
 class Append(msgspec.Struct, frozen=True):
-    """Add messages at the end of a thread; the store gives the sequence numbers under its lock.
-    With an idempotency key that this thread has seen before, nothing is added and the earlier numbers come back; the
-    other changes of the `apply` are done all the same."""
+    """Add messages at the end of a thread.
+
+    The store assigns the sequence numbers under its lock. If this thread has seen the idempotency key before, nothing
+    is added and the earlier numbers are returned. The other changes of the `apply` are still done.
+    """
 
     org: str
     thread: str
@@ -57,19 +64,19 @@ class Append(msgspec.Struct, frozen=True):
     at: datetime
     key: str | None = None
     ns: str | None = None
-    """If given, a thread in another namespace counts as not found. The store checks this inside the write, so that a
-    grant cannot go stale between the check and the write."""
+    """If set, a thread in another namespace counts as not found. The store checks this inside the write, so that a
+    grant cannot become stale between the check and the write."""
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Remove one row, if it is there; its history stays unless deleted too."""
+    """Remove one row if it exists. Its history stays unless it is deleted too."""
 
     kind: type[Record]
     key: Key
 
 
 class DeleteRange(msgspec.Struct, frozen=True):
-    """Remove every row whose key starts with `prefix` and whose next columns lie between `after` and `before`."""
+    """Remove every row whose key starts with `prefix` and whose next columns are between `after` and `before`."""
 
     kind: type[Record]
     prefix: Key
@@ -78,13 +85,13 @@ class DeleteRange(msgspec.Struct, frozen=True):
 
 
 class Increment(msgspec.Struct, frozen=True):
-    """Add `record.value` to an integer entry; a missing one is created with the record's expiry."""
+    """Add `record.value` to an integer entry. A missing entry is created with the record's expiry."""
 
     record: StateEntry
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """Refuse the whole `apply` with Conflict unless the live row has this version; 0 means there is none."""
+    """Refuse the whole `apply` with Conflict unless the live row has this version; 0 means that there is none."""
 
     kind: type[Record]
     key: Key
@@ -108,16 +115,16 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
     kind: type[R]
     prefix: Key = ()
     index: str | None = None
-    """The index to follow; None is the key."""
+    """The index to follow, or None for the key."""
     after: Key | None = None
     """Exclusive lower bound, compared with the columns that follow the prefix, as many of them as the bound has."""
     before: Key | None = None
     """Exclusive upper bound, compared in the same way."""
     starts: str | None = None
-    """Only rows whose first column after the prefix is a text that starts with this."""
+    """Match only rows whose first column after the prefix is a text that starts with this."""
     reverse: bool = False
     limit: int | None = None
-    """The most rows to return, counted after `where`."""
+    """The maximum number of rows to return, counted after `where`."""
     where: Filter | None = None
 
     @property
@@ -127,7 +134,7 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def starts_bounds(self) -> tuple[str, ...]:
-        """`starts` as an inclusive lower bound and, where there is one, an exclusive upper bound."""
+        """`starts` as an inclusive lower bound and, if there is one, an exclusive upper bound."""
         if not self.starts:
             return ()
         top = _successor(self.starts)
@@ -135,7 +142,7 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
 
 
 def _successor(text: str) -> str | None:
-    """Return the smallest text above every text that starts with this one; None if there is none."""
+    """Return the smallest text above every text that starts with this one, or None if there is none."""
     while text:
         last = ord(text[-1])
         if last < 0x10FFFF:
@@ -149,15 +156,19 @@ Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The result of a Put: the version given and when the row was first made. `None` in its place means that the Put
-    was `absent` and the row was there."""
+    """The result of a Put: the assigned version, and when the row was first created.
+
+    `None` instead means that the Put was `absent` and the row existed.
+    """
 
     version: int
     created_at: datetime | None
 
 
 class Appended(msgspec.Struct, frozen=True):
-    """The sequence numbers an Append gave: first..first+count-1, and the thread's expiry that its messages took."""
+    """The sequence numbers that an Append assigned (first..first+count-1), and the thread's expiry, which its messages
+    have too.
+    """
 
     first: int
     count: int
@@ -166,21 +177,24 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 ChangeResult = Stored | Appended | int | None
-"""What a change gave: Put: Stored; Append: Appended; Delete: whether the row was there; DeleteRange: how many rows;
-Increment: the total; Load and Expect: None."""
+"""The result of a change: Stored for a Put, Appended for an Append, whether the row existed for a Delete, the number of
+rows for a DeleteRange, the total for an Increment, and None for a Load or an Expect."""
 
 
 class Store(Protocol):
-    """Keeps records in a database. Coroutines of stores made for a blocking runtime never suspend."""
+    """Keeps records in a database. The coroutines of stores made for a blocking runtime never suspend."""
 
     name: str
 
     async def open(self) -> None:
-        """Connect, check, migrate. Called once before anything else; cheap when called again."""
+        """Connect to the database, check it and migrate its schema.
+
+        This is called once before anything else, and is cheap to call again.
+        """
         ...
 
     async def close(self) -> None:
-        """Let go of what this store opened itself."""
+        """Release what this store opened itself."""
         ...
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
@@ -192,27 +206,27 @@ class Store(Protocol):
         ...
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the live rows that a scan asks for, in its order."""
+        """Return the live rows that match a scan, in its order."""
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none; returns one result per change, in their order."""
+        """Do all of the changes or none, and return one result per change, in their order."""
         ...
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove up to `limit` expired rows per table for good; counts by table."""
+        """Remove up to `limit` expired rows per table for good, and return counts by table."""
         ...
 
 
 @runtime_checkable
 class Claims(Protocol):
-    """Leases jobs to workers, each job to one worker at a time."""
+    """Leases jobs to workers, with one worker per job at a time."""
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
     ) -> list[Job]:
-        """Return up to `limit` ready (or lease-expired) jobs, now leased to `owner` for `lease` microseconds, attempts
-        + 1.
+        """Lease up to `limit` ready (or lease-expired) jobs to `owner` for `lease` microseconds, count the attempt, and
+        return them.
         """
         ...
 
@@ -222,11 +236,11 @@ class Claims(Protocol):
 
 
 class EntryFilter(msgspec.Struct, frozen=True):
-    """Which entries a search returns; by default all."""
+    """Which entries a search returns, by default all."""
 
     kinds: tuple[str, ...] | None = None
     after: int | None = None
-    """Only entries made after this time (microseconds)."""
+    """Match only entries made after this time (microseconds)."""
     before: int | None = None
     where: Filter | None = None
     """A filter over the entry's FILTERED fields, overlaid with its metadata."""
@@ -237,7 +251,7 @@ class EntryFilter(msgspec.Struct, frozen=True):
         return self.after is not None or self.before is not None or self.where is not None
 
     def allows(self, entry: Entry) -> bool:
-        """Return whether an entry passes. This defines what a filter means; stores that translate it must agree."""
+        """Return whether an entry passes. This defines the meaning of a filter; stores that translate it must agree."""
         if self.kinds is not None and entry.kind not in self.kinds:
             return False
         if self.after is not None or self.before is not None:
@@ -253,7 +267,8 @@ FILTERED = {
     name: name
     for name in ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
 } | {"metadata": "metadata", "value": "metadata"}
-"""What a filter of recall sees, by name: fields of an entry. `value` is a fact's, which its entry has as metadata."""
+"""What a recall filter can see, by name: the fields of an entry. `value` is a fact's value, which its entry has as
+metadata."""
 ALL_ENTRIES = EntryFilter()
 
 
@@ -263,23 +278,23 @@ def _filtered(entry: Entry) -> dict[str, Any]:
 
 @runtime_checkable
 class SearchesText(Protocol):
-    """Has a text index over the terms of entries. Terms are analysed by the engine and are never query syntax.
+    """A store with a text index over the terms of entries. The engine analyses terms, and they are never query syntax.
 
-    For a store without one the engine keeps an index in the process, fed by `scan(Entry, index="by_stamp")`.
+    For a store without one, the engine keeps an index in the process, fed by `scan(Entry, index="by_stamp")`.
     """
 
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Return live entries of a namespace that hold any of the terms (own or context), best first as the engine
-        ranks.
+        """Return live entries of a namespace that contain any of the terms (own or context), best first by the engine's
+        ranking.
 
-        `only` filters before `limit` counts: the result is that of a search of its kinds without a limit, filtered and
-        cut."""
+        `only` filters before `limit` counts: the result is the same as searching its kinds without a limit, then
+        filtering and cutting."""
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """Return the document frequency of each term: how many entries hold it in their own text (not in their
+        """Return the document frequency of each term: how many entries contain it in their own text (not in their
         context).
         """
         ...
@@ -287,7 +302,10 @@ class SearchesText(Protocol):
 
 @runtime_checkable
 class SearchesVectors(Protocol):
-    """Finds near vectors by itself. For a store that cannot, the engine keeps a matrix of vectors in the process."""
+    """A store that can search for near vectors.
+
+    For other stores, the engine keeps a matrix of vectors in the process.
+    """
 
     async def search_vector(
         self,
@@ -315,7 +333,7 @@ class Scrubbed(msgspec.Struct, frozen=True):
     done: list[str] = []
     """Files and tables that were rewritten without deleted bytes."""
     left: list[str] = []
-    """Places that may still hold deleted bytes, each with the reason why it was not rewritten."""
+    """Places that may still contain deleted bytes, each with the reason why it was not rewritten."""
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
         return Scrubbed(self.done + other.done, self.left + other.left)
@@ -329,15 +347,18 @@ class Scrubbed(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Scrubs(Protocol):
-    """Rewrites its files without the bytes of deleted rows."""
+    """A store that can rewrite its files without the bytes of deleted rows."""
 
     @property
     def owns_files(self) -> bool:
-        """Whether its files are this memory's alone. False on a server, where a scrub locks or slows other tenants."""
+        """Whether its files belong only to this memory.
+
+        This is False on a server, where a scrub locks or slows down other tenants.
+        """
         ...
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite every file of the store without deleted content, and tell what was done and what was not."""
+        """Rewrite every file of the store without deleted content, and report what was done and what was not."""
         ...
 
 
@@ -345,7 +366,7 @@ class Absence(msgspec.Struct, frozen=True):
     """The result of searching a store for bytes that should be gone; names of places only, never content."""
 
     found: list[str] = []
-    """Files and tables in which a piece still is."""
+    """Files and tables that still contain a piece."""
     checked: list[str] = []
     """Files and tables that were searched."""
     unchecked: list[str] = []
@@ -353,7 +374,9 @@ class Absence(msgspec.Struct, frozen=True):
 
     @property
     def verified(self) -> bool | None:
-        """False where a piece was found, True where all was searched and none was, None where not all was searched."""
+        """False if a piece was found, True if everything was searched and none was found, None if not everything was
+        searched.
+        """
         if self.found:
             return False
         return True if self.checked and not self.unchecked else None
@@ -361,7 +384,7 @@ class Absence(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Verifies(Protocol):
-    """Looks for bytes in everything the store keeps, after a scrub."""
+    """A store that can search everything it contains for bytes, after a scrub."""
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """Search the live rows of an org and the store's files for any of these bytes."""
@@ -370,20 +393,24 @@ class Verifies(Protocol):
 
 @runtime_checkable
 class Partitions(Protocol):
-    """Can create its tables split by org."""
+    """A store that can create its tables split by org."""
 
     async def create_partitioned(self, partitions: int) -> None:
-        """Create the schema with this many partitions of each table, and open the store. Raises UsageError where the
-        tables are there already."""
+        """Create the schema with this many partitions of each table, and open the store.
+
+        Raises UsageError if the tables already exist.
+        """
         ...
 
 
 @runtime_checkable
 class Diagnoses(Protocol):
-    """Reports on its database for `memorist doctor`."""
+    """A store that can report on its database, for `memorist doctor`."""
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Return versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
+        """Return versions, settings, sizes, and a list of findings under `problems`, which is empty if there are
+        none.
+        """
         ...
 
 
@@ -426,9 +453,9 @@ _FROM_REPLICAS: ContextVar[bool] = ContextVar("memorist_from_replicas", default=
 
 @contextmanager
 def replica_reads() -> Iterator[None]:
-    """Allow the reads inside to be answered by a read-only replica that has replayed all that this process has seen.
+    """Allow a read-only replica to answer the reads inside, if it has replayed everything that this process has seen.
 
-    For reads whose result is only shown to a caller. A read that decides a write must come from the primary."""
+    Use it for reads whose result is only shown to a caller. A read that decides a write must come from the primary."""
     token = _FROM_REPLICAS.set(True)
     try:
         yield
@@ -442,5 +469,5 @@ def may_read_replicas() -> bool:
 
 
 def live(expires_at: int | None, now: int) -> bool:
-    """Return whether a row with this expiry (microseconds) is still there."""
+    """Return whether a row with this expiry (microseconds) still exists."""
     return expires_at is None or expires_at > now

@@ -61,7 +61,7 @@ def message(org: str, text: Any, *, thread: str = "t", role: str = "user", **mor
 
 
 def appended(result: ChangeResult) -> Appended:
-    """The result of an append."""
+    """Return the result of an append."""
     assert isinstance(result, Appended)
     return result
 

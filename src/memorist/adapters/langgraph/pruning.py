@@ -2,10 +2,10 @@
 
 A remaining checkpoint may need rows of a deleted one: base versions of its lists and, for delta channels, the writes of
 its ancestors back to the last snapshot. Only rows that no remaining checkpoint needs are deleted. A deleted ancestor
-that is still needed is hidden: it is not listed or found, but the history of a delta channel reads it.
+that is still needed is hidden: it is not listed or found, but the history of a delta channel can read it.
 
-Each commit is a compare-and-set on the thread's head record, which every new checkpoint rewrites. After a conflict all
-is computed again, so that no row is deleted that a new checkpoint needs.
+Each commit is a compare-and-set on the thread's head record, which every new checkpoint rewrites. After a conflict,
+everything is computed again, so that no row is deleted that a new checkpoint needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .checkpoints import Checkpoints
 from .rows import CheckpointRow, checkpoint_row
 
 AT_ONCE = 400
-"""How many records are deleted or copied in one transaction."""
+"""How many records to delete or copy in one transaction."""
 MAX_ATTEMPTS = 20
 Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
 """Selects the checkpoints of a thread to delete, as (namespace, id)."""
@@ -67,7 +67,7 @@ class Pruning:
         await self._remove(thread, older)
 
     async def copy(self, source: str, target: str) -> None:
-        """Copy all rows of a thread; checkpoints last, so that no reader sees one without its values."""
+        """Copy all rows of a thread. Checkpoints come last, so that no reader sees one without its values."""
         for prefix in _parts(source):
             await self._copy(prefix, lambda record: RecordPut(key=_moved(record.key, target), data=record.data))
         await self._copy(rows.checkpoints_prefix(source), lambda record: _renamed(record, target))
@@ -112,7 +112,7 @@ class Pruning:
     async def _replace(
         self, version: int, thread: str, hidden: Sequence[CheckpointRow], dead: Iterable[RecordKey]
     ) -> None:
-        """One transaction, by compare-and-set on the head's version."""
+        """Apply the changes in one transaction, by compare-and-set on the head's version."""
         async with self._memory.batch() as batch:
             await batch.records.put(self._space, rows.head_key(thread), b"", expect=version)
             for row in hidden:

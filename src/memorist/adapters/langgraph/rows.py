@@ -6,7 +6,7 @@
     (langgraph, write, thread, ns, checkpoint id, task, index)     a pending write
     (langgraph, run, run id, thread)                               an index of the threads a run wrote to
 
-Long names are replaced by a digest in keys; the rows hold them in full.
+Long names are replaced by a digest in keys, and the rows contain them in full.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .values import Version
 
 ROOT = "langgraph"
 MAX_NAME_BYTES = 300
-"""The most bytes of one name in a key; a whole key may have 1,536."""
+"""The maximum number of bytes of one name in a key; a whole key may have 1,536."""
 Typed = tuple[str, bytes]
 
 
@@ -39,12 +39,12 @@ class CheckpointRow(msgspec.Struct, array_like=True, frozen=True):
     checkpoint: Typed
     metadata: Typed
     versions: dict[str, Version]
-    """Which version of each channel it holds."""
+    """The version of each channel that it contains."""
     run: str | None = None
     deltas: tuple[str, ...] = ()
     """Delta channels whose value must be rebuilt from the writes of ancestors."""
     hidden: bool = False
-    """Whether it was deleted but is kept for descendants that need its writes; it is not listed or found."""
+    """Whether it was deleted but is kept for descendants that need its writes. It is not listed or found."""
 
 
 class WriteRow(msgspec.Struct, array_like=True, frozen=True):
@@ -81,7 +81,7 @@ def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[
 
 
 def waiting_deltas(metadata: CheckpointMetadata, values: dict[str, Any]) -> tuple[str, ...]:
-    """Return the delta channels written since their last snapshot, of which this checkpoint has no snapshot."""
+    """Return the delta channels that were written since their last snapshot and have no snapshot in this checkpoint."""
     counters = metadata.get("counters_since_delta_snapshot") or {}
     return tuple(name for name, (updates, _) in counters.items() if updates and name not in values)
 

@@ -1,10 +1,10 @@
 """Stores a channel's value whole, or as a delta to an earlier version of the same channel.
 
 A graph that appends to a list writes the whole list with every step, so a file would grow with the square of the number
-of steps. Here a list is serialised item by item. A delta has the items that its base, an earlier version, lacks,
-and how many of the base's first and last items surround them. When the deltas since a whole version are larger than
-it, the next version is stored whole again: so a file is at most three times the size of the data, and reading a value
-reads at most twice its size.
+of steps. Here a list is serialised item by item. A delta contains the items that its base, an earlier version, lacks,
+and how many of the base's first and last items surround them. When the deltas since a whole version are larger than it,
+the next version is stored whole again. So a file is at most three times the size of the data, and reading a value reads
+at most twice its size.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...errors import CorruptRecord
 
 Version = str | int | float
 Item = tuple[str, bytes]
-"""One serialised item, as `dumps_typed` gives it."""
+"""One serialised item, as `dumps_typed` returns it."""
 MAX_WHOLE_BYTES = 1024
-"""Lists up to so many bytes are always stored whole."""
+"""Lists of up to this many bytes are always stored whole."""
 MOST_LINKS = 256
-"""The longest chain of deltas."""
+"""The maximum length of a chain of deltas."""
 
 
 class Stored(msgspec.Struct, array_like=True, frozen=True):
@@ -37,19 +37,19 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     tail: int = 0
     """How many of the base's first and last items are kept."""
     whole: Version | None = None
-    """The whole version at the start of the chain; None if this one is whole."""
+    """The whole version at the start of the chain, or None if this version is whole."""
     links: int = 0
     """The number of deltas in the chain."""
     since: int = 0
-    """The bytes of all deltas in the chain, this one included."""
+    """The size of all deltas in the chain, including this one, in bytes."""
     size: int = 0
-    """The bytes of the whole version."""
+    """The size of the whole version, in bytes."""
     wrapper: Item | None = None
-    """The serialised named tuple that holds the list, with an empty list in it; None if nothing holds it."""
+    """The serialised named tuple that contains the list, with an empty list in it, or None if nothing contains it."""
 
 
 LIST = "memorist.list"
-"""The type of a version that holds items."""
+"""The type of a version that contains items."""
 _decoder = msgspec.msgpack.Decoder(Stored)
 encode = msgspec.msgpack.Encoder().encode
 decode = _decoder.decode
@@ -80,8 +80,8 @@ def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Ite
 def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:
     """Return the serialised form of a named tuple with one field, a list, without that list.
 
-    A delta channel's snapshot is one. It is recognised by its form, and only if the serialiser restores it as what it
-    was: the framework's name for it is private.
+    A delta channel's snapshot is one. It is recognised by its form, and only if the serialiser restores it unchanged,
+    because the framework's name for it is private.
     """
     if not (isinstance(value, tuple) and len(value) == 1 and hasattr(value, "_fields") and type(value[0]) is list):
         return None

@@ -340,7 +340,7 @@ def _checked(
 
 
 def _whole_part(problem: ModelError, request: Request) -> Completion:
-    """The part of a cut answer that is whole, if it is about a single message; else the problem is raised.
+    """Return the part of a cut answer that is whole, if it is about a single message; else the problem is raised.
 
     An answer about several messages is asked for again message by message, so that nothing is lost.
     """

@@ -289,7 +289,9 @@ def _fact_problem(operation: Operation, key: str | None, value: object, subject:
 
 
 def _is_hearsay(key: str | None, value: object, subject: str | None, turn: Turn) -> bool:
-    """Whether a fact that must be right about the user is what somebody unnamed said: "He said I'm allergic to …"."""
+    """Return whether a fact that must be right about the user is what somebody unnamed said: "He said I'm allergic to
+    …".
+    """
     if subject is not None or (key or "").split(".")[0] not in SENSITIVE_KEYS | OWN_STATEMENT_KEYS:
         return False
     at = turn.text.casefold().find(str(value).casefold())

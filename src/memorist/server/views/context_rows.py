@@ -155,7 +155,7 @@ class Changes(TypedDict):
 
 
 async def drawn(handle: AsyncMemory, built: Built) -> Drawn:
-    """Return all that the page shows of a context."""
+    """Return everything that the page shows about a context."""
     asked, thread, made = built.asked, built.thread, built.context
     head: Drawn = {
         "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
@@ -226,7 +226,7 @@ def _named(tool: JsonMapping) -> NamedTool:
 
 
 async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
-    """Return the profile lines in sending order; one whose fact replaced a correction shows the corrected value.
+    """Return the profile lines in sending order. A line whose fact replaced a correction shows the corrected value.
 
     A replay or a supposed correction shows another value than the present one, which did not replace anything.
     """
@@ -247,7 +247,7 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
 
 
 async def _history(handle: AsyncMemory, made: Context, thread: Thread | None) -> list[Span]:
-    """Return one row per unit of the thread with what was done with it, oldest first, after a stored summary."""
+    """Return one row per unit of the thread with what happened to it, oldest first, after a stored summary."""
     account = made.account
     rows: list[Span] = []
     if account.behind and made.summary_message is not None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_BUDGET = 8000
-"""The budget of `memory.context` without one."""
+"""The default budget of `memory.context`."""
 OPTIONS = (
     "budget",
     "reserve",
@@ -46,7 +46,7 @@ OPTIONS = (
     "system",
     "tools",
 )
-"""The options that a page may set otherwise than the program."""
+"""The options that a page may set differently from the program."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,7 +61,7 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     """The context to show: for a thread or a user, an input, and the options of the assembly.
 
-    An option that is not given is that of the program's last request for the thread, or `memory.context`'s default.
+    An option that is not set is that of the program's last request for the thread, or the default of `memory.context`.
     """
 
     input: str = ""
@@ -111,17 +111,17 @@ class Chosen(msgspec.Struct, frozen=True):
     profile: bool
     stash: int | None
     stored: RequestSettings | None
-    """The settings of the program's last request for the thread; None if it had none assembled."""
+    """The settings of the program's last request for the thread, or None if it has assembled none."""
     changed: list[str]
-    """The options that the page sets otherwise."""
+    """The options that the page sets differently."""
     fold_tokens: int | None = None
     """The tokens of history at which the program's session folds the thread."""
     absent_tokens: int = 0
-    """Tokens of the program's system prompt and tools, whose texts are not stored: so much stays free."""
+    """The tokens of the program's system prompt and tools, whose texts are not stored. This much room stays free."""
 
 
 def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
-    """Return the options that were asked for, over those that the program used, over the defaults."""
+    """Return the options that were requested, or those that the program used, or the defaults."""
     used = stored or RequestSettings(budget={"total": DEFAULT_BUDGET}, at=EPOCH)
     policy = policy_in(used.policy) if used.policy is not None else None
     recall: Recall | Literal[False] = False
@@ -140,7 +140,7 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
 
 
 def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
-    """Return the budget with its ceilings; a model's name stands for its window."""
+    """Return the budget with its ceilings. A model's name stands for its window."""
     total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
     if isinstance(total, str) and total.strip().isdecimal():
         total = int(total)
@@ -154,7 +154,7 @@ def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBud
 
 
 def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> int:
-    """Return the tokens of a system prompt and tools that the program sends and that are not at hand here."""
+    """Return the tokens of a system prompt and tools that the program sends and that are not available here."""
     if stored is None:
         return 0
     parts = _stored_parts(stored, thread)
@@ -185,7 +185,7 @@ class Assembled(TypedDict):
 
 
 class Built(msgspec.Struct, frozen=True):
-    """An assembled context (or the error), with what else the page shows of it."""
+    """An assembled context (or the error), with everything else that the page shows."""
 
     context: Context | None
     hits: list[Hit]
@@ -238,7 +238,7 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
 
 
 def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Core:
-    """Return the engine narrowed to the user the context is for: the one asked for, or the owner of the thread."""
+    """Return the engine narrowed to the user of the context: the requested user, or the owner of the thread."""
     user = asked.user
     if user is None and thread is not None:
         meant = thread.metadata.get("user")
@@ -308,7 +308,7 @@ async def _prefix(
 
 
 def _just_before(message: Message) -> datetime | None:
-    """Return the time just before a turn: facts derived from its message have the message's own time."""
+    """Return the time just before a turn, because facts derived from its message have the message's own time."""
     return None if message.created_at is None else message.created_at - timedelta(microseconds=1)
 
 

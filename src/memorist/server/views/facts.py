@@ -78,7 +78,10 @@ async def _message(handle: AsyncMemory, id: str | None) -> Message | None:
 
 
 async def _source(handle: AsyncMemory, id: str) -> Row:
-    """Return a source: a message with its neighbours, or the kind of another record; `present` false if deleted."""
+    """Return a source: a message with its neighbours, or the kind of another record.
+
+    `present` is false if it was deleted.
+    """
     message = await _message(handle, id)
     if message is None:
         why = await _others(handle, id)

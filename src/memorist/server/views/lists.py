@@ -1,4 +1,6 @@
-"""Paginated lists: facts, events, learnings, what waits for review, documents, threads, audit trail and more."""
+"""Paginated lists: facts, events, learnings, memories waiting for review, documents, threads, the audit trail and
+more.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def _record(row: StoredRecord) -> Row:
 
 
 def _value(row: StoredRecord) -> object:
-    """Return the value of a JSON record stored in its row; None for bytes and large records."""
+    """Return the value of a JSON record stored in its row, or None for bytes and large records."""
     return msgspec.json.decode(row.data) if row.form == "json" and row.data is not None else None
 
 
@@ -222,7 +224,10 @@ async def audit(handle: AsyncMemory, asked: AuditAsked) -> Row:
 
 
 async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
-    """Return audit events, newest first; the first page also has the threads, at the time of their last message."""
+    """Return audit events, newest first.
+
+    The first page also contains the threads, at the time of their last message.
+    """
     limit = max(1, min(asked.limit, 500))
     space = None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
     items: list[EventRow] = []

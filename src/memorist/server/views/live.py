@@ -1,6 +1,6 @@
-"""Tells an open page about changes by server-sent events: which kinds changed in which namespaces, never content.
+"""Tells an open page about changes by server-sent events: which kinds changed in which namespaces, but never content.
 
-It watches the store, so it also reports what other processes write, and only what the key may read. The first event is
+It watches the store, so it also reports what other processes write, but only what the key may read. The first event is
 the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a change.
 """
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 POLLS_BETWEEN_HEARTBEATS = 15
-"""An event is sent after at most so many polls even without changes: a heartbeat, so that proxies keep the stream."""
+"""An event is sent after at most this many polls even without changes, as a heartbeat, so that proxies keep the stream
+open."""
 Allowed = Callable[[], Awaitable[bool]]
 """Checks that the listener's key or session is still valid."""
 
 
 async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIterator[bytes]:
-    """Stream the pulse, then again after every change; ends when the key or session does."""
+    """Stream the pulse, and repeat it after every change. The stream ends with the key or session."""
     yield b"retry: 2000\n\n"
     stands = await pulse(handle, Pulse())
     yield _sent(stands, [])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 100
 MAX_ROWS = 1_000
-"""The most rows that are counted or searched for one answer."""
+"""The maximum number of rows that are counted or searched for one answer."""
 SHOWN_THREADS = 5
 """How many threads the page of a user shows."""
 
@@ -54,9 +54,9 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def facts(handle: AsyncMemory, asked: Facts) -> Row:
-    """Return facts by key, with whether each was corrected or replaced a correction.
+    """Return facts by key, and whether each was corrected or has replaced a correction.
 
-    A word is searched in `MOST` per page.
+    A word is searched for in `MOST` facts per page.
     """
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
     found = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)

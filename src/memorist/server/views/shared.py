@@ -58,14 +58,17 @@ async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> E
 
 
 def owner_of(subject: str) -> str | None:
-    """Return the namespace of a record by its id: `user:ada/location` is Ada's; None where the id does not tell."""
+    """Return the namespace of a record from its id: `user:ada/location` is Ada's.
+
+    Returns None if the id does not show it.
+    """
     ns, slash, _ = subject.partition("/")
     kind, colon, _ = ns.partition(":")
     return ns if slash and (ns == "global" or (colon and kind in NAMESPACE_KINDS)) else None
 
 
 def message_row(message: Message) -> Row:
-    """Return a message with text, tool calls and results apart."""
+    """Return a message with its text, tool calls and results separated."""
     text = message.text
     return {
         "id": message.id, "thread": message.thread, "seq": message.seq, "role": message.role, "name": message.name,

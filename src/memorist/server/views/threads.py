@@ -69,7 +69,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
 
 
 async def _told(handle: AsyncMemory, summary: Summary) -> int | None:
-    """Return the tokens of the messages that a summary replaces; None where there are too many to count."""
+    """Return the tokens of the messages that a summary replaces, or None if there are too many to count."""
     if summary.last - summary.first > MAX_WHOLE_MESSAGES:
         return None
     rows = await core_of(handle).scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))

@@ -44,7 +44,7 @@ _CELL_TYPES: dict[str, Any] = {"real": float | None, "bytes": bytes | None, "tex
 
 
 def _packed(part: Argument) -> bytes:
-    """A part of an encoded row that is made of bytes: its index members or its body."""
+    """Return a part of an encoded row that is made of bytes: its index members or its body."""
     assert isinstance(part, bytes)
     return part
 

@@ -26,7 +26,7 @@ class GroupCommit:
         self._general = general
 
     def apply(self, units: Sequence[Unit]) -> list[Outcome[list[ChangeResult]]]:
-        """Return the outcome of each unit, returned once all of them are durable.
+        """Apply the units, and return the outcome of each once all of them are durable.
 
         A refusal of ours (a failed guard, a missing thread) fails one unit and not the others. If the driver fails, the
         whole transaction is rolled back and each unit is applied alone, so that each gets its own outcome.
