@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import apsw
 import msgspec
 
+import memorist
 from memorist import Memory
 
 from .figures import Figure, against, report
 from .ground import THREAD, texts
 
 BUDGET = 8_000
+WALKED_FUNCTIONS = 250
+"""The most functions that one context may walk."""
 
 
 def floor_of(path: str) -> Any:
@@ -36,6 +43,23 @@ def floor_of(path: str) -> Any:
         return kept[::-1]
 
     return read
+
+
+def walked(call: Callable[[], object]) -> int:
+    """How many functions of the package one call walks, comprehensions and lambdas included."""
+    root, codes = str(Path(memorist.__file__).parent), set[CodeType]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            codes.add(frame.f_code)
+
+    call()  # what is imported and compiled once is not counted
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len(codes)
 
 
 def figures(folder: str, most: int) -> list[Figure]:
@@ -57,6 +81,20 @@ def figures(folder: str, most: int) -> list[Figure]:
                 400,
                 20,
             )
+            if target == 10_000:
+                for recall in (False, True):
+                    count = walked(
+                        lambda recall=recall: memory.context("What next?", thread=THREAD, budget=BUDGET, recall=recall)
+                    )
+                    out.append(
+                        Figure(
+                            f"functions walked, recall={recall}",
+                            str(count),
+                            str(WALKED_FUNCTIONS),
+                            count / WALKED_FUNCTIONS,
+                            1.0,
+                        )
+                    )
             name = f"context of {BUDGET:,} tokens out of {target:,} stored messages, rendered"
             out.append(Figure(name, f"{ours:.0f} µs", f"{floor:.0f} µs", ours / floor, 4.0))
     return out

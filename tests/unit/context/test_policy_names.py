@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+import memorist
 from memorist.context.plan import Aid, Needs, Plan, Reach, needs_of
 from memorist.context.policies import Chain, ElideToolResults, Fifo, SlidingWindow, Summarize, VectorSwap
 from memorist.context.policy_names import (
@@ -39,6 +42,13 @@ def test_every_policy_of_the_package_is_in_the_registry() -> None:
 
     names = [name for name, value in vars(module).items() if isinstance(value, type) and hasattr(value, "plan")]
     assert {*names} - {"Policy", "FoldingPolicy", "Plan", "Chain"} == {n.policy.__name__ for n in POLICIES.values()}
+
+
+def test_nothing_asks_for_the_class_of_a_policy() -> None:
+    names = "|".join(["Chain", *(named.policy.__name__ for named in POLICIES.values())])
+    check = re.compile(rf"isinstance\([^)]*\b({names})\b|type\([a-z_.]+\) (?:is|==) (?:[a-z]+\.)?({names})\b")
+    sources = [path.read_text("utf-8") for path in Path(memorist.__file__).parent.rglob("*.py")]
+    assert [match.group() for source in sources for match in check.finditer(source)] == []
 
 
 def test_the_inspector_offers_what_the_registry_names() -> None:
