@@ -18,10 +18,11 @@ from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting import erase, guard
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.sessions.inject import Made
+from memorist.engine.sessions.session import AsyncSession
 from memorist.engine.threads import threads
 from memorist.engine.threads.threads import Threads
-from memorist.records import AuditEvent, Link, Ref
-from memorist.stores.base import Delete
+from memorist.records import AuditEvent, Link, Ref, RequestLog
+from memorist.stores.base import Delete, Put
 from memorist.stores.memory import MemoryStore
 from tests.faults.forgetting_model import DOCUMENT, NS, THREADS, TTL, USER, Interleaved, World, check
 
@@ -101,6 +102,30 @@ def test_what_is_derived_again_while_the_graph_is_walked_is_found() -> None:
     core.store.apply = in_between
     world.drive([Forgetting(core).forget(user=USER)])
     assert commits[0] > 3 and world.left() == []
+
+
+@pytest.mark.parametrize("write", ["context", "report"])
+def test_what_is_noted_of_a_request_is_not_written_for_a_thread_that_was_forgotten_meanwhile(write: str) -> None:
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, apply, again = world.core, store.apply, [True]
+
+    async def request() -> None:
+        if write == "context":
+            await AsyncSession(core, THREADS[0], user=USER).context(world.text())
+        else:
+            await Threads(core).report(THREADS[0], {"prompt_tokens": 10, "completion_tokens": 1})
+
+    async def in_between(changes: Any, *, now: int) -> Any:
+        if again and any(isinstance(change, Put) and isinstance(change.record, RequestLog) for change in changes):
+            again.clear()
+            await Forgetting(core).forget(user=USER)
+        return await apply(changes, now=now)
+
+    world.drive([world.bob(), world.converse(), Threads(core).create(NS, id=THREADS[0])])
+    core.store.apply = in_between
+    world.drive([world.several([request], 1)])
+    assert not again and world.left() == []
 
 
 def _late_summary(patch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 import msgspec
 
 from ...errors import Conflict, StoreError
+from ...kinds import thread_ref
 from ...records import RequestLog
 from ...stores.base import Expect, Put
 from ...values import JsonObject
@@ -93,7 +94,7 @@ async def keep_settings(
         return
     try:
         await _write(core, thread, describe(context, budget, options, core.at()))
-    except Conflict:  # another process stored the settings of its own request at this moment: both are the last
+    except Conflict:  # another process stored the settings of its own request, or the thread was forgotten
         return
     except StoreError as problem:  # `doctor` hears of a full disk from what matters more; the next request tries again
         if not problem.refuses_writes:
@@ -105,8 +106,11 @@ async def keep_settings(
 
 
 async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
+    from ..forgetting.guard import epochs
     from ..threads.threads import Threads
 
+    # Read before the thread: if the thread is forgotten meanwhile, the write fails instead of naming it again.
+    guards = await epochs(core, thread_ref(thread))
     owner = await Threads(core)._existing_or_fail(thread)
     if not core.scope.may_write(owner.ns):
         return
@@ -115,7 +119,7 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
     if log is None:
         log = RequestLog(org=core.org, thread=thread, reports=[], pieces=[], updated_at=settings.at)
     fresh = msgspec.structs.replace(log, settings=fields, updated_at=settings.at)
-    await core.apply(Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
+    await core.apply(*guards, Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
 
 
 def describe(context: Context, budget: TokenBudget, options: RequestOptions, at: datetime) -> RequestSettings:

@@ -572,11 +572,12 @@ class Threads:
         """
         from ...context.report import report_request
 
-        thread = await self._existing_or_fail(id)
-        self._core.scope.writable(thread.ns)
         core, sent = self._core, _as_pieces(pieces or ())
 
         async def attempt() -> RequestReport:
+            # Read before the thread: if the thread is forgotten meanwhile, the write fails instead of naming it again.
+            guards = await epochs(core, thread_ref(id))
+            core.scope.writable((await self._existing_or_fail(id)).ns)
             log = await core.get(RequestLog, id)
             before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
             model_before = None if log is None else log.model
@@ -588,7 +589,8 @@ class Threads:
                 org=core.org, thread=id, reports=reports, pieces=msgspec.to_builtins(sent), model=model,
                 settings=None if log is None else log.settings, updated_at=core.at(),
             )  # fmt: skip
-            await core.apply(Expect(RequestLog, fresh.row_key, log.version if log is not None else 0), Put(fresh))
+            version = log.version if log is not None else 0
+            await core.apply(*guards, Expect(RequestLog, fresh.row_key, version), Put(fresh))
             return report
 
         done: RequestReport = await core.retry(attempt)
