@@ -430,6 +430,18 @@ def test_help_shows_ten_everyday_commands_first(memorist: Memorist) -> None:
     assert shown.index("Everyday:") < shown.index("What is remembered:") < shown.index("  doctor")
 
 
+def test_why_takes_the_ids_that_other_commands_print(memorist: Memorist) -> None:
+    shown = memorist("remember", "I live in Lisbon.", "--user", "ada").out
+    assert "fact:location" in shown
+    for item in ("fact:location", "location", "user:ada/location"):
+        assert "I live in Lisbon." in memorist("why", item, "--user", "ada").out, item
+    memorist("learnings", "add", "Prefers tea", "--user", "ada")
+    [learning] = memorist("learnings", "list", "--user", "ada", "--json").json()
+    for item in (learning["id"], f"learning:{learning['id']}"):
+        assert "learning" in memorist("why", item, "--user", "ada").out, item
+    assert memorist("why", "nothing", "--user", "ada").code == 1
+
+
 def test_why_after_a_correction_names_the_correction(memorist: Memorist) -> None:
     memorist("remember", "I live in Lisbon.", "--user", "ada")
     assert "corrected" not in memorist("why", "user:ada/location").out

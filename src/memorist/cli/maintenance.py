@@ -221,9 +221,12 @@ def scrub(session: Session, yes: bool) -> int:
 @click.argument("item")
 @session_of
 def why(session: Session, item: str) -> None:
-    """Show where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id."""
+    """Show where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id.
+
+    With --user NAME, ITEM can be an id that `memorist memories list` shows, such as fact:city, or just city.
+    """
     with session.memory(settle=True) as memory:
-        found = memory.why(item)
+        found = memory.why(_traced_id(memory, item))
     if session.as_json:
         session.print_json(msgspec.to_builtins(found))
         return
@@ -238,6 +241,13 @@ def why(session: Session, item: str) -> None:
         )
     rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in found.sources]
     session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
+
+
+def _traced_id(memory: Memory, item: str) -> str:
+    """The id by which `why` finds a memory of the user, where `item` is its id in a list of memories, or its key."""
+    is_whole = memory.user is None or "/" in item or "#" in item
+    memory_item = None if is_whole else memory.memories.get(item)
+    return item if memory_item is None else f"{memory_item.namespace}/{memory_item.id.partition(':')[2]}"
 
 
 @click.command()
