@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import openai
 import pytest
 
@@ -90,6 +91,20 @@ def test_requests_and_streams_pass_with_memory(server: WireServer, tmp_path: Pat
         threads = [thread.id for thread in memory.threads.list("user:ada") if thread.id.startswith("wrapped/")]
         texts = [message.text for thread in threads for message in memory.threads.messages(thread)]
     assert sorted(texts) == ["A green one.", "And then?", "Two.", QUESTION]
+
+
+def test_a_turn_is_stored_though_the_program_hangs_up(server: WireServer, tmp_path: Path) -> None:
+    url, questions = str(tmp_path / "memory.db"), [f"Question {number}?" for number in range(8)]
+    server.say(*(Reply(pieces=openai_stream(*["word "] * 200), kind="text/event-stream") for _ in questions))
+    with proxied(url, f"{server.url}/v1", "--user", "ada") as address:
+        for question in questions:
+            body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": question}]}
+            with httpx.stream("POST", f"{address}/v1/chat/completions", json=body, timeout=30) as answer:
+                next(answer.iter_raw())
+    with Memory(url) as memory:
+        threads = [thread.id for thread in memory.threads.list("user:ada")]
+        firsts = [memory.threads.messages(thread)[0].text for thread in threads]
+    assert sorted(firsts) == questions
 
 
 def test_other_addresses_and_wrong_upstreams_are_refused(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import anyio
 import httpx
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ..errors import UsageError
 from .turns import DEFAULT_BUDGET_TOKENS, Turn, Turns
@@ -76,23 +78,42 @@ def make_proxy(
             problem = {"error": {"message": f"the upstream did not answer: {type(error).__name__}", "type": "upstream"}}
             return JSONResponse(problem, status_code=502)
         passed_on = {name: value for name, value in answer.headers.items() if name not in _PER_CONNECTION}
-        return StreamingResponse(_passed_on(turns, turn, answer), status_code=answer.status_code, headers=passed_on)
+        return _PassedOn(turns, turn, answer, passed_on)
 
     return Starlette(routes=[Route("/{path:path}", forward, methods=METHODS)], lifespan=lifespan)
 
 
-async def _passed_on(turns: Turns, turn: Turn | None, answer: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield the answer's bytes as they come; at their end, or when the program hangs up, the turn is stored."""
-    content = bytearray()
-    try:
-        async for chunk in answer.aiter_raw():
-            if turn is not None:
-                content += chunk
+class _PassedOn(StreamingResponse):
+    """The provider's answer, byte for byte; the turn is stored at its end, or when the program hangs up.
+
+    A program that hangs up cancels the stream in the midst of it, and programs do so after the last event, too. So the
+    turn is stored after the stream and not inside it, where every await would be cancelled.
+    """
+
+    def __init__(self, turns: Turns, turn: Turn | None, answer: httpx.Response, headers: dict[str, str]) -> None:
+        super().__init__(self._chunks(), status_code=answer.status_code, headers=headers)
+        self._turns, self._turn, self._answer = turns, turn, answer
+        self._content = bytearray()
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._answer.aiter_raw():
+            if self._turn is not None:
+                self._content += chunk
             yield chunk
-    finally:
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._finish()
+
+    async def _finish(self) -> None:
+        answer = self._answer
         await answer.aclose()
-        if turn is not None:
-            await turns.store(turn, answer.status_code, answer.headers.get("content-type", ""), bytes(content))
+        if self._turn is not None:
+            content_type = answer.headers.get("content-type", "")
+            await self._turns.store(self._turn, answer.status_code, content_type, bytes(self._content))
 
 
 def _upstream_path(base: str, path: str) -> str:
