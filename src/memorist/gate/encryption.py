@@ -10,6 +10,7 @@ import base64
 import os
 import threading
 import time
+from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -27,9 +28,11 @@ from .sealing import (
     CONTENT,
     MARK,
     content_of,
+    message_content,
     sealed_cell,
     with_cell,
     with_content,
+    with_message_cell,
     without_content,
 )
 
@@ -96,8 +99,8 @@ class Encryption:
         """Return content as a sealed cell, under the newest key of a namespace."""
         id, cipher = self._data_key(org, ns)
         nonce = os.urandom(NONCE_BYTES)
-        sealed = base64.b64encode(nonce + cipher.encrypt(nonce, content, id.encode())).decode()
-        return f"{MARK}{id}:{sealed}"
+        sealed = b2a_base64(nonce + cipher.encrypt(nonce, content, id.encode()), newline=False)
+        return f"{MARK}{id}:{sealed.decode()}"
 
     def unseal(self, cell: str | bytes) -> bytes:
         """Return the content of a sealed cell.
@@ -316,10 +319,14 @@ class SealedStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Do all of the changes or none, with their content sealed."""
-        sealed = [
-            change if self._has_no_content(change) else await self._sealed_change(change, changes, now)
-            for change in changes
-        ]
+        sealed: list[Change] = []
+        for change in changes:
+            if type(change) is Append and change.ns is not None:
+                sealed.append(self._sealed_append(change, change.ns))
+            elif self._has_no_content(change):
+                sealed.append(change)
+            else:
+                sealed.append(await self._sealed_change(change, changes, now))
         return await self.below.apply(sealed, now=now)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -337,8 +344,7 @@ class SealedStore:
     async def _sealed_change(self, change: Change, changes: Sequence[Change], now: int) -> Change:
         if isinstance(change, Append):
             ns = change.ns or await self._space(Thread, change.org, change.thread, changes, now)
-            messages = tuple(self._sealed(message, change.org, ns) for message in change.messages)
-            return _replace(change, messages=messages)
+            return self._sealed_append(change, ns)
         if not isinstance(change, Put | Load) or type(change.record) not in CONTENT or sealed_cell(change.record):
             return change
         record: Any = change.record
@@ -351,6 +357,11 @@ class SealedStore:
         else:
             ns = getattr(record, "ns", "")
         return _replace(change, record=self._sealed(record, record.org, ns))
+
+    def _sealed_append(self, change: Append, ns: str) -> Append:
+        org, seal = change.org, self.encryption.seal
+        messages = [with_message_cell(message, seal(org, ns, message_content(message))) for message in change.messages]
+        return Append(org, change.thread, tuple(messages), change.at, change.key, change.ns)
 
     def _sealed(self, record: Any, org: str, ns: str) -> Any:
         content = content_of(record)

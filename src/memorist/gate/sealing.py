@@ -72,6 +72,7 @@ _EMPTY: dict[str, Any] = {
 _TEXTS = frozenset({"text", "content", "terms"})
 _BYTES = frozenset({"data", "body"})
 _replace = msgspec.structs.replace
+encode_json = msgspec.json.Encoder().encode
 
 
 def sealed_cell(record: Record) -> str | bytes | None:
@@ -98,6 +99,19 @@ def content_of(record: Record) -> bytes | None:
     return _encode(values)
 
 
+def message_content(message: Message) -> bytes:
+    """The content of a message as bytes to be sealed; a message that is nothing but text, as most are, costs least."""
+    is_plain = type(message.content) is str and message.name is None and message.raw is None
+    if is_plain and not message.extra and not message.metadata:
+        return encode_json([{"v": message.content}])
+    return _encode([getattr(message, name) for name in CONTENT[Message]])
+
+
+def with_message_cell(message: Message, cell: str) -> Message:
+    """The message with its content replaced by a sealed cell."""
+    return _replace(message, content=cell, name=None, extra={}, metadata={}, raw=None)
+
+
 def with_cell(record: Record, cell: str) -> Record:
     """Return the record with its content replaced by a sealed cell."""
     holder, *others = CONTENT[type(record)]
@@ -115,6 +129,8 @@ def with_content(record: Record, content: bytes) -> Record:
     """Return the record with its content in place again."""
     names = CONTENT[type(record)]
     values = _decode(content)
+    # Trailing fields that are empty are left out.
+    values += [_EMPTY.get(name) for name in names[len(values) :]]
     for index, name in enumerate(names):
         if name in ("tags", "people"):
             values[index] = tuple(values[index])
@@ -132,9 +148,7 @@ def without_content(record: Record) -> Record:
 
 
 def _encode(values: list[Any]) -> bytes:
-    return msgspec.json.encode(
-        [{"b": base64.b64encode(v).decode()} if isinstance(v, bytes) else {"v": v} for v in values]
-    )
+    return encode_json([{"b": base64.b64encode(v).decode()} if isinstance(v, bytes) else {"v": v} for v in values])
 
 
 def _decode(content: bytes) -> list[Any]:

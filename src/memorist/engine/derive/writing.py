@@ -185,7 +185,7 @@ class Writer:
             return _checked(decoded, request)
         notes, refusals = _checked(decoded, request)
         repairable = [refusal for refusal in refusals if refusal.reason.startswith(REPAIRABLE)]
-        if not repairable:
+        if not repairable or answer.stop == "length":  # a model that runs on would only run on again
             return notes, refusals
         shown = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
         problems = "\n".join(f"- {refusal.reason}: {refusal.text or '(unreadable)'}" for refusal in repairable)

@@ -55,7 +55,10 @@ def may_ask_to_forget(message: Message) -> bool:
     if message.role != "user":
         return False
     text = message.text
-    return len(text) <= MAX_REQUEST_CHARACTERS and any(hint in text.lower() for hint in _HINTS)
+    if len(text) > MAX_REQUEST_CHARACTERS:
+        return False
+    lowered = text.lower()
+    return any(hint in lowered for hint in _HINTS)
 
 
 async def receipt_states(core: Core, thread: str) -> Any:
