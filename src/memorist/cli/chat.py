@@ -59,11 +59,11 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
                 try:
                     talk.turn(run, line)
                 except ModelError as problem:
-                    _aside(f"{problem}; nothing of this turn is kept, say it again")
+                    _aside(f"{problem}; this turn was not stored, please say it again")
         saved_thread = run.thread if talk.turns or thread is not None else None
         session.done(
             {"thread": saved_thread, "turns": talk.turns},
-            f"kept as {saved_thread}" if saved_thread else "nothing said, nothing kept",
+            f"Stored as thread {saved_thread}." if saved_thread else "Nothing was said, so nothing was stored.",
         )
 
 
@@ -81,8 +81,8 @@ class Talk:
 
     def greet(self) -> None:
         """Print who is talking to whom, and how to get help."""
-        name = self._model.name if self._model else "an echo (give --model for a language model)"
-        _aside(f"{self._user} talks to {name}; /help helps, /quit or Ctrl-D leaves")
+        name = self._model.name if self._model else "an echo (pass --model to use a language model)"
+        _aside(f"{self._user} is talking to {name}. Type /help for help, /quit or Ctrl-D to leave.")
 
     def turn(self, run: Any, said: str) -> None:
         """Run one turn: answer a message, store both, and print the facts extracted from it."""
@@ -108,7 +108,7 @@ class Talk:
         echo()
         answer = "".join(pieces)
         if not answer.strip():
-            _aside(f"{self._model.name} answered nothing; your message is kept")
+            _aside(f"{self._model.name} sent an empty answer; your message is stored")
         return answer.strip() and answer
 
     def _stream(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class Talk:
             "context": self._sent,
         }
         if name not in known:
-            _aside(f"no command /{cell(name)}; /help lists them")
+            _aside(f"there is no command /{cell(name)}; /help lists the commands")
             return True
         try:
             known[name](rest.strip())
@@ -152,12 +152,12 @@ class Talk:
 
     def _show(self, _: str) -> None:
         rows = [{"key": fact.key, "value": fact.value, "updated_at": fact.updated_at} for fact in self._facts()]
-        table(rows, ("key", "value", "updated_at")) if rows else _aside("nothing is known of you yet")
+        table(rows, ("key", "value", "updated_at")) if rows else _aside("I don't know anything about you yet")
 
     def _why(self, key: str) -> None:
         keys = [key] if key else [fact.key for fact in self._learned]
         if not keys:
-            _aside("the last message taught nothing; /why KEY asks about a fact, /facts lists them")
+            _aside("nothing was learned from the last message; /why KEY explains a fact, and /facts lists them")
         for fact_key in keys:
             why = self._memory.why(f"{self._ns}/{fact_key}")
             quotes = [f"“{message.text}”" for message in why.messages]
@@ -178,7 +178,7 @@ class Talk:
 
     def _sent(self, _: str) -> None:
         if self._request is None:
-            _aside("nothing was sent yet")
+            _aside("nothing has been sent yet")
             return
         echo(self._request.bar())
         echo(cell(self._request.explain()))
