@@ -27,7 +27,9 @@ import { laneName, sourceLink } from './people.js';
 // The policies to choose from, with the program's own if it is another.
 export const PolicyOptions = ({ used }) => {
   const offered = used.policies || [];
-  const own = offered.some(([short]) => short === used.policy) ? [] : [[used.policy || '', used.policy_title || '']];
+  const own = offered.some(([short]) => short === used.policy)
+    ? []
+    : [[used.policy || '', used.policy_title || '']];
   return [...own, ...offered].map(([short, title]) => html`<option value=${short}>${title}</option>`);
 };
 export function Controls({ params, change, thread, settings }) {
