@@ -198,6 +198,10 @@ def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist
             "cases: [{name: a, ask: b, conversation: [{role: user, content: x, when: y}], expect: {contains: x}}]",
             "a message is a text",
         ),
+        (
+            "cases: [{name: a, ask: b, others: {bob: [x]}, expect: {contains: x}}]",
+            "case 'a' has unknown fields ['others']; use answers, ask, at, budget, continue, conversation,",
+        ),
         ("cases: [", "is not YAML"),
         ("nothing: here", "a list `cases`"),
     ],

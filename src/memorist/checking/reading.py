@@ -77,10 +77,14 @@ def _read_data(path: Path) -> Any:
 
 
 def _convert(path: Path, fields: Any) -> Case:
+    name = fields.get("name", "?") if isinstance(fields, Mapping) else "?"
+    valid = set(Case.__struct_encode_fields__) - {"file"}
+    unknown = sorted(set(fields) - valid) if isinstance(fields, Mapping) else []
+    if unknown:
+        raise InvalidValue(f"{path.name}, case {name!r} has unknown fields {unknown}; use {', '.join(sorted(valid))}")
     try:
         return msgspec.convert({**fields, "file": str(path)}, Case)
     except (msgspec.ValidationError, TypeError) as problem:
-        name = fields.get("name", "?") if isinstance(fields, Mapping) else "?"
         raise InvalidValue(f"{path.name}, case {name!r}: {problem}") from problem
 
 
